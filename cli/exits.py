@@ -31,6 +31,13 @@ class CommandFailed(TyperException):
         self.exit_code = int(code)
 
 
+class BadUsage(CommandFailed):
+    """Ends the command for wrong usage or bad input."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(ExitCode.BAD_INPUT, message)
+
+
 @contextmanager
 def failing_as(code: ExitCode, *problems: type[Exception], about: str = "") -> Iterator[None]:
     """Turn `problems` raised inside into `CommandFailed`. `about` goes before the message."""

@@ -4,27 +4,25 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from quarterdeck.cli.commands.run_options import JournalOption, recording
+from quarterdeck.cli.commands.run_options import JournalOption, recording, stopping
 from quarterdeck.cli.commands.spark.campaign import MasterOption, failing_without_spark
 from quarterdeck.cli.exits import ExitCode, failing_as
 from quarterdeck.cli.output import Format, FormatOption, say, write_document, write_rows
 
 if TYPE_CHECKING:
     from multiprocessing.synchronize import Event
-    from types import FrameType
 
     from quarterdeck.backend.simulation.model_checking.exploration import Exploration, SearchProgress
     from quarterdeck.backend.simulation.model_checking.model import Model
 
-    Stopped = Callable[[], bool]
 
 POLL_SECONDS = 0.2
 """How often it is looked whether Ctrl-C was pressed."""
@@ -166,15 +164,16 @@ def _bounded(model: Model, bounds: dict[str, int]) -> Model:
 
 def _explorations(models: list[Model], search: CheckRun) -> Iterator[Exploration]:
     """In their order: one model by all processes, several by one each. Raises KeyboardInterrupt when all have stopped."""
-    with _stopped_by_interrupt() as is_stopped:
+    stop = threading.Event()
+    with stopping(stop):
         if len(models) == 1 or search.jobs == 1:
             for model in models:
-                exploration = _explored(model, search, search.jobs, is_stopped)
+                exploration = _explored(model, search, search.jobs, stop.is_set)
                 if exploration.interrupted:
                     raise KeyboardInterrupt
                 yield exploration
         else:
-            yield from _beside_one_another(models, search, is_stopped)
+            yield from _beside_one_another(models, search, stop)
 
 
 def _explorations_on_spark(models: list[Model], search: CheckRun, master: str) -> Iterator[Exploration]:
@@ -183,7 +182,8 @@ def _explorations_on_spark(models: list[Model], search: CheckRun, master: str) -
 
     from quarterdeck.backend.pipeline.spark.requirements import needing_packages
 
-    with failing_without_spark(), _stopped_by_interrupt() as is_stopped, tempfile.TemporaryDirectory() as temporary:
+    stop = threading.Event()
+    with failing_without_spark(), stopping(stop), tempfile.TemporaryDirectory() as temporary:
         with needing_packages():
             from quarterdeck.backend.pipeline.checking.spark_explorer import SparkExplorer
             from quarterdeck.backend.pipeline.spark.session import spark_session
@@ -197,13 +197,13 @@ def _explorations_on_spark(models: list[Model], search: CheckRun, master: str) -
                     memory_bytes=search.memory_bytes,
                     by_history=search.by_history,
                 )
-                exploration = explorer.explore(_report(model), is_stopped)
+                exploration = explorer.explore(_report(model), stop.is_set)
                 if exploration.interrupted:
                     raise KeyboardInterrupt
                 yield exploration
 
 
-def _beside_one_another(models: list[Model], search: CheckRun, is_stopped: Stopped) -> Iterator[Exploration]:
+def _beside_one_another(models: list[Model], search: CheckRun, pressed: threading.Event) -> Iterator[Exploration]:
     from concurrent.futures import ProcessPoolExecutor, wait
     from multiprocessing import get_context
 
@@ -217,7 +217,7 @@ def _beside_one_another(models: list[Model], search: CheckRun, is_stopped: Stopp
             for future in futures:
                 while not future.done():
                     wait([future], timeout=POLL_SECONDS)
-                    if is_stopped():
+                    if pressed.is_set():
                         stop.set()
                 exploration = future.result()
                 if exploration.interrupted:
@@ -239,25 +239,7 @@ def _explored_in_a_process(model: Model, search: CheckRun) -> Exploration:
     return _explored(model, search, 1, _stop.is_set)
 
 
-@contextmanager
-def _stopped_by_interrupt() -> Iterator[Stopped]:
-    """Whether Ctrl-C was pressed; a second one ends the program at once."""
-    pressed = False
-
-    def press(number: int, frame: FrameType | None) -> None:
-        nonlocal pressed
-        if pressed:
-            raise KeyboardInterrupt
-        pressed = True
-
-    before = signal.signal(signal.SIGINT, press)
-    try:
-        yield lambda: pressed
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-def _explored(model: Model, search: CheckRun, processes: int, is_stopped: Stopped) -> Exploration:
+def _explored(model: Model, search: CheckRun, processes: int, is_stopped: Callable[[], bool]) -> Exploration:
     from quarterdeck.backend.simulation.model_checking.exploration import Explorer
 
     explorer = Explorer(

@@ -20,6 +20,7 @@ from quarterdeck.cli.commands.run_options import (
     LogOption,
     NoJournalOption,
     ProcessesOption,
+    PropertyOption,
     ZoneOption,
     log_options,
     new_run,
@@ -29,7 +30,7 @@ from quarterdeck.cli.commands.run_options import (
 from quarterdeck.cli.commands.simulate import load, play, scenario_of
 from quarterdeck.cli.configuration.connection import ConnectionTarget, with_connection
 from quarterdeck.cli.configuration.paths import configuration_file, console_state_file
-from quarterdeck.cli.exits import CommandFailed, ExitCode, failing_as
+from quarterdeck.cli.exits import BadUsage, ExitCode, failing_as
 
 if TYPE_CHECKING:
     from quarterdeck.app.actions.action import ViewName
@@ -63,9 +64,7 @@ def console(
     preset: Annotated[
         PresetName, typer.Option(help="Timing properties: seconds for training, or the documented defaults.")
     ] = PresetName.TRAINING,
-    properties: Annotated[
-        list[str] | None, typer.Option("--property", metavar="NAME=VALUE", help="Set a hazelcast.* property.")
-    ] = None,
+    properties: PropertyOption = None,
     journal: JournalOption = None,
     no_journal: NoJournalOption = False,
     processes: ProcessesOption = False,
@@ -104,18 +103,18 @@ def console(
     Without a terminal, run the demo `split` instead of the former and report on stdout.
     """
     if write and read_only:
-        raise CommandFailed(ExitCode.BAD_INPUT, "--write and --read-only: give one of them")
+        raise BadUsage("--write and --read-only: give one of them")
     for option, given, wanted, needed in (
         ("--at", at, replay, "--replay"), ("--follow", follow or None, replay, "--replay"),
         ("--zone", zone or None, replay, "--replay"),
         ("--seed", seed, simulate, "--simulate"), ("--speed", speed, simulate, "--simulate"),
     ):  # fmt: skip
         if given is not None and wanted is None:
-            raise CommandFailed(ExitCode.BAD_INPUT, f"{option} is for a run that is opened with {needed}")
+            raise BadUsage(f"{option} is for a run that is opened with {needed}")
     if replay is not None or simulate is not None:
         if any((processes, properties, journal, log, write, connection.urls, replay and simulate)):
             problem = "--replay and --simulate start no members; leave out all that makes or reaches some"
-            raise CommandFailed(ExitCode.BAD_INPUT, problem)
+            raise BadUsage(problem)
         _require_terminal("see `quarterdeck journal cat` and `quarterdeck simulate`")
         if replay is not None:
             recorded, at_us = opened_recording(replay, at, zone, follow=follow)
@@ -131,11 +130,11 @@ def console(
         here_only = (processes, properties, journal, log)
         if any(here_only):
             problem = "--processes, --property, --journal and --log are for a cluster that is started here"
-            raise CommandFailed(ExitCode.BAD_INPUT, problem)
+            raise BadUsage(problem)
         open_running_cluster(connection, write=write, theme=theme)
         return
     if write:
-        raise CommandFailed(ExitCode.BAD_INPUT, "--write is for a running cluster; name it with --connect or --cluster")
+        raise BadUsage("--write is for a running cluster; name it with --connect or --cluster")
     settings = read_settings(properties or [], preset)
     looks = console_settings(theme)
     write_log(log)
@@ -192,7 +191,7 @@ def show(
 
 def _require_terminal(instead: str) -> None:
     if not has_terminal():
-        raise CommandFailed(ExitCode.BAD_INPUT, f"no terminal here; {instead}")
+        raise BadUsage(f"no terminal here; {instead}")
 
 
 def run_headless(journal: Path | None, *, wanted: bool) -> None:
@@ -221,7 +220,7 @@ def read_settings(properties: list[str], preset: PresetName) -> Settings:
     for text in properties:
         name, equals, value = text.partition("=")
         if not equals:
-            raise CommandFailed(ExitCode.BAD_INPUT, f"--property {text}: write it as NAME=VALUE")
+            raise BadUsage(f"--property {text}: write it as NAME=VALUE")
         wanted[name.strip()] = value.strip()
     with failing_as(ExitCode.BAD_INPUT, BadProperty, about="--property"):
         return Settings.of(wanted, preset=preset.value)
@@ -288,7 +287,7 @@ def opened_recording(
             event = named_event(at)
             at_us = seconds_of(at) if event is None else cluster.moment_of(*event)
         if at_us is None:
-            raise CommandFailed(ExitCode.BAD_INPUT, f"--at: there is no event {at} in the run {cluster.run}")
+            raise BadUsage(f"--at: there is no event {at} in the run {cluster.run}")
         cluster.close()
         return recorded_run(path, until_us=at_us, options=options, follow=follow), at_us
 

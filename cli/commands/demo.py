@@ -21,7 +21,7 @@ from quarterdeck.cli.commands.run_options import (
 )
 from quarterdeck.cli.commands.simulate import play, report, scenario_of, simulated
 from quarterdeck.cli.configuration.paths import console_state_file
-from quarterdeck.cli.exits import CommandFailed, ExitCode, failing_as
+from quarterdeck.cli.exits import BadUsage, ExitCode, failing_as
 from quarterdeck.cli.output import Format, FormatOption, ResultFormatOption, say, write_result, write_rows
 
 if TYPE_CHECKING:
@@ -197,9 +197,9 @@ def film(
     from quarterdeck.cli.film import film_of
 
     if out.suffix != ".svg":
-        raise CommandFailed(ExitCode.BAD_INPUT, f"--out: {out} is not an SVG; write FILE.svg")
+        raise BadUsage(f"--out: {out} is not an SVG; write FILE.svg")
     if theme not in THEMES:
-        raise CommandFailed(ExitCode.BAD_INPUT, f"--theme: {theme!r} is none of {', '.join(THEMES)}")
+        raise BadUsage(f"--theme: {theme!r} is none of {', '.join(THEMES)}")
     scenario = scenario_of(demo)
     moments = [_moment(text, seconds) for text in moment or ()]
     drawn = asyncio.run(film_of(scenario, Path(demo).stem, seed or 0, seconds, moments=moments, theme=theme))
@@ -216,21 +216,19 @@ def _moment(text: str, end_seconds: float) -> Moment:
     try:
         seconds = float(at)
     except ValueError:
-        raise CommandFailed(ExitCode.BAD_INPUT, f"--moment: {text!r} is not SECONDS:KEY,KEY, as in 12:8,up") from None
+        raise BadUsage(f"--moment: {text!r} is not SECONDS:KEY,KEY, as in 12:8,up") from None
     if not 0 <= seconds <= end_seconds:
-        raise CommandFailed(
-            ExitCode.BAD_INPUT, f"--moment: {text!r} does not lie between 0 and {end_seconds:g} s; see --seconds"
-        )
+        raise BadUsage(f"--moment: {text!r} does not lie between 0 and {end_seconds:g} s; see --seconds")
     return Moment(seconds, tuple(key for key in keys.split(",") if key))
 
 
 def _check_kind(simulate: bool, seed: int | None, live_only: Sequence[tuple[str, bool]]) -> None:
     """Raise `CommandFailed` for options that do not go with live members, or not with simulated ones."""
     if seed is not None and not simulate:
-        raise CommandFailed(ExitCode.BAD_INPUT, "--seed: only a simulated run has a seed; add --simulate")
+        raise BadUsage("--seed: only a simulated run has a seed; add --simulate")
     for option, given in live_only:
         if given and simulate:
-            raise CommandFailed(ExitCode.BAD_INPUT, f"{option}: only for live members; leave out --simulate")
+            raise BadUsage(f"{option}: only for live members; leave out --simulate")
 
 
 def _simulated_lesson(scenario: Scenario, name: str, seed: int, journal: Path | None) -> DemoSummary:

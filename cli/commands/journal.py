@@ -11,7 +11,7 @@ import typer
 
 from quarterdeck.cli.commands.run_options import ZoneOption, log_options
 from quarterdeck.cli.configuration.paths import journal_root
-from quarterdeck.cli.exits import CommandFailed, ExitCode, failing_as
+from quarterdeck.cli.exits import BadUsage, ExitCode, failing_as
 from quarterdeck.cli.output import Format, FormatOption, say, write_rows
 
 if TYPE_CHECKING:
@@ -36,17 +36,12 @@ def list_runs(
     from quarterdeck.backend.journal.reader import RunListing, list_runs
 
     def row(listing: RunListing) -> dict[str, object]:
-        return {
-            "run": listing.run,
-            "members": listing.members,
-            "records": listing.records,
-            "files": listing.files,
-            "size_bytes": listing.size_bytes,
+        computed = {
             "first": _utc_text(listing.first_utc),
             "last": _utc_text(listing.last_utc),
-            "missing": listing.missing,
             "problems": len(listing.problems),
         }
+        return {name: computed[name] if name in computed else getattr(listing, name) for name in RUN_COLUMNS}
 
     if path is None and not journal_root().exists():
         say("nothing is recorded yet")
@@ -90,15 +85,15 @@ def print_lists(
     from quarterdeck.backend.picture.text.formatting import one_line
 
     if at is not None and not 0 <= at < inf:
-        raise CommandFailed(ExitCode.BAD_INPUT, f"--at: {at} is not a time of a run; write seconds from 0 on")
+        raise BadUsage(f"--at: {at} is not a time of a run; write seconds from 0 on")
     with failing_as(ExitCode.BAD_INPUT, NoJournal, OSError):
         journal = read_journal(path)
         picture = _picture_at(journal, path, None if at is None else round(at * 1e6))
     if not picture.members and journal.problems:
-        raise CommandFailed(ExitCode.BAD_INPUT, f"{path}: is not a journal; none of its lines is a record")
+        raise BadUsage(f"{path}: is not a journal; none of its lines is a record")
     if member is not None and member not in picture.members:
         known = ", ".join(map(one_line, picture.members)) or "none"
-        raise CommandFailed(ExitCode.BAD_INPUT, f"--member: {member!r} was not seen by then; seen were {known}")
+        raise BadUsage(f"--member: {member!r} was not seen by then; seen were {known}")
     divider = ""
     for label in picture.members if member is None else [member]:
         belief, name = picture.members[label], one_line(label)
@@ -152,7 +147,7 @@ def _picture_at(journal: Journal, path: Path, at_us: int | None) -> Picture:
             at_us += run_zero_us(record)
         if run not in (None, record.run):
             hint = f"name one of them, as in {run_directory(path, record.run)}"
-            raise CommandFailed(ExitCode.BAD_INPUT, f"{path}: holds several runs; {hint}")
+            raise BadUsage(f"{path}: holds several runs; {hint}")
         run = record.run
         if at_us is None or record.at <= at_us:
             picture.apply(record)

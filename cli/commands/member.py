@@ -16,8 +16,8 @@ import typer
 
 from quarterdeck.cli.commands import secret
 from quarterdeck.cli.commands.console import PresetName
-from quarterdeck.cli.commands.run_options import stopping
-from quarterdeck.cli.exits import CommandFailed, ExitCode, failing_as
+from quarterdeck.cli.commands.run_options import PropertyOption, stopping
+from quarterdeck.cli.exits import BadUsage, CommandFailed, ExitCode, failing_as
 from quarterdeck.cli.output import Format, FormatOption, write_rows
 
 if TYPE_CHECKING:
@@ -74,9 +74,7 @@ def start(
         list[str] | None, typer.Option(metavar="HOST[:PORT]", help="Where to look for the cluster; may be repeated.")
     ] = None,
     rest_port: Annotated[int | None, typer.Option(help="Serve HTTP at this port too.")] = None,
-    properties: Annotated[
-        list[str] | None, typer.Option("--property", metavar="NAME=VALUE", help="Set a hazelcast.* property.")
-    ] = None,
+    properties: PropertyOption = None,
     preset: Annotated[PresetName | None, typer.Option(help="Timing properties to begin with.")] = None,
     lite: Annotated[bool, typer.Option("--lite", help="Make it a lite member, which holds no data.")] = False,
     zone: Annotated[str | None, typer.Option(help="Its zone: a rack, a room, or whatever else fails as one.")] = None,
@@ -101,7 +99,7 @@ def start(
         str | None, typer.Option(metavar="WORDS", help="Listen beyond this machine although no credentials are needed.")
     ] = None,
 ) -> None:
-    """Run a member until it is told to leave (SIGTERM; twice: at once). Its log goes to stderr.
+    """Run a member until it is asked to leave (SIGTERM; twice: at once). Its log goes to stderr.
 
     A flag goes before an environment variable (HZ_…, QUARTERDECK_…), that before the file. Exits with 0 when it has left, 1
     when it has crashed, 2 for a bad configuration, 3 when its port is taken or no cluster would have it.
@@ -160,7 +158,7 @@ def print_audit_log(
     from quarterdeck.backend.journal.audit_log import AuditLogReader, NoAuditLog
 
     if follow and output not in (Format.TABLE, Format.JSONL):
-        raise CommandFailed(ExitCode.BAD_INPUT, f"--follow: {output} has an end; use -o jsonl or a table")
+        raise BadUsage(f"--follow: {output} has an end; use -o jsonl or a table")
     after = "" if since is None else _utc_of(since)
 
     def wanted(entry: AuditEntry) -> bool:
@@ -221,7 +219,7 @@ def _utc_of(text: str) -> str:
             at = at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
     except (ValueError, OverflowError):
         hint = "write 2026-01-31T12:00 (UTC), or how long ago: 90s, 15m, 2h, 7d"
-        raise CommandFailed(ExitCode.BAD_INPUT, f"--since: {text!r} is not a time; {hint}") from None
+        raise BadUsage(f"--since: {text!r} is not a time; {hint}") from None
     return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
@@ -230,5 +228,5 @@ def _property(text: str) -> Override:
 
     name, equals, value = text.partition("=")
     if not equals:
-        raise CommandFailed(ExitCode.BAD_INPUT, f"--property {text}: write it as NAME=VALUE")
+        raise BadUsage(f"--property {text}: write it as NAME=VALUE")
     return Override((*PROPERTY_PLACE, name.strip()), value.strip(), "--property")

@@ -1,4 +1,4 @@
-"""`quarterdeck record`: what members of Hazelcast tell, written into a journal until somebody stops it."""
+"""`quarterdeck record`: what members of Hazelcast report, written into a journal until it is stopped."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from quarterdeck.cli.commands.run_options import new_run, stopping
+from quarterdeck.cli.commands.run_options import DurationOption, new_run, stopping
 from quarterdeck.cli.configuration.connection import ConnectionTarget, with_connection
-from quarterdeck.cli.exits import CommandFailed, ExitCode, failing_as
+from quarterdeck.cli.exits import BadUsage, ExitCode, failing_as
 from quarterdeck.cli.output import say
 
 if TYPE_CHECKING:
@@ -37,18 +37,16 @@ def record(
     keep_days: Annotated[
         float | None, typer.Option("--keep-days", metavar="DAYS", min=0, help="Remove files that are older.")
     ] = None,
-    seconds: Annotated[
-        float | None, typer.Option("--for", min=0, metavar="SECONDS", help="Stop after this time; never by default.")
-    ] = None,
+    seconds: DurationOption = None,
 ) -> None:
-    """Record what members of Hazelcast tell, until Ctrl-C or SIGTERM. Members that are lost are tried again for ever."""
+    """Record what members of Hazelcast report, until Ctrl-C or SIGTERM. Members that are lost are tried again for ever."""
     from quarterdeck.backend.journal.retention import Retention
     from quarterdeck.backend.journal.writer import JournalWriter
     from quarterdeck.cli.configuration.opening import open_hazelcast
 
     if not connection.require_named().is_hazelcast:
         problem = "members of ours keep their own journals; this is for hazelcast://HOST[:PORT][,…] and k8s://NAMESPACE/SERVICE"
-        raise CommandFailed(ExitCode.BAD_INPUT, problem)
+        raise BadUsage(problem)
     retention = Retention(0 if keep_days is None else keep_days * DAY_SECONDS, keep * MEBIBYTE)
     stop = threading.Event()
     with stopping(stop):
@@ -70,8 +68,8 @@ def record(
 def _record(cluster: HazelcastCluster, writer: JournalWriter, stop: threading.Event, until: float | None) -> None:
     said: dict[str, str] = {}
     while not stop.wait(POLL_SECONDS) and (until is None or time.monotonic() < until):
-        for one in cluster.drain():
-            writer.append(one)
+        for record in cluster.drain():
+            writer.append(record)
         for label, status in cluster.connection_status().items():
             text = status.state + (f": {status.why}" if status.why else "")
             if status.state and said.get(label, "").partition(":")[0] != status.state:

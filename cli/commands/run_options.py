@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from quarterdeck.cli.configuration.paths import journal_root
-from quarterdeck.cli.exits import CommandFailed, ExitCode, failing_as
+from quarterdeck.cli.exits import BadUsage, ExitCode, failing_as
 from quarterdeck.cli.output import say
 
 if TYPE_CHECKING:
@@ -26,6 +26,12 @@ if TYPE_CHECKING:
 
 JournalOption = Annotated[
     Path | None, typer.Option("--journal", metavar="DIR", help="Record into this folder instead of the usual one.")
+]
+PropertyOption = Annotated[
+    list[str] | None, typer.Option("--property", metavar="NAME=VALUE", help="Set a hazelcast.* property.")
+]
+DurationOption = Annotated[
+    float | None, typer.Option("--for", min=0, metavar="SECONDS", help="Stop after this time; never by default.")
 ]
 NoJournalOption = Annotated[bool, typer.Option("--no-journal", help="Record nothing.")]
 
@@ -62,13 +68,18 @@ def write_log(file: Path | None) -> None:
 
 @contextmanager
 def stopping(stop: threading.Event) -> Iterator[None]:
-    """Ctrl-C and SIGTERM set `stop` meanwhile, instead of ending the program."""
-    before = {number: signal.signal(number, lambda *_: stop.set()) for number in (signal.SIGINT, signal.SIGTERM)}
+    """Let the first Ctrl-C or SIGTERM set `stop` meanwhile; a second Ctrl-C ends the program as usual."""
+
+    def end(*_: object) -> None:
+        stop.set()
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    before = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
     finally:
-        for one, handler in before.items():
-            signal.signal(one, handler)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def new_run(name: str) -> str:
@@ -96,7 +107,7 @@ def recording(root: Path | None, run: str, *, wanted: bool = True) -> Iterator[J
     root = root or journal_root()
     directory = run_directory(root, run)
     if directory.exists():
-        raise CommandFailed(ExitCode.BAD_INPUT, f"{directory}: recorded already; name another folder or remove it")
+        raise BadUsage(f"{directory}: recorded already; name another folder or remove it")
     with failing_as(ExitCode.BAD_INPUT, OSError, about="the journal cannot be written"):
         writer = JournalWriter(root, run, "quarterdeck")
     for leftover in writer.recovered:

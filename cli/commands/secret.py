@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from quarterdeck.cli.configuration.connection import ConnectionTarget, with_connection
-from quarterdeck.cli.configuration.opening import credentials_of
-from quarterdeck.cli.exits import CommandFailed, ExitCode, failing_as
+from quarterdeck.cli.configuration.opening import asked
+from quarterdeck.cli.exits import BadUsage, CommandFailed, ExitCode, failing_as
 from quarterdeck.cli.output import Format, FormatOption, write_rows
 
 if TYPE_CHECKING:
@@ -32,25 +31,19 @@ def list_secrets(connection: ConnectionTarget, output: FormatOption = Format.TAB
     _turn(connection, None, "", output)
 
 
-@group.command("add")
-@with_connection
-def add(connection: ConnectionTarget, file: SecretFile, output: FormatOption = Format.TABLE) -> None:
-    """Have all members accept a second secret."""
-    _turn(connection, "add", _secret_in(file), output)
+def _add_step(step: str, sentence: str) -> None:
+    @group.command(step, help=sentence)
+    @with_connection
+    def turn(connection: ConnectionTarget, file: SecretFile, output: FormatOption = Format.TABLE) -> None:
+        _turn(connection, step, _secret_in(file), output)
 
 
-@group.command("use")
-@with_connection
-def use(connection: ConnectionTarget, file: SecretFile, output: FormatOption = Format.TABLE) -> None:
-    """Have all members introduce themselves with a secret that all accept."""
-    _turn(connection, "use", _secret_in(file), output)
-
-
-@group.command("remove")
-@with_connection
-def remove(connection: ConnectionTarget, file: SecretFile, output: FormatOption = Format.TABLE) -> None:
-    """Have all members give up a secret that none of them uses; connections that it has opened are opened anew."""
-    _turn(connection, "remove", _secret_in(file), output)
+_add_step("add", "Have all members accept a second secret.")
+_add_step("use", "Have all members introduce themselves with a secret that all accept.")
+_add_step(
+    "remove",
+    "Have all members give up a secret that none of them uses; connections that it has opened are opened anew.",
+)
 
 
 def _secret_in(file: Path) -> str:
@@ -58,29 +51,24 @@ def _secret_in(file: Path) -> str:
     with failing_as(ExitCode.BAD_INPUT, OSError, UnicodeDecodeError):
         secret = file.read_text(encoding="utf-8").rstrip("\r\n")
     if not secret:
-        raise CommandFailed(ExitCode.BAD_INPUT, f"{file} is empty; write the secret into it")
+        raise BadUsage(f"{file} is empty; write the secret into it")
     return secret
 
 
 def _turn(connection: ConnectionTarget, step: str | None, secret: str, output: Format) -> None:
-    from quarterdeck.backend.clusters.remote.member_client import BadResponse, MemberClient, Unreachable
-    from quarterdeck.backend.core.commands.commands import CommandRefused
-
     target = connection.require_named().require_ours()
     if step is not None:
         target.require_writable()
 
-    async def run() -> list[tuple[str, AcceptedSecrets]]:
-        async with MemberClient(credentials_of(target)) as client:
-            facts, members = await _members_of(client, target)
-            found = {url: await _accepted(client, url) for url in members}
-            if step is not None:
-                _require_ready(step, secret, facts.cluster_name, {members[url]: held for url, held in found.items()})
-                found = {url: await _accepted(client, url, {"do": step, "secret": secret}) for url in members}
-            return [(members[url], held) for url, held in found.items()]
+    async def turn(client: MemberClient) -> list[tuple[str, AcceptedSecrets]]:
+        facts, members = await _members_of(client, target)
+        found = {url: await _accepted(client, url) for url in members}
+        if step is not None:
+            _require_ready(step, secret, facts.cluster_name, {members[url]: held for url, held in found.items()})
+            found = {url: await _accepted(client, url, {"do": step, "secret": secret}) for url in members}
+        return [(members[url], held) for url, held in found.items()]
 
-    with failing_as(ExitCode.REFUSED, CommandRefused), failing_as(ExitCode.UNREACHABLE, Unreachable, BadResponse):
-        rows = asyncio.run(run())
+    rows = asked(target, turn)
     write_rows(({"member": name, "used": held.used, "accepted": held.accepted} for name, held in rows), COLUMNS, output)
 
 

@@ -54,7 +54,7 @@ def check(
     """Read files as a member reads the one that it is started with, and start nothing.
 
     Exits with 2 when a member would not start with one: with file, line, field, and what to do. What it would only warn of is
-    told as well.
+    printed as well.
     """
     from quarterdeck.backend.live.security.tls import BadCertificate, Tls
     from quarterdeck.backend.service.configuration.sources import BadConfiguration, check_file

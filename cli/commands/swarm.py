@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from quarterdeck.cli.exits import CommandFailed, ExitCode, failing_as
+from quarterdeck.cli.exits import BadUsage, ExitCode, failing_as
 from quarterdeck.cli.output import Format, FormatOption, say, write_document
 
 if TYPE_CHECKING:
@@ -57,11 +57,11 @@ def swarm(
     origins = [Origin(seed) for seed in numbers] if origin is None else [origin]
     if print_scenario:
         if len(origins) != 1:
-            raise CommandFailed(ExitCode.BAD_INPUT, f"--print: {seeds} is more than one seed; write one, as in 7:7")
+            raise BadUsage(f"--print: {seeds} is more than one seed; write one, as in 7:7")
         typer.echo(scenario_of(origins[0], bounds), nl=False)
         return
     if guided and origin is not None:
-        raise CommandFailed(ExitCode.BAD_INPUT, f"--guided: {seeds} is one run; write a range of seeds, as in 1:2000")
+        raise BadUsage(f"--guided: {seeds} is one run; write a range of seeds, as in 1:2000")
     if shrink is not None:
         with failing_as(ExitCode.BAD_INPUT, OSError, about="--shrink"):
             shrink.mkdir(parents=True, exist_ok=True)
@@ -70,26 +70,27 @@ def swarm(
         raise typer.Exit(ExitCode.CHECK_FAILED)
 
 
-def seed_range(text: str) -> range:
-    """Return the seeds of ``FIRST:LAST`` or of one number alone.
+def seed_range(text: str, *, alone_from: int | None = None) -> range:
+    """Return the seeds of ``FIRST:LAST``, or of one number alone: it, or all from `alone_from` to it.
 
     Raises:
         CommandFailed: The text is neither.
     """
-    first, last = _numbers(text, "--seeds", "1:2000")
+    alone = alone_from is not None and ":" not in text and text.strip().isdecimal()
+    first, last = _numbers(f"{alone_from}:{text.strip()}" if alone else text, "--seeds", "1:2000")
     if last > GREATEST_SEED:
-        raise CommandFailed(ExitCode.BAD_INPUT, f"--seeds: {last} is too great; the greatest seed is {GREATEST_SEED}")
+        raise BadUsage(f"--seeds: {last} is too great; the greatest seed is {GREATEST_SEED}")
     return range(first, last + 1)
 
 
-def size_bounds(text: str) -> tuple[int, int]:
-    """Fewest and most members of ``FEWEST:MOST``. Raises `CommandFailed`."""
+def size_bounds(text: str, option: str = "--sizes") -> tuple[int, int]:
+    """Fewest and most members of ``FEWEST:MOST`` or ``FEWEST-MOST``. Raises `CommandFailed`."""
     from quarterdeck.backend.scenarios.format.values import MOST_MEMBERS
     from quarterdeck.backend.simulation.swarm_testing.drawing import FEWEST
 
-    fewest, most = _numbers(text, "--sizes", "3:20")
+    fewest, most = _numbers(text, option, "3:20")
     if not FEWEST <= fewest <= most <= MOST_MEMBERS:
-        raise CommandFailed(ExitCode.BAD_INPUT, f"--sizes: {text} does not lie between {FEWEST} and {MOST_MEMBERS}")
+        raise BadUsage(f"{option}: {text} does not lie between {FEWEST} and {MOST_MEMBERS}")
     return fewest, most
 
 
@@ -119,17 +120,17 @@ def run(
     processes, most = min(jobs, len(origins)), len(origins)
     done: list[SwarmRun] = []
     reached: Counter[str] = Counter()
-    for one in (
+    for seed_run in (
         guided_runs(search, sizes, processes, counts=counts)
         if search is not None
         else swarm_runs(origins, sizes, processes, counts=counts)
     ):
-        reached.update(one.reached)
-        done.append(one._replace(states=frozenset(), reached={}))
-        trial = one.trial
+        reached.update(seed_run.reached)
+        done.append(seed_run._replace(states=frozenset(), reached={}))
+        trial = seed_run.trial
         if trial.verdict in FAILURES:
             what = f"{trial.verdict} {trial.invariant}".rstrip()
-            say(f"seed {one.origin.text}: {what}; {reproduction(one.origin, sizes)}")
+            say(f"seed {seed_run.origin.text}: {what}; {reproduction(seed_run.origin, sizes)}")
         if time.monotonic() - reported > PROGRESS_INTERVAL_SECONDS:
             reported = time.monotonic()
             say(f"{len(done)} of {most} seeds, {len(done) / (reported - began):.1f} a second")
@@ -158,8 +159,8 @@ def summary(
     trials = [run.trial for run in done]
     verdicts = Counter(trial.verdict for trial in trials)
     slowest = max(
-        (one for one in done if one.trial.converged_seconds is not None),
-        key=lambda one: one.trial.converged_seconds or 0.0,
+        (seed_run for seed_run in done if seed_run.trial.converged_seconds is not None),
+        key=lambda seed_run: seed_run.trial.converged_seconds or 0.0,
         default=None,
     )
     return {
@@ -178,14 +179,14 @@ def summary(
         },
         "failures": [
             {
-                "seed": one.trial.seed,
-                "verdict": one.trial.verdict,
-                "invariant": one.trial.invariant,
-                "text": one.trial.text,
-                "witnesses": one.trial.witnesses,
-                "reproduce": reproduction(one.origin, sizes),
+                "seed": seed_run.trial.seed,
+                "verdict": seed_run.trial.verdict,
+                "invariant": seed_run.trial.invariant,
+                "text": seed_run.trial.text,
+                "witnesses": seed_run.trial.witnesses,
+                "reproduce": reproduction(seed_run.origin, sizes),
             }
-            for one in failed
+            for seed_run in failed
         ],
     }
 
@@ -201,22 +202,20 @@ def _shrink_each_way_of_failing(failed: list[SwarmRun], sizes: tuple[int, int], 
     from quarterdeck.backend.simulation.swarm_testing.shrinking import failure_signature
 
     ways: dict[tuple[str, str, str], SwarmRun] = {}
-    for one in failed:
-        ways.setdefault(failure_signature(one.trial), one)
-    for one in ways.values():
+    for seed_run in failed:
+        ways.setdefault(failure_signature(seed_run.trial), seed_run)
+    for seed_run in ways.values():
         with failing_as(ExitCode.BAD_INPUT, OSError, about="--shrink"):
-            file = write_shrunk(one, sizes, folder)
-        say(f"shrunk: quarterdeck simulate {file} --seed {one.trial.seed}")
+            file = write_shrunk(seed_run, sizes, folder)
+        say(f"shrunk: quarterdeck simulate {file} --seed {seed_run.trial.seed}")
 
 
 def _numbers(text: str, option: str, example: str) -> tuple[int, int]:
-    fit = re.fullmatch(r"(\d+)(?::(\d+))?", text.strip())
+    fit = re.fullmatch(r"(\d+)(?:[:-](\d+))?", text.strip())
     if fit is None:
-        raise CommandFailed(
-            ExitCode.BAD_INPUT, f"{option}: {text!r} is not a range; write two numbers, as in {example}"
-        )
+        raise BadUsage(f"{option}: {text!r} is not a range; write two numbers, as in {example}")
     first = int(fit[1])
     last = int(fit[2]) if fit[2] else first
     if last < first:
-        raise CommandFailed(ExitCode.BAD_INPUT, f"{option}: {text} ends before it begins")
+        raise BadUsage(f"{option}: {text} ends before it begins")
     return first, last

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from quarterdeck.cli.commands.console import console_settings
-from quarterdeck.cli.exits import CommandFailed, ExitCode, failing_as
+from quarterdeck.cli.exits import BadUsage, ExitCode, failing_as
 
 DEFAULT_PORT = 8321
 CONTEXT_SETTINGS = {"allow_extra_args": True, "ignore_unknown_options": True}
@@ -30,7 +30,7 @@ def web(
         from quarterdeck.cli.web_server import serve_console
     except ImportError as missing:
         remedy = "install 'quarterdeck[web]' with uv tool, pipx or pip"
-        raise CommandFailed(ExitCode.BAD_INPUT, f"{missing.name} is missing; {remedy}") from missing
+        raise BadUsage(f"{missing.name} is missing; {remedy}") from missing
     with failing_as(ExitCode.UNREACHABLE, OSError, about=f"port {port} cannot be served"):
         serve_console((*CONSOLE, *options), port)
 

@@ -17,7 +17,7 @@ import typer
 
 from quarterdeck.backend.clusters.kubernetes.service_url import PODS
 from quarterdeck.backend.hazelcast import SCHEME
-from quarterdeck.cli.exits import CommandFailed, ExitCode, failing_as
+from quarterdeck.cli.exits import BadUsage, CommandFailed, ExitCode, failing_as
 
 PASSWORD_VARIABLE = "QUARTERDECK_PASSWORD"
 TOKEN_VARIABLE = "QUARTERDECK_TOKEN"
@@ -74,7 +74,7 @@ class ConnectionTarget:
     def require_named(self) -> ConnectionTarget:
         """Itself. Raises `CommandFailed` when no cluster was named."""
         if not self.urls:
-            raise CommandFailed(ExitCode.BAD_INPUT, "which cluster? give --connect URL of a member, or --cluster NAME")
+            raise BadUsage("which cluster? give --connect URL of a member, or --cluster NAME")
         return self
 
     def require_writable(self) -> ConnectionTarget:
@@ -86,9 +86,7 @@ class ConnectionTarget:
     def require_ours(self) -> ConnectionTarget:
         """Itself. Raises `CommandFailed` for members of Hazelcast, of which the rest cannot be asked."""
         if self.is_hazelcast:
-            raise CommandFailed(
-                ExitCode.BAD_INPUT, "members of Hazelcast cannot be asked this; see docs/operators/hazelcast.md"
-            )
+            raise BadUsage("members of Hazelcast cannot be asked this; see docs/operators/hazelcast.md")
         return self
 
 
@@ -224,7 +222,7 @@ def profile_of(label: str) -> ConnectionTarget:
         profiles = UserConfiguration().profiles
     if label not in profiles:
         known = ", ".join(profiles) or "none"
-        raise CommandFailed(ExitCode.BAD_INPUT, f"--cluster {label}: {configuration_file()} has {known}")
+        raise BadUsage(f"--cluster {label}: {configuration_file()} has {known}")
     profile = profiles[label]
     return ConnectionTarget(
         urls=profile.urls,
@@ -255,7 +253,7 @@ def _urls(texts: list[str]) -> tuple[str, ...]:
 def _pairs(texts: list[str]) -> tuple[tuple[str, str], ...]:
     pairs = tuple(text.partition("=")[::2] for text in texts)
     if wrong := next((text for text, (one, other) in zip(texts, pairs, strict=True) if not (one and other)), ""):
-        raise CommandFailed(ExitCode.BAD_INPUT, f"--address-map {wrong}: write it as ADDRESS=ADDRESS")
+        raise BadUsage(f"--address-map {wrong}: write it as ADDRESS=ADDRESS")
     return pairs
 
 
@@ -270,5 +268,5 @@ def _content(file: Path | None, about: str) -> str:
     with failing_as(ExitCode.BAD_INPUT, OSError, UnicodeDecodeError, about=about):
         content = file.read_text(encoding="utf-8").rstrip("\r\n")
     if not content or not content.isprintable():
-        raise CommandFailed(ExitCode.BAD_INPUT, f"{about}: {file} has to hold one line of visible letters")
+        raise BadUsage(f"{about}: {file} has to hold one line of visible letters")
     return content

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import getpass
 import socket
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from quarterdeck.backend.hazelcast import SCHEME
 from quarterdeck.cli.configuration.connection import ConnectionTarget, profile_of
@@ -21,9 +23,11 @@ if TYPE_CHECKING:
     from quarterdeck.backend.clusters.connection_status import WatchedCluster
     from quarterdeck.backend.clusters.hazelcast.hazelcast_cluster import HazelcastCluster
     from quarterdeck.backend.clusters.remote.access import MemberCredentials
+    from quarterdeck.backend.clusters.remote.member_client import MemberClient
     from quarterdeck.backend.hazelcast.wire.route import Route
     from quarterdeck.backend.hazelcast.wire.settings import WatchSettings
 
+Answer = TypeVar("Answer")
 CONNECT_TIMEOUT_SECONDS = 10.0
 MEETING_POLL_SECONDS = 0.01
 
@@ -70,6 +74,32 @@ def credentials_of(connection: ConnectionTarget) -> MemberCredentials:
         connection.certificate,
         connection.key,
     )
+
+
+@contextmanager
+def failing_as_members_answer() -> Iterator[None]:
+    """Turn what members of ours refuse or do not answer inside into `CommandFailed`."""
+    from quarterdeck.backend.clusters.remote.member_client import BadResponse, Unreachable
+    from quarterdeck.backend.core.commands.commands import CommandRefused
+
+    with failing_as(ExitCode.REFUSED, CommandRefused), failing_as(ExitCode.UNREACHABLE, Unreachable, BadResponse):
+        yield
+
+
+def asked(connection: ConnectionTarget, work: Callable[[MemberClient], Awaitable[Answer]]) -> Answer:
+    """Return what `work` finds out with a client of members of ours.
+
+    Raises:
+        CommandFailed: They refuse, or do not answer.
+    """
+    from quarterdeck.backend.clusters.remote.member_client import MemberClient
+
+    async def run() -> Answer:
+        async with MemberClient(credentials_of(connection)) as client:
+            return await work(client)
+
+    with failing_as_members_answer():
+        return asyncio.run(run())
 
 
 def open_hazelcast(

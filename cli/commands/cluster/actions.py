@@ -14,7 +14,7 @@ import typer
 from quarterdeck.backend.core.commands.catalogue import CATALOGUE, description_of
 from quarterdeck.cli.commands.cluster.observation import ObservedCluster, answer_of, observe
 from quarterdeck.cli.configuration.connection import ConnectionTarget, with_connection
-from quarterdeck.cli.exits import CommandFailed, ExitCode
+from quarterdeck.cli.exits import BadUsage
 from quarterdeck.cli.output import Format, FormatOption, say, write_rows
 
 if TYPE_CHECKING:
@@ -22,9 +22,7 @@ if TYPE_CHECKING:
 
 MemberOption = Annotated[
     str | None,
-    typer.Option(
-        "--member", metavar="NAME", help="The member to send it to, by label or address; the master by default."
-    ),
+    typer.Option("--member", metavar="NAME", help="The member to ask, by label or address; the master by default."),
 ]
 
 JOIN_LIST_COLUMNS = ("member", "join_list")
@@ -79,9 +77,7 @@ def state(
     if new is not None:
         wanted = next((state for state in CLUSTER_STATES if state == new.upper()), None)
         if wanted is None:
-            raise CommandFailed(
-                ExitCode.BAD_INPUT, f"NEW: there is no state {new!r}; write one of {', '.join(CLUSTER_STATES)}"
-            )
+            raise BadUsage(f"NEW: there is no state {new!r}; write one of {', '.join(CLUSTER_STATES)}")
         _do(connection, lambda seen: ChangeState(seen.member(member, "the state"), wanted))
         return
     with observe(connection) as seen:
@@ -108,7 +104,7 @@ def fault(
         from quarterdeck.backend.documents.validation import did_you_mean
 
         hint = did_you_mean(words[0], FAULT_WORDS)
-        raise CommandFailed(ExitCode.BAD_INPUT, f"there is no fault {words[0]!r}; {hint}")
+        raise BadUsage(f"there is no fault {words[0]!r}; {hint}")
     _do(connection, lambda seen: _command_of(seen, " ".join(words)))
 
 
@@ -145,9 +141,9 @@ def _command_of(seen: ObservedCluster, line: str) -> Command:
     try:
         parsed = parse_line(line, tuple(seen.connections), allowed=EVERYTHING)
     except BadLine as problem:
-        raise CommandFailed(ExitCode.BAD_INPUT, str(problem)) from problem
+        raise BadUsage(str(problem)) from problem
     if isinstance(parsed, ConsoleRequest):
-        raise CommandFailed(ExitCode.BAD_INPUT, f"{line.split()[0]} is for the console alone")
+        raise BadUsage(f"{line.split()[0]} is for the console alone")
     return parsed
 
 
@@ -161,9 +157,9 @@ def require_name(command: Command, name: str, confirmed: str) -> None:
     if not confirmed and sys.stdin.isatty():
         confirmed = typer.prompt(f"{asked}\nType the name of the cluster, {name}, to go on", err=True)
     if not confirmed:
-        raise CommandFailed(ExitCode.BAD_INPUT, f"{asked} Say so with --confirm {name}, the name of the cluster")
+        raise BadUsage(f"{asked} Say so with --confirm {name}, the name of the cluster")
     if confirmed.strip() != name:
-        raise CommandFailed(ExitCode.BAD_INPUT, f"nothing was done: the cluster is {name}, not {confirmed.strip()}")
+        raise BadUsage(f"nothing was done: the cluster is {name}, not {confirmed.strip()}")
 
 
 def _do(connection: ConnectionTarget, command_for: Callable[[ObservedCluster], Command], confirmed: str = "") -> None:

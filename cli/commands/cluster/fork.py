@@ -14,7 +14,7 @@ from quarterdeck.cli.commands.cluster.observation import MERGE_SECONDS, settled_
 from quarterdeck.cli.commands.run_options import new_run, recording
 from quarterdeck.cli.configuration.connection import ConnectionTarget, with_connection
 from quarterdeck.cli.configuration.opening import open_cluster, wait_until_started
-from quarterdeck.cli.exits import CommandFailed, ExitCode, failing_as
+from quarterdeck.cli.exits import BadUsage, CommandFailed, ExitCode, failing_as
 from quarterdeck.cli.output import Format, FormatOption, say, write_document
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def fork(
     from quarterdeck.backend.core.witnessed.events import ConnectionChanged
 
     if out.exists():
-        raise CommandFailed(ExitCode.BAD_INPUT, f"--out {out}: exists already; name a new folder")
+        raise BadUsage(f"--out {out}: exists already; name a new folder")
     cluster = open_cluster(connection.require_named().require_ours().require_writable(), write=True)
     try:
         assert isinstance(cluster, SnapshotSource)  # members of ours are

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 
 from quarterdeck.cli.configuration.connection import ConnectionTarget
 from quarterdeck.cli.configuration.opening import CONNECT_TIMEOUT_SECONDS, open_cluster, unreached
-from quarterdeck.cli.exits import CommandFailed, ExitCode
+from quarterdeck.cli.exits import BadUsage, CommandFailed, ExitCode
 
 if TYPE_CHECKING:
     from quarterdeck.backend.clusters.connection_status import ConnectionStatus, ProcessFacts, WatchedCluster
@@ -80,16 +80,14 @@ class ObservedCluster:
             label = wanted if wanted in self.present else self.name_of(cast("Address", wanted))
             if label not in self.present:
                 known = ", ".join(self.present)
-                raise CommandFailed(ExitCode.BAD_INPUT, f"--member {wanted}: no such member answers; there are {known}")
+                raise BadUsage(f"--member {wanted}: no such member answers; there are {known}")
             return label
         if len(self.masters) == 1:
             return self.masters[0]
         if not self.masters:
-            raise CommandFailed(ExitCode.BAD_INPUT, f"no master was found; say with --member who is asked for {what}")
+            raise BadUsage(f"no master was found; say with --member who is asked for {what}")
         names = ", ".join(self.masters)
-        raise CommandFailed(
-            ExitCode.BAD_INPUT, f"there are several clusters, led by {names}; say with --member which one {what} is for"
-        )
+        raise BadUsage(f"there are several clusters, led by {names}; say with --member which one {what} is for")
 
 
 @contextmanager
@@ -133,19 +131,24 @@ def await_tables(cluster: WatchedCluster, picture: Picture) -> None:
     """Return when witnessed members report one table, or have differed for so long that they have two."""
     from quarterdeck.backend.picture.boards.table_agreement import is_unsettled
 
-    while is_unsettled(picture, cluster.now_us()):
-        time.sleep(POLL_SECONDS)
-        for record in cluster.drain():
-            picture.apply(record)
+    _follow_while(lambda: is_unsettled(picture, cluster.now_us()), cluster, picture)
 
 
 def await_metrics(cluster: WatchedCluster, picture: Picture) -> None:
     """Return when all witnessed members that answer have reported metrics, or do not within `METRICS_SECONDS`."""
     latest = time.monotonic() + METRICS_SECONDS
-    while time.monotonic() < latest and any(
-        "client-protocol" in belief.witnessed_by and belief.running and belief.metrics is None
-        for belief in picture.members.values()
-    ):
+
+    def waits() -> bool:
+        return time.monotonic() < latest and any(
+            "client-protocol" in belief.witnessed_by and belief.running and belief.metrics is None
+            for belief in picture.members.values()
+        )
+
+    _follow_while(waits, cluster, picture)
+
+
+def _follow_while(waits: Callable[[], bool], cluster: WatchedCluster, picture: Picture) -> None:
+    while waits():
         time.sleep(POLL_SECONDS)
         for record in cluster.drain():
             picture.apply(record)

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from quarterdeck.cli.commands.cluster import actions, fork, restarts, watch
+from quarterdeck.cli.commands.cluster.actions import MemberOption
 from quarterdeck.cli.commands.cluster.observation import ObservedCluster, observe
 from quarterdeck.cli.configuration.connection import ConnectionTarget, with_connection
-from quarterdeck.cli.exits import CommandFailed, ExitCode, failing_as
+from quarterdeck.cli.exits import BadUsage, ExitCode, failing_as
 from quarterdeck.cli.output import Format, FormatOption, say, write_document, write_rows
 
 if TYPE_CHECKING:
@@ -24,11 +25,6 @@ if TYPE_CHECKING:
     from quarterdeck.backend.picture.health.cluster_health import ClusterHealth
 
 Row = dict[str, object]
-
-MemberOption = Annotated[
-    str | None,
-    typer.Option("--member", metavar="NAME", help="The member to ask, by label or address; the master by default."),
-]
 
 MEMBER_COLUMNS = (
     "member", "address", "reached", "node_state", "master", "list_version", "list_size", "cluster_state",
@@ -112,7 +108,7 @@ def table(
 ) -> None:
     """Print one member's partition table: who holds which replica."""
     if last is not None and last < first:
-        raise CommandFailed(ExitCode.BAD_INPUT, f"--to {last}: is before --from {first}")
+        raise BadUsage(f"--to {last}: is before --from {first}")
     with observe(connection, tables=True) as seen:
         asked = seen.member(member, "its table")
         belief = seen.present[asked]

@@ -18,7 +18,7 @@ from quarterdeck.cli.commands.cluster.observation import settled_records
 from quarterdeck.cli.commands.run_options import stopping
 from quarterdeck.cli.configuration.connection import ConnectionTarget, with_connection
 from quarterdeck.cli.configuration.opening import open_cluster, wait_until_started
-from quarterdeck.cli.exits import CommandFailed, ExitCode, failing_as
+from quarterdeck.cli.exits import BadUsage, CommandFailed, ExitCode, failing_as
 from quarterdeck.cli.output import Format, FormatOption, say, write_document
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ def _label_of(followed: FollowedCluster, wanted: str) -> str:
     picture = followed.picture
     found = wanted if wanted in picture.members else picture.label_of(wanted)  # type: ignore[arg-type]
     if found not in picture.members:
-        raise CommandFailed(ExitCode.BAD_INPUT, f"{wanted}: no such member; there are {', '.join(picture.members)}")
+        raise BadUsage(f"{wanted}: no such member; there are {', '.join(picture.members)}")
     return found
 
 

@@ -16,13 +16,13 @@ from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.health.cluster_health import ClusterHealth, cluster_health
 from quarterdeck.backend.picture.health.copy_counts import CopyCounts
 from quarterdeck.cli.commands.journal import RECORD_COLUMNS, record_row
+from quarterdeck.cli.commands.run_options import DurationOption
 from quarterdeck.cli.configuration.connection import ConnectionTarget, with_connection
 from quarterdeck.cli.configuration.opening import open_cluster, wait_until_started
 from quarterdeck.cli.output import Format, FormatOption, say, write_rows
 
 if TYPE_CHECKING:
-    from quarterdeck.backend.clusters.connection_status import ConnectionStatus, WatchedCluster
-    from quarterdeck.backend.core.events import Record
+    from quarterdeck.backend.clusters.connection_status import ConnectionStatus
 
 
 POLL_SECONDS = 0.1
@@ -34,9 +34,7 @@ def watch(
     new: Annotated[
         bool, typer.Option("--new", help="Print only what happens from now on, without the history.")
     ] = False,
-    seconds: Annotated[
-        float | None, typer.Option("--for", min=0, metavar="SECONDS", help="Stop after this time; never by default.")
-    ] = None,
+    seconds: DurationOption = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Stop after this many records.")] = None,
     output: FormatOption = Format.TABLE,
 ) -> None:

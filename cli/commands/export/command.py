@@ -11,7 +11,7 @@ import typer
 from quarterdeck.cli.commands.run_options import stopping
 from quarterdeck.cli.configuration.connection import ConnectionTarget, with_connection
 from quarterdeck.cli.configuration.opening import open_cluster
-from quarterdeck.cli.exits import CommandFailed, ExitCode, failing_as
+from quarterdeck.cli.exits import BadUsage, ExitCode, failing_as
 from quarterdeck.cli.output import say
 
 POLL_SECONDS = 0.2
@@ -49,7 +49,7 @@ def export(
 
     host, _, port = listen.rpartition(":")
     if not port.isdecimal() or int(port) > 65_535:
-        raise CommandFailed(ExitCode.BAD_INPUT, f"--listen {listen}: write HOST:PORT, as in 0.0.0.0:9470")
+        raise BadUsage(f"--listen {listen}: write HOST:PORT, as in 0.0.0.0:9470")
     cluster = open_cluster(connection.require_named())
     stop, hooks = threading.Event(), Hooks(command, webhook)
     exporter = ClusterExporter(cluster, hooks)

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from quarterdeck.cli.commands.map.operations import group
 from quarterdeck.cli.configuration.connection import ConnectionTarget, with_connection
-from quarterdeck.cli.configuration.opening import credentials_of
+from quarterdeck.cli.configuration.opening import asked
 from quarterdeck.cli.exits import ExitCode, failing_as
 from quarterdeck.cli.output import Format, FormatOption, write_document
 
 if TYPE_CHECKING:
     from quarterdeck.backend.clusters.exported_maps import ExportFolder
-    from quarterdeck.backend.clusters.remote.member_client import MemberClient
 
-Result = TypeVar("Result")
 FolderArgument = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of the export.")]
 MapChoice = Annotated[str, typer.Option("--map", metavar="NAME", help="Only this map; all by default.")]
 
@@ -33,10 +29,12 @@ def export_command(
 
     Members go on serving. Run it again after an interruption: it goes on with the partitions that are missing.
     """
+    from quarterdeck.backend.clusters.exported_maps import BadExportFolder
     from quarterdeck.backend.clusters.remote.map_backup import export_maps
 
     target = connection.require_named().require_ours()
-    exported = _done(target, lambda client: export_maps(client, list(target.urls), folder, name))
+    with failing_as(ExitCode.BAD_INPUT, BadExportFolder, OSError):
+        exported = asked(target, lambda client: export_maps(client, list(target.urls), folder, name))
     write_document(_counted(exported), output)
 
 
@@ -55,25 +53,8 @@ def import_command(
     target = connection.require_named().require_ours().require_writable()
     with failing_as(ExitCode.BAD_INPUT, BadExportFolder, OSError):
         exported = ExportFolder.opened(folder)
-    stored = _done(target, lambda client: import_maps(client, list(target.urls), exported, name))
+        stored = asked(target, lambda client: import_maps(client, list(target.urls), exported, name))
     write_document(_counted(exported) | {"stored": stored}, output)
-
-
-def _done(target: ConnectionTarget, work: Callable[[MemberClient], Awaitable[Result]]) -> Result:
-    from quarterdeck.backend.clusters.exported_maps import BadExportFolder
-    from quarterdeck.backend.clusters.remote.member_client import BadResponse, MemberClient, Unreachable
-    from quarterdeck.backend.core.commands.commands import CommandRefused
-
-    async def run() -> Result:
-        async with MemberClient(credentials_of(target)) as client:
-            return await work(client)
-
-    with (
-        failing_as(ExitCode.REFUSED, CommandRefused),
-        failing_as(ExitCode.UNREACHABLE, Unreachable, BadResponse),
-        failing_as(ExitCode.BAD_INPUT, BadExportFolder, OSError),
-    ):
-        return asyncio.run(run())
 
 
 def _counted(exported: ExportFolder) -> dict[str, object]:

@@ -23,9 +23,9 @@ from quarterdeck.cli.commands.map.script import (
     read_script,
 )
 from quarterdeck.cli.commands.map.session import MapSession, answer_as_data, map_session
-from quarterdeck.cli.commands.run_options import ProcessesOption
+from quarterdeck.cli.commands.run_options import ProcessesOption, PropertyOption
 from quarterdeck.cli.configuration.connection import ConnectionTarget, with_connection
-from quarterdeck.cli.exits import CommandFailed, ExitCode, failing_as
+from quarterdeck.cli.exits import BadUsage, CommandFailed, ExitCode, failing_as
 from quarterdeck.cli.output import Format, FormatOption, say, write_document, write_rows
 
 if TYPE_CHECKING:
@@ -47,9 +47,6 @@ WordArgument = Annotated[str, typer.Argument(callback=_in_utf8)]
 MapOption = Annotated[str, typer.Option("--map", metavar="NAME", help="The name of the map.", callback=_in_utf8)]
 KeysOption = Annotated[int, typer.Option(min=0, help="Put this many entries first: key-0, key-1 and so on.")]
 ValueBytesOption = Annotated[int, typer.Option(min=0, help="How long the values of those entries are.")]
-PropertyOption = Annotated[
-    list[str] | None, typer.Option("--property", metavar="NAME=VALUE", help="Set a hazelcast.* property.")
-]
 JournalOption = Annotated[
     Path | None,
     typer.Option("--journal", metavar="DIR", help="Record the cluster and each operation into this folder."),
@@ -140,7 +137,7 @@ def load(
 
     settings = read_settings(properties or [], PresetName.TRAINING)
     if rate is None and (skew, reads, seconds) != (0, 0.5, None):
-        raise CommandFailed(ExitCode.BAD_INPUT, "--skew, --reads and --for go with --rate")
+        raise BadUsage("--skew, --reads and --for go with --rate")
     said = {"rate": rate, "keys": keys, "bytes": value_bytes, "skew": skew, "reads": reads, "map": name}
     said |= {} if seconds is None else {"for": f"{seconds:f}s"}
     with map_session(members, settings, processes=processes, connection=connection) as session:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from quarterdeck.backend.core.commands.catalogue import CATALOGUE
 from quarterdeck.backend.core.commands.commands import Command
-from quarterdeck.cli.exits import CommandFailed, ExitCode
+from quarterdeck.cli.exits import BadUsage
 
 MAP_WORDS = ("put", "get", "remove", "size", "keys")
 MEMBER_WORDS = ("start", "stop", "kill")
@@ -51,7 +51,7 @@ def read_script(text: str, source: str) -> list[ScriptLine]:
             if words:
                 lines.append(ScriptLine(number, _wanted(words)))
         except ValueError as problem:
-            raise CommandFailed(ExitCode.BAD_INPUT, f"{source}:{number}: {problem}") from problem
+            raise BadUsage(f"{source}:{number}: {problem}") from problem
     return lines
 
 

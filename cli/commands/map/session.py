@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from quarterdeck.cli.commands.run_options import new_run, recording, stopping
 from quarterdeck.cli.configuration.connection import ConnectionTarget
-from quarterdeck.cli.configuration.opening import open_cluster, wait_until_started
-from quarterdeck.cli.exits import CommandFailed, ExitCode, failing_as
+from quarterdeck.cli.configuration.opening import failing_as_members_answer, open_cluster, wait_until_started
+from quarterdeck.cli.exits import BadUsage, CommandFailed, ExitCode, failing_as
 
 if TYPE_CHECKING:
     from quarterdeck.backend.clusters.cluster import Cluster
@@ -144,7 +144,7 @@ def map_session(
     """
     if connection.urls:
         if processes or journal is not None:
-            raise CommandFailed(ExitCode.BAD_INPUT, "--processes and --journal are for a cluster that is started here")
+            raise BadUsage("--processes and --journal are for a cluster that is started here")
         with _remote_session(connection) as session:
             yield session
         return
@@ -167,13 +167,10 @@ def map_session(
 @contextmanager
 def _remote_session(connection: ConnectionTarget) -> Iterator[MapSession]:
     """Each operation is asked of the first member that was reached."""
-    from quarterdeck.backend.clusters.remote.member_client import BadResponse, Unreachable
-    from quarterdeck.backend.core.commands.commands import CommandRefused
-
     cluster = open_cluster(connection.require_ours(), write=not connection.read_only, records=False)
     try:
         wait_until_started(cluster)
-        with failing_as(ExitCode.REFUSED, CommandRefused), failing_as(ExitCode.UNREACHABLE, Unreachable, BadResponse):
+        with failing_as_members_answer():
             yield MapSession(cluster, connected(cluster))
     finally:
         cluster.close()

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from quarterdeck.cli.commands.swarm import GREATEST_SEED, size_bounds
-from quarterdeck.cli.exits import CommandFailed, ExitCode, failing_as
+from quarterdeck.cli.commands.swarm import seed_range, size_bounds
+from quarterdeck.cli.exits import BadUsage, CommandFailed, ExitCode, failing_as
 from quarterdeck.cli.output import Format, FormatOption, say, write_document, write_rows
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def failing_without_spark(*bad_input: type[Exception]) -> Iterator[None]:
 def require_one_spark(master: str, remote: str) -> None:
     """Return unless both a master and a Spark Connect server are named. Raises `CommandFailed`."""
     if master and remote:
-        raise CommandFailed(ExitCode.BAD_INPUT, "--master and --remote exclude each other; name one of them")
+        raise BadUsage("--master and --remote exclude each other; name one of them")
 
 
 group = typer.Typer(help="Run simulations by the hundred thousand on Spark.", rich_markup_mode=None)
@@ -112,7 +112,7 @@ def run(
     A run that raises, ends its process or never ends is a verdict like any other. Exits with 1 when a run failed.
     """
     require_one_spark(master, remote)
-    numbers = _seeds(seeds)
+    numbers = seed_range(seeds, alone_from=1)
     campaign = _campaign(scenario, members, sweep or [], budget, swarm=swarm, guided=guided, reached=reached)
     if "://" not in out:
         with failing_as(ExitCode.BAD_INPUT, OSError, about="--out"):
@@ -146,40 +146,19 @@ def _campaign(
     from quarterdeck.cli.commands.simulate import load
 
     if (scenario is None) == (not swarm):
-        raise CommandFailed(ExitCode.BAD_INPUT, "--scenario: say what to run: either --scenario FILE or --swarm")
+        raise BadUsage("--scenario: say what to run: either --scenario FILE or --swarm")
     if scenario is not None and members is not None:
-        raise CommandFailed(ExitCode.BAD_INPUT, "--members: a scenario names its members; use --swarm")
+        raise BadUsage("--members: a scenario names its members; use --swarm")
     if guided and (scenario is not None or sweep):
-        raise CommandFailed(ExitCode.BAD_INPUT, "--guided: varies what seeds draw; use --swarm, without --sweep")
+        raise BadUsage("--guided: varies what seeds draw; use --swarm, without --sweep")
     with failing_as(ExitCode.BAD_INPUT, BadProperty, about="--sweep"):
         variants = variants_of(_sweep(sweep))
     text = ""
     if scenario is not None:
         load(scenario)
         text = scenario.read_text(encoding="utf-8")
-    sizes = _sizes(members or "3-20")
+    sizes = size_bounds(members or "3-20", "--members")
     return Campaign(text, sizes=sizes, variants=variants, cpu_seconds=budget, guided=guided, counts_reached=reached)
-
-
-def _seeds(text: str) -> range:
-    fit = re.fullmatch(r"(?:(\d+):)?(\d+)", text.strip())
-    if fit is None:
-        raise CommandFailed(ExitCode.BAD_INPUT, f"--seeds: {text!r} is not a range; write two numbers, as in 1:100000")
-    first, last = int(fit[1] or 1), int(fit[2])
-    if last < first:
-        raise CommandFailed(ExitCode.BAD_INPUT, f"--seeds: {text} ends before it begins")
-    if last > GREATEST_SEED:
-        raise CommandFailed(ExitCode.BAD_INPUT, f"--seeds: {last} is too great; the greatest seed is {GREATEST_SEED}")
-    return range(first, last + 1)
-
-
-def _sizes(text: str) -> tuple[int, int]:
-    if not re.fullmatch(r"\d+(?:[-:]\d+)?", text.strip()):
-        raise CommandFailed(ExitCode.BAD_INPUT, f"--members: {text!r} is not a range; write two numbers, as in 3-20")
-    try:
-        return size_bounds(text.replace("-", ":"))
-    except CommandFailed as problem:
-        raise CommandFailed(ExitCode.BAD_INPUT, problem.message.replace("--sizes", "--members")) from problem
 
 
 def _sweep(texts: list[str]) -> dict[str, list[PropertyValue]]:
@@ -188,13 +167,11 @@ def _sweep(texts: list[str]) -> dict[str, list[PropertyValue]]:
         name, equals, values = text.partition("=")
         given = [value.strip() for value in values.split(",")]
         if not equals or not all(given):
-            raise CommandFailed(
-                ExitCode.BAD_INPUT, f"--sweep: {text!r} is not a setting with values; write SETTING=A,B,C without gaps"
-            )
+            raise BadUsage(f"--sweep: {text!r} is not a setting with values; write SETTING=A,B,C without gaps")
         if name in sweep:
-            raise CommandFailed(ExitCode.BAD_INPUT, f"--sweep: {name} is given twice; write all its values behind one")
+            raise BadUsage(f"--sweep: {name} is given twice; write all its values behind one")
         if len(set(given)) != len(given):
-            raise CommandFailed(ExitCode.BAD_INPUT, f"--sweep: {name} has a value twice")
+            raise BadUsage(f"--sweep: {name} has a value twice")
         sweep[name] = [_value(value) for value in given]
     return sweep
 

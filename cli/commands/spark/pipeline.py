@@ -9,7 +9,7 @@ import typer
 
 from quarterdeck.cli.commands.spark import stream
 from quarterdeck.cli.commands.spark.campaign import MasterOption, RemoteOption, failing_without_spark, require_one_spark
-from quarterdeck.cli.exits import CommandFailed, ExitCode
+from quarterdeck.cli.exits import BadUsage
 from quarterdeck.cli.output import Format, FormatOption, say, write_document, write_rows
 
 group = typer.Typer(help="Tables, metrics and a running audit of journals.", rich_markup_mode=None)
@@ -75,7 +75,7 @@ def print_metrics(
     from quarterdeck.backend.pipeline.metrics.measuring import MAX_ROWS, TABLE_NAMES, measure
 
     if table and table not in TABLE_NAMES:
-        raise CommandFailed(ExitCode.BAD_INPUT, f"--table: there is no {table!r}; one of {', '.join(TABLE_NAMES)}")
+        raise BadUsage(f"--table: there is no {table!r}; one of {', '.join(TABLE_NAMES)}")
     require_one_spark(master, remote)
     with failing_without_spark(NoJournal, StoreRefused, OSError):
         measured = measure(paths, by.value, table, master=master, remote=remote)

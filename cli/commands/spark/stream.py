@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from quarterdeck.cli.commands.run_options import stopping
 from quarterdeck.cli.commands.spark.campaign import failing_without_spark
-from quarterdeck.cli.exits import CommandFailed, ExitCode, failing_as
+from quarterdeck.cli.exits import BadUsage, ExitCode, failing_as
 from quarterdeck.cli.output import Format, FormatOption, say
 
 if TYPE_CHECKING:
     from quarterdeck.backend.pipeline.streaming.stream_files import FindingsChange
-
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 def stream(
@@ -61,7 +57,7 @@ def stream(
     dies.
     """
     if output not in (Format.JSONL, Format.TABLE):
-        raise CommandFailed(ExitCode.BAD_INPUT, f"-o {output}: a stream of records is printed as jsonl or table")
+        raise BadUsage(f"-o {output}: a stream of records is printed as jsonl or table")
     from quarterdeck.backend.journal.files import NoJournal
     from quarterdeck.backend.pipeline.commit import StoreRefused
     from quarterdeck.backend.pipeline.spark.requirements import PipelineMissing, needing_packages
@@ -72,7 +68,7 @@ def stream(
         _stream_on_spark(path, findings, checkpoint, master, once, trigger_ms, forget_hours, output, out)
         return
     stop = threading.Event()
-    with _ended_by_signals(stop), failing_as(ExitCode.REFUSED, streaming.StreamDied, OSError):
+    with stopping(stop), failing_as(ExitCode.REFUSED, streaming.StreamDied, OSError):
         with failing_as(ExitCode.BAD_INPUT, NoJournal, PipelineMissing, StoreRefused):
             where = streaming.stream_paths(Path(path), findings, checkpoint)
             say(
@@ -116,21 +112,17 @@ def _stream_on_spark(
     from quarterdeck.backend.pipeline.streaming.stream import CHECKPOINTS, StreamDied
 
     if out is not None:
-        raise CommandFailed(
-            ExitCode.BAD_INPUT, "--out: a stream on Spark makes no tables; run `quarterdeck pipeline tables`"
-        )
+        raise BadUsage("--out: a stream on Spark makes no tables; run `quarterdeck pipeline tables`")
     if "://" not in path:
         place = Path(path).resolve()
         beside = place.parent / CHECKPOINTS / place.name if place.name.startswith(RUN_PREFIX) else place / CHECKPOINTS
     elif findings is None or checkpoint is None:
-        raise CommandFailed(
-            ExitCode.BAD_INPUT, f"{path}: name --findings and --checkpoint, for there is no place beside it"
-        )
+        raise BadUsage(f"{path}: name --findings and --checkpoint, for there is no place beside it")
     else:
         beside = Path()
     table, state = findings or beside / "findings", checkpoint or beside / "spark"
     stop = threading.Event()
-    with failing_without_spark(NoJournal), failing_as(ExitCode.REFUSED, StreamDied, OSError), _ended_by_signals(stop):
+    with failing_without_spark(NoJournal), failing_as(ExitCode.REFUSED, StreamDied, OSError), stopping(stop):
         with needing_packages():
             from quarterdeck.backend.pipeline.streaming.spark_stream import stream_on_spark
         say(f"audits {path} on Spark as it grows; findings go to {table}" + ("" if once else "; Ctrl-C ends it"))
@@ -151,38 +143,20 @@ def _stream_on_spark(
     _exit(once, done.violations)
 
 
-@contextmanager
-def _ended_by_signals(stop: threading.Event) -> Iterator[None]:
-    before = {number: signal.getsignal(number) for number in _SIGNALS}
-    _end_by_signals(stop)
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-def _end_by_signals(stop: threading.Event) -> None:
-    """Let the first Ctrl-C or SIGTERM set `stop`; a second Ctrl-C ends the process as usual."""
-
-    def end(_: int, __: object) -> None:
-        stop.set()
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-
-    for number in _SIGNALS:
-        signal.signal(number, end)
-
-
 def _print_change(change: FindingsChange, output: Format) -> None:
     import msgspec
 
     from quarterdeck.backend.picture.text.formatting import one_line
 
-    for one in change.added:
+    for finding in change.added:
         if output is Format.JSONL:
-            print(msgspec.json.encode(one).decode())
+            print(msgspec.json.encode(finding).decode())
         else:
-            print(one_line(f"{one.severity}: {one.rule} in {one.run} at {one.at / 1_000_000:.3f} s: {one.detail}"))
+            print(
+                one_line(
+                    f"{finding.severity}: {finding.rule} in {finding.run} at {finding.at / 1_000_000:.3f} s: {finding.detail}"
+                )
+            )
     sys.stdout.flush()
     for finding in change.withdrawn:
         say(one_line(f"does not hold any more: {finding.rule} in {finding.run}: {finding.detail}"))
