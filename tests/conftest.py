@@ -57,7 +57,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
     class ByPlace(LoadScopeScheduling):  # type: ignore[misc]
         def _split_scope(self, nodeid: str) -> str:
-            return group_of(nodeid.partition("::")[0]) or nodeid
+            file = nodeid.partition("::")[0]
+            return group_of(file) or file  # what a file's tests share is made once
 
     return ByPlace(config, log)
 

@@ -32,24 +32,25 @@ bounds: {ticks: 1}
 def test_a_small_model_is_exhausted(quarterdeck: Quarterdeck, tmp_path: Path) -> None:
     file = tmp_path / "small.yaml"
     file.write_text(SMALL)
-    run = quarterdeck("check", file)
+    run = quarterdeck("check", file, "--jobs", "1")
     assert run.returncode == 0
     (row,) = json.loads(run.stdout)
     assert row["model"] == "small" and row["exhausted"] is True and row["invariant"] == ""
     assert row["events"]["member-admitted"] > 0
-    bounded = json.loads(quarterdeck("check", file, "--most-states", "5").stdout)[0]
+    bounded = json.loads(quarterdeck("check", file, "--most-states", "5", "--jobs", "1").stdout)[0]
     assert bounded["exhausted"] is False
 
 
 def test_bounds_can_be_changed(quarterdeck: Quarterdeck, tmp_path: Path) -> None:
     file = tmp_path / "small.yaml"
     file.write_text(SMALL)
-    few, more = (json.loads(quarterdeck("check", file, *options).stdout)[0] for options in ((), ("--drops", "1")))
+    rows = [quarterdeck("check", file, "--jobs", "1", *options).stdout for options in ((), ("--drops", "1"))]
+    few, more = (json.loads(row)[0] for row in rows)
     assert more["states"] > few["states"]
 
 
 def test_so_many_members_can_be_asked_for(quarterdeck: Quarterdeck) -> None:
-    bounds = ("--ticks", "1", "--drops", "0", "--crashes", "0", "--steps", "4")
+    bounds = ("--jobs", "1", "--ticks", "1", "--drops", "0", "--crashes", "0", "--steps", "4")
     three, four = (json.loads(quarterdeck("check", "claim", *bounds, "--members", str(n)).stdout)[0] for n in (3, 4))
     assert three["exhausted"] and four["exhausted"] and four["states"] > three["states"]
     refused = quarterdeck("check", "merge", "--members", "5")
@@ -85,7 +86,7 @@ def test_models_are_listed_and_run_beside_one_another(quarterdeck: Quarterdeck) 
 def test_a_violation_can_be_repeated_and_replayed(quarterdeck: Quarterdeck, tmp_path: Path) -> None:
     file = tmp_path / "divided.yaml"
     file.write_text(DIVIDED)
-    run = quarterdeck("check", file, "--out", tmp_path / "found")
+    run = quarterdeck("check", file, "--jobs", "1", "--out", tmp_path / "found")
     assert run.returncode == 1
     (row,) = json.loads(run.stdout)
     assert row["invariant"] == "convergence"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import msgspec
@@ -23,6 +24,11 @@ def explored(
     return explorer.explore(is_stopped=is_stopped)
 
 
+@cache
+def whole() -> Exploration:
+    return explored(None)
+
+
 def after_so_many_looks(looks: int) -> Callable[[], bool]:
     asked = iter(range(10_000))
     stopped = False
@@ -41,37 +47,31 @@ def _short_looks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("processes", [1, 2])
-def test_an_interrupted_search_goes_on_to_the_same_end(tmp_path: Path, processes: int) -> None:
+def test_an_interrupted_search_goes_on_to_the_same_end_with_as_many_processes_as_it_had(
+    tmp_path: Path, processes: int
+) -> None:
     folder = tmp_path / "crash"
-    whole = explored(None)
     states = 0
-    for _ in range(2):
-        part = explored(folder, is_stopped=after_so_many_looks(8), processes=processes)
+    for asked_for in (processes, 1):
+        part = explored(folder, is_stopped=after_so_many_looks(8), processes=asked_for)
         assert part.interrupted and not part.exhausted
-        assert states < part.progress.states < whole.progress.states
+        assert states < part.progress.states < whole().progress.states
         states = part.progress.states
         assert (folder / MANIFEST).exists()
-    end = explored(folder, processes=processes)
+        assert len(list(folder.glob("*/share-*.met"))) == processes
+    end = explored(folder)
     assert end.exhausted and end.found is None
-    told = [(one.progress.states, one.progress.transitions, one.seen) for one in (whole, end)]
-    assert told[0] == told[1]
-    assert end.converged == whole.converged + processes - 1  # each has a last state
+    ends = [(search.progress.states, search.progress.transitions, search.seen) for search in (whole(), end)]
+    assert ends[0] == ends[1]
+    assert end.converged == whole().converged + processes - 1  # each has a last state
     assert not folder.exists()
-
-
-def test_it_goes_on_with_as_many_processes_as_it_had(tmp_path: Path) -> None:
-    whole = explored(None)
-    assert explored(tmp_path, is_stopped=after_so_many_looks(8), processes=2).interrupted
-    assert explored(tmp_path, is_stopped=after_so_many_looks(8), processes=1).interrupted
-    assert len(list(tmp_path.glob("*/share-*.met"))) == 2
-    assert explored(tmp_path, processes=1).progress.states == whole.progress.states
 
 
 def test_who_gave_up_after_so_many_states_may_go_on(tmp_path: Path) -> None:
     few = Explorer(MODEL, most_states=300, folder=tmp_path / "crash").explore()
     assert not few.exhausted and not few.interrupted
     more = explored(tmp_path / "crash")
-    assert more.exhausted and more.progress.states == explored(None).progress.states
+    assert more.exhausted and more.progress.states == whole().progress.states
 
 
 def test_checkpoints_are_made_while_it_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,7 +87,7 @@ def test_checkpoints_are_made_while_it_goes_on(tmp_path: Path, monkeypatch: pyte
     with pytest.raises(RuntimeError, match="power cut"):
         explored(tmp_path / "crash", is_stopped=killed)
     assert len(list((tmp_path / "crash").glob("generation-*"))) == 1
-    assert explored(tmp_path / "crash").progress.states == explored(None).progress.states
+    assert explored(tmp_path / "crash").progress.states == whole().progress.states
 
 
 def test_a_checkpoint_of_another_search_is_refused(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from functools import cache
 
 import msgspec
 import pytest
@@ -34,15 +35,21 @@ from tests.thoroughness import long_after
 
 A_CRASH = Model("crash", "The master may crash.", ("a", "b", "c"), Bounds(crashes=1, ticks=8), calm_every=100)
 MOST_STATES = 300_000
-ENOUGH_STATES = 5_000
+ENOUGH_STATES = 3_000
 
 
 def explored(model: Model, most_states: int = MOST_STATES) -> Exploration:
     return Explorer(model, most_states=most_states).explore()
 
 
+@cache
+def whole_crash() -> Exploration:
+    """All that there is to see of `A_CRASH`: several tests compare with it."""
+    return explored(A_CRASH)
+
+
 def test_all_orders_of_a_crash_are_looked_at_and_none_does_harm() -> None:
-    looked_through = explored(A_CRASH)
+    looked_through = whole_crash()
     assert looked_through.exhausted and looked_through.found is None
     assert looked_through.progress.states > 1_000
     assert looked_through.converged > 0
@@ -68,7 +75,7 @@ def test_a_bound_is_a_bound() -> None:
     calm = explored(msgspec.structs.replace(A_CRASH, bounds=Bounds(ticks=8)))
     assert calm.exhausted
     assert "process-killed" not in calm.seen
-    assert calm.progress.states < explored(A_CRASH, 2_000).progress.states
+    assert calm.progress.states < whole_crash().progress.states
 
 
 def test_a_planted_fault_is_found_and_can_be_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -167,9 +174,8 @@ def test_what_is_recorded_on_the_way_into_a_known_state_is_judged(monkeypatch: p
 
 @pytest.mark.parametrize("processes", long_after(1, [2, 3]))
 def test_so_many_processes_find_the_same_states(processes: int) -> None:
-    model = msgspec.structs.replace(A_CRASH, calm_every=50)
-    alone = explored(model)
-    together = Explorer(model, most_states=MOST_STATES, processes=processes).explore()
+    alone = whole_crash()
+    together = Explorer(A_CRASH, most_states=MOST_STATES, processes=processes).explore()
     assert together.exhausted and together.found is None
     told = [(one.progress.states, one.progress.transitions, one.seen) for one in (alone, together)]
     assert told[0] == told[1]
@@ -193,13 +199,13 @@ def test_processes_find_what_one_finds() -> None:
 def test_a_bound_of_steps_ends_every_run() -> None:
     few = explored(msgspec.structs.replace(A_CRASH, bounds=Bounds(crashes=1, ticks=8, steps=3)))
     assert few.exhausted and few.progress.depth <= 3
-    assert few.progress.states < explored(A_CRASH).progress.states
+    assert few.progress.states < whole_crash().progress.states
 
 
 def test_with_little_memory_the_states_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(spilling, "SEGMENT", 7)
     monkeypatch.setattr(spilling, "MOST_RUNS", 3)
-    enough = explored(A_CRASH)
+    enough = whole_crash()
     little = Explorer(A_CRASH, most_states=MOST_STATES, memory_bytes=100_000).explore()
     assert little.exhausted
     assert (little.progress.states, little.progress.transitions) == (
@@ -211,4 +217,4 @@ def test_with_little_memory_the_states_are_the_same(monkeypatch: pytest.MonkeyPa
 def test_states_may_be_told_apart_by_their_histories() -> None:
     by_history = Explorer(A_CRASH, most_states=MOST_STATES, by_history=True).explore()
     assert by_history.exhausted and by_history.found is None
-    assert by_history.progress.states > explored(A_CRASH).progress.states
+    assert by_history.progress.states > whole_crash().progress.states

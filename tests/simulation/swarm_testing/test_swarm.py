@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from functools import cache
 
 import pytest
 
@@ -28,6 +29,9 @@ from tests.thoroughness import long_after
 SIZES = (3, 7)
 REPEATED = (1, 3, 6, 20)
 """Seeds that between them have drift, jumps, duplicates, filters, tails, pauses, cuts, states and late starters."""
+
+drawn_once = cache(draw_scenario)
+"""Several tests look at what the same hundreds of seeds draw."""
 
 
 def fingerprints() -> str:
@@ -69,20 +73,20 @@ def test_a_drawn_scenario_is_read_back_equal_and_runs_the_same(seed: int) -> Non
 
 def test_every_drawn_scenario_can_be_read_back() -> None:
     for seed in range(60):
-        scenario = draw_scenario(seed).scenario
+        scenario = drawn_once(seed).scenario
         assert scenario_of_tree(scenario_tree(scenario)) == scenario
 
 
 def test_every_kind_of_fault_occurs_among_the_first_300_seeds() -> None:
     counts = dict.fromkeys((*FAULTS, LATENCY_FAULT), 0)
     for seed in range(1, 301):
-        for fault in draw_scenario(seed).faults:
+        for fault in drawn_once(seed).faults:
             counts[fault] += 1
     assert min(counts.values()) >= 30, counts
 
 
 def test_runs_differ_in_size_and_in_settings() -> None:
-    scenarios = [draw_scenario(seed).scenario for seed in range(1, 601)]
+    scenarios = [drawn_once(seed).scenario for seed in range(1, 601)]
     assert {len(scenario.members) for scenario in scenarios} == set(range(3, 21))
     settings = [scenario.timing() for scenario in scenarios]
     assert {one.disconnection_heartbeats for one in settings} == {0, 3, 5}
@@ -101,16 +105,16 @@ def test_runs_differ_in_size_and_in_settings() -> None:
 def test_every_point_of_a_migration_is_drawn_before_and_after() -> None:
     points = set()
     for seed in range(1, 601):
-        for one in draw_scenario(seed).scenario.steps:
-            if one.do is not None and one.do.kill_at is not None:
-                points |= {(point.event, point.after) for point in one.do.kill_at.values()}
+        for step in drawn_once(seed).scenario.steps:
+            if step.do is not None and step.do.kill_at is not None:
+                points |= {(point.event, point.after) for point in step.do.kill_at.values()}
     assert points >= {(event, after) for event in MIGRATION_POINTS for after in (False, True)}
 
 
 def test_actions_make_sense_when_their_turn_comes() -> None:
     """Somebody always runs, and nobody is resumed who was not paused."""
     for seed in range(60):
-        scenario = draw_scenario(seed).scenario
+        scenario = drawn_once(seed).scenario
         down, paused = set(scenario.late), set[str]()
         for step in scenario.steps:
             if step.do is None:
