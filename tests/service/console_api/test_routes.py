@@ -9,7 +9,7 @@ from starlette.applications import Starlette
 
 from quarterdeck.backend.core.commands.commands import Heal, KillMember, PauseMember, ResumeMember
 from quarterdeck.backend.core.events import Record
-from quarterdeck.backend.core.membership.events import MergeVerdict, NotMerging, SuspicionRaised
+from quarterdeck.backend.core.membership.events import LiteChangeRefused, MergeVerdict, NotMerging, SuspicionRaised
 from quarterdeck.backend.service.configuration.process_configuration import User
 from quarterdeck.backend.service.console_api.plans import MOST_BYTES, MOST_MEMBERS
 from quarterdeck.backend.service.console_api.routes import console_app, console_routes, openapi_description
@@ -80,6 +80,14 @@ def test_why_not_merging(client: Client, face: SingleMemberFace) -> None:
     said = client.get(f"{V1}/why-not-merging").json()
     assert "127.0.0.1:5703" in said["sentence"] and said["obstacles"][-1]["remote"] == OTHER
     assert said["verdicts"][0]["decision"] == "local-merges"
+
+
+def test_a_member_is_asked_to_hold_no_data_or_to_hold_it(client: Client, face: SingleMemberFace) -> None:
+    refused = client.post(f"{V1}/promote")
+    assert refused.status_code == 409 and "holds data already" in refused.json()["message"]
+    assert client.post(f"{V1}/demote").status_code == 202
+    _, records = face.records_after(face.uuid, 0)
+    assert [one.event.cause for one in records if isinstance(one.event, LiteChangeRefused)] == ["last-data-member"]
 
 
 def test_table_comes_in_parts(client: Client) -> None:
