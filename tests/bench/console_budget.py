@@ -308,16 +308,18 @@ def press_keys(
     seconds: float,
     cursor: re.Pattern[bytes] = CURSOR,
 ) -> tuple[list[float], int]:
-    """The arrow keys at random moments; the cursor goes to and fro between two rows, of which `cursor` has the names."""
+    """Keys at random moments; the cursor goes to and fro between the first two rows, of which `cursor` has the names."""
     draw = random.Random(1)
     latencies: list[float] = []
     painted = 0
+    terminal.press(b"g")
+    terminal.swallow(1.0)
     end, down, at = time.monotonic() + seconds, True, None
     while time.monotonic() < end:
         painted += terminal.swallow(0.15 + draw.random() * 0.1)
         pressed = time.monotonic()
         # The row that the cursor left may be repainted, but without its mark.
-        terminal.press(b"\x1b[B" if down else b"\x1b[A")
+        terminal.press(b"\x1b[B" if down else b"g")
         painted_at, at = terminal.read_change(cursor, 5.0, at)
         latencies.append(painted_at - pressed)
         down = not down
