@@ -372,7 +372,6 @@ class Console(App[None]):
         return Tab(session, Requests(session, self._command_ended), title, opened_from)
 
     def _report_failed_start(self, tab: Tab) -> None:
-        """Report members that could not start, once the console runs."""
         if tab.session.starting is not None:
             tab.session.starting.add_done_callback(partial(self._members_started, tab.requests))
 

@@ -291,7 +291,6 @@ def works(action: Action, session: ConsoleSession, targets: Sequence[str]) -> bo
 
 @cache
 def _conditions_of(action_id: str) -> frozenset[MemberCondition]:
-    """Return what members have to be for the commands of an action."""
     words = action_called(action_id).words
     return frozenset(command.needs for word in words for command in commands_of_word(word.word) if command.needs)
 

@@ -295,7 +295,6 @@ class TailLog(ComponentStyles, Generic[Entry], can_focus=True):
 
     @property
     def _first_kept(self) -> int:
-        """The number of the oldest entry that can be shown."""
         return self._shown_ever - len(self._shown)
 
     def _select(self) -> None:

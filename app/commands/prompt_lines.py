@@ -194,7 +194,6 @@ def _of_request(takes: WordKind, named: Sequence[str], labels: Sequence[str]) ->
 
 
 def _candidates(arguments: Sequence[Argument], place: int, labels: Sequence[str]) -> Sequence[str]:
-    """Return what may stand at `place` after a word that takes these arguments."""
     if place >= len(arguments) and arguments[-1].kind not in LISTS:
         return ()
     argument = arguments[min(place, len(arguments) - 1)]

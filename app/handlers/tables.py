@@ -49,7 +49,6 @@ class TableHandlers:
             self._show_and_keep()
 
     def _columns(self, text: str) -> None:
-        """Do `hide COLUMN`, `show [COLUMN]`, `save` or `reset`."""
         sort_filter = self._view().sort_filter
         word, _, column = text.partition(" ")
         if sort_filter is None:

@@ -28,37 +28,6 @@ SETTLING_SECONDS = 0.4
 """How long after a snapshot the records of that moment may still be on their way to the console."""
 
 
-class Copies:
-    """Takes snapshots of clusters, and opens copies that go on from them. The past of the session is copied too."""
-
-    def __init__(self, console: ConsoleInterface) -> None:
-        self._console = console
-
-    def open_copy(self, session: ConsoleSession, cluster: SnapshotSource, command: Command | None) -> None:
-        """Open a copy of `cluster` as it is now, and do `command` in it. The console does not wait for the members."""
-        self._console.show_message(ASKED)
-        asked = cluster.snapshot()
-        asked.add_done_callback(lambda done: self._console.call_later(self._copied, session, command, done) and None)
-
-    def _copied(self, session: ConsoleSession, command: Command | None, done: Future[ClusterSnapshot]) -> None:
-        try:
-            snapshot = done.result()
-        except (CommandRefused, CancelledError) as refusal:
-            self._console.withdraw_message(ASKED)
-            self._console.show_message(f"no copy: {refusal}", error=True)
-            return
-        self._console.set_timer(SETTLING_SECONDS, partial(self._open, session, command, snapshot))
-
-    def _open(self, session: ConsoleSession, command: Command | None, snapshot: ClusterSnapshot) -> None:
-        copy = CopiedCluster(snapshot, name=f"{snapshot.name}-copy-{snapshot.at_us / SECOND_US:.1f}s")
-        starting = copy.execute(command) if command is not None else None
-        self._console.withdraw_message(ASKED)
-        past = session.tape.copy_to(snapshot.at_us)
-        self._console.open_tab(OpenedCluster(copy, starting), copy.name, past=past, origin=session)
-        _, *notes = copy.notes()
-        self._console.show_message(one_line("; ".join(["esc goes back to the real one", *notes])))
-
-
 class TimeHandlers:
     """Moves the playhead.
 
@@ -69,7 +38,6 @@ class TimeHandlers:
         self, console: ConsoleInterface, session: Callable[[], ConsoleSession], repaint: Callable[[], None]
     ) -> None:
         """Create the handlers. `repaint` shows the new moment at once."""
-        self._copies = Copies(console)
         self._console, self._session, self._repaint = console, session, repaint
         handlers: dict[str, Handler] = {
             "time-back": lambda _: self._step_back(),
@@ -213,13 +181,37 @@ class TimeHandlers:
         try:
             command = self._command(text)
             if not isinstance(cluster, Forkable):
-                self._copies.open_copy(session, cluster, command)
+                self._open_copy(session, cluster, command)
                 return
             fork = cluster.fork(session.now_us(), command)
         except ValueError as problem:
             self._console.show_message(one_line(str(problem)), error=True)
             return
         self._console.open_tab(OpenedCluster(fork, fork.started), fork.name)
+
+    def _open_copy(self, session: ConsoleSession, cluster: SnapshotSource, command: Command | None) -> None:
+        """Open a copy of `cluster` as it is now, with its past, and do `command` in it, without waiting for the members."""
+        self._console.show_message(ASKED)
+        asked = cluster.snapshot()
+        asked.add_done_callback(lambda done: self._console.call_later(self._copied, session, command, done) and None)
+
+    def _copied(self, session: ConsoleSession, command: Command | None, done: Future[ClusterSnapshot]) -> None:
+        try:
+            snapshot = done.result()
+        except (CommandRefused, CancelledError) as refusal:
+            self._console.withdraw_message(ASKED)
+            self._console.show_message(f"no copy: {refusal}", error=True)
+            return
+        self._console.set_timer(SETTLING_SECONDS, partial(self._show_copy, session, command, snapshot))
+
+    def _show_copy(self, session: ConsoleSession, command: Command | None, snapshot: ClusterSnapshot) -> None:
+        copy = CopiedCluster(snapshot, name=f"{snapshot.name}-copy-{snapshot.at_us / SECOND_US:.1f}s")
+        starting = copy.execute(command) if command is not None else None
+        self._console.withdraw_message(ASKED)
+        past = session.tape.copy_to(snapshot.at_us)
+        self._console.open_tab(OpenedCluster(copy, starting), copy.name, past=past, origin=session)
+        _, *notes = copy.notes()
+        self._console.show_message(one_line("; ".join(["esc goes back to the real one", *notes])))
 
     def _command(self, text: str) -> Command | None:
         if text in ("", "nothing"):

@@ -419,7 +419,6 @@ class ViewScreen(Screen[None]):
             self.row_detail.show_facts(self.row_pointed(), self.row_facts)
 
     def _find_hints(self) -> None:
-        """Find each action that is bound here, with its keys."""
         found: dict[str, Hint] = {}
         self.bound_actions.clear()
         for _, binding, enabled, _ in self.active_bindings.values():
@@ -432,7 +431,6 @@ class ViewScreen(Screen[None]):
         self._show_hints()
 
     def _show_hints(self) -> None:
-        """Show those hints whose actions can do something now."""
         self._hints_wait = False
         targets = self.targets()
         kept = KEPT if self.console.has_way_back else KEPT_AT_HOME

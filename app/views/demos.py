@@ -254,7 +254,6 @@ class DemosScreen(ViewScreen):
         return self.list.cursor_key or ""
 
     def _start(self, demo: str, seed: int | None) -> None:
-        """Open a new cluster with the demo and its tutor in a tab."""
         if not demo:
             raise Refusal("which demo? type :demo NAME, or go to the list")
         try:
@@ -402,7 +401,6 @@ class DemosScreen(ViewScreen):
             self._ask_to_leave("Leave this demo and close its cluster?", "Leave", self.console.close_tab)
 
     def _ask_to_leave(self, question: str, verb: str, leave: Callable[[], None]) -> None:
-        """Ask first, unless nothing is lost."""
         assert self.demo_cluster is not None
         tutor = self.demo_cluster.lesson.tutor
         if tutor.phase in ("starting", "over"):

@@ -274,7 +274,6 @@ class JoinListsScreen(ViewScreen):
             self.console.request("edit-list", [plan.command for plan in plans])
 
     def _show_spread(self) -> None:
-        """Show how far the latest edits have come, cluster by cluster."""
         picture, now_us = self.session.picture, self.session.now_us()
         parts: dict[str, TableCell] = {}
         for uuid, (label, addresses, at_us) in self._edits.items():

@@ -283,7 +283,6 @@ class TimeScreen(ViewScreen):
         ]
 
     def _show_notes(self) -> None:
-        """Show the first notes; the last line counts the others."""
         cluster = self.session.cluster
         notes = list(cluster.notes()) if isinstance(cluster, StatusNotes) else []
         if len(notes) > NOTES_SHOWN:

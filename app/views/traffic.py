@@ -119,7 +119,6 @@ class TrafficScreen(ViewScreen):
         return next((name for name in names if name in self.session.picture.members), "")
 
     def _choose(self, text: str) -> None:
-        """Show the named grouping; by key, the next."""
         known = {str(grouping): grouping for grouping in GROUPINGS}
         if text and text not in known:
             raise Refusal(f"data is shown by {', '.join(known)}, not by {text!r}")

@@ -68,7 +68,6 @@ class EventCursorScreen(ViewScreen):
         return facts_of(record, record_words(record, self._name_of)) if record is not None else ()
 
     def _go_to_awaited(self) -> None:
-        """Go to the awaited event, which may arrive a tick later."""
         awaited, self._awaited = self._awaited, None
         if awaited is not None and awaited.record is None:
             self.handlers["event-because"](f"because {awaited.member}")

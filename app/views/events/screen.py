@@ -163,7 +163,6 @@ class EventsScreen(EventCursorScreen):
         self.call_after_refresh(self._fit)
 
     def _fit(self) -> None:
-        """Format the lines for the present width."""
         width = self.tail.size.width or self.size.width
         if self._format.width != width:
             self._format.width = width
@@ -203,7 +202,6 @@ class EventsScreen(EventCursorScreen):
             self._redraw()
 
     def _choose_level(self, text: str) -> None:
-        """Choose the named level, or the next one."""
         level = self._feed.level_named(text)
         if level is None:
             raise Refusal(f"events are shown by {', '.join(LEVELS)}, not by {text!r}")
@@ -252,7 +250,6 @@ class EventsScreen(EventCursorScreen):
         self._say_below()
 
     def _open_pointed(self) -> None:
-        """Unfold an episode; of an event, show the fields."""
         entry = self._entry()
         if isinstance(entry, BusyLine):
             self.console.show_message("many events in one second; l shows each of them")
@@ -278,7 +275,6 @@ class EventsScreen(EventCursorScreen):
         return shown is not None
 
     def _explain(self, line: str) -> None:
-        """Explain what made the member named behind the word what it is, or the event under the cursor."""
         member = line.partition(" ")[2]
         if member:
             self._check_member(member)

@@ -248,7 +248,6 @@ class NetworkScreen(ViewScreen):
     # Planning
 
     def _plan_preset(self, text: str) -> None:
-        """Plan the named fault; by key the next one, for the member under the cursor."""
         words = text.split()
         if not words:
             following: dict[PresetName | None, PresetName | None] = {

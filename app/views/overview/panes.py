@@ -307,7 +307,6 @@ class TablesPane(OverviewPane):
         self.edge.show(parts)
 
     def _states(self, labels: Sequence[str]) -> list[TableCell]:
-        """Return the states of the tables, each with its number of members."""
         counts: dict[TableCell, int] = {}
         for label in labels:
             row = self.model.row(label)
@@ -423,7 +422,6 @@ class HappenedPane(OverviewPane):
         self.call_after_refresh(self._fit)
 
     def _fit(self) -> None:
-        """Format the lines for the present width."""
         if self._format.width != self.tail.size.width:
             self._format.width = self.tail.size.width
             self.tail.refresh()

@@ -267,7 +267,6 @@ class OverviewScreen(ViewScreen):
         return next((pane for pane in self.panes.values() if pane.has_focus_within), self.lists)
 
     def _open(self, pane: OverviewPane) -> None:
-        """Open the view that shows the pane in full, at the row under the cursor."""
         if pane is self.happened:
             record = self.happened.pointed
             self.console.goto(pane.view, event=Pointed(record) if record is not None else None)
@@ -287,7 +286,6 @@ class OverviewScreen(ViewScreen):
             self.console.goto("events", event=Pointed(record, because=True))
 
     def _enlarge(self) -> None:
-        """Enlarge the focused pane, or restore all panes."""
         focused = self._focused
         self._enlarged = focused.pane_name if self._enlarged is None else None
         if self._enlarged is not None:
@@ -341,7 +339,6 @@ class OverviewScreen(ViewScreen):
         return Size(width, height - sum(widget.display for widget in around if widget.id != "body"))
 
     def _say_verdict(self) -> None:
-        """Show whether all agree, and what is wrong with the links."""
         summary = self.lists.model.summary
         apart = [cell for quoted in summary.apart for cell in (TableCell("∦", "warning"), TableCell(quoted))]
         self.verdict.show([*verdict_cells(summary, self.session.picture), *apart])
@@ -356,7 +353,6 @@ class OverviewScreen(ViewScreen):
             )
 
     def _key_of(self, view: ViewName) -> str:
-        """Return the key that opens a view, as it is bound."""
         wanted = "detail" if view == "member" else view
         for binding in self.BINDINGS:
             if not isinstance(binding, tuple) and binding.action == f"app.act('{wanted}')":
