@@ -100,6 +100,8 @@ class MemberMeasured(Struct, frozen=True, tag_field="kind", tag="member-measured
     """How many the present round of migrations has, or the latest one."""
     completed_migrations: int | None = None
     """How many of them are done."""
+    owned_partitions: int | None = None
+    """How many partitions it owns; none does before data is stored for the first time."""
     replica_syncs: int | None = None
     """How many requests for the data of replicas are under way."""
     heartbeat_age: int | None = None

@@ -61,6 +61,7 @@ def member_measured(
         queued_migrations=now.whole("partitions.migrationQueueSize"),
         planned_migrations=now.whole("partitions.plannedMigrations"),
         completed_migrations=now.whole("partitions.completedMigrations"),
+        owned_partitions=now.whole("partitions.localPartitionCount"),
         replica_syncs=now.whole("partitions.replicaSyncRequestsCounter"),
         heartbeat_age=_heartbeat_age(now),
         heap_used=now.whole("memory.usedHeap"),
@@ -98,7 +99,7 @@ def _coarse(one: MemberMeasured) -> tuple[object, ...]:
     """Return the same with little differences removed."""
     return (
         one.queued_migrations, one.planned_migrations, one.completed_migrations, one.clients, one.cp_groups,
-        one.cp_missing, one.heap_max,
+        one.cp_missing, one.heap_max, one.owned_partitions and 1,
         _steps(one.heap_used, (one.heap_max or 0) // HEAP_STEPS),
         _steps(one.cpu_percent, CPU_STEP),
         _late(one.heartbeat_age, HEARTBEATS_IN_TIME_US),

@@ -164,16 +164,30 @@ def _migrations(picture: Picture, belief: MemberBelief, now_us: int) -> Iterator
             yield StopReason("migrations", "how many migrations wait is not reported", "unknown")
         elif waiting:
             yield StopReason("migrations", f"{counted(waiting, 'task')} in the migration queue", "no", master.metrics_us)
-    syncing = sum(
-        other.metrics.replica_syncs or 0 for other in picture.members.values() if other.running and other.metrics
-    )
+    measured = [other.metrics for other in _running(picture) if other.metrics is not None]
+    if missing := max((metrics.cp_missing or 0 for metrics in measured), default=0):
+        yield StopReason("cp", f"{counted(missing, 'CP member')} missing: one less may be too few", "no")
+    syncing = sum(metrics.replica_syncs or 0 for metrics in measured)
     if syncing:
         yield StopReason("backups", f"{counted(syncing, 'backup')} are being copied", "no")
 
 
+def _running(picture: Picture) -> list[MemberBelief]:
+    return [belief for belief in picture.members.values() if belief.running]
+
+
+def _is_unarranged(picture: Picture) -> bool:
+    """Return whether no member of Hazelcast has a partition: none does before data is stored for the first time."""
+    return all(
+        belief.table is None and belief.metrics is not None and belief.metrics.owned_partitions == 0
+        for belief in _running(picture)
+    )
+
+
 def _tables(picture: Picture, belief: MemberBelief, now_us: int) -> Iterator[StopReason]:
-    running = [other for other in picture.members.values() if other.running]
-    digests = table_digests(picture, (other.label for other in running), now_us)
+    if _is_unarranged(picture):
+        return
+    digests = table_digests(picture, (other.label for other in _running(picture)), now_us)
     if is_unsettled(picture, now_us):
         yield StopReason("tables", "members report other owners, and it is not known yet whether that lasts", "unknown")
     elif len(digests) > 1:
@@ -192,13 +206,13 @@ def _backups(picture: Picture, belief: MemberBelief, health: ClusterHealth, now_
         yield StopReason("backups", health.replicas.text, "no")
     elif health.replicas.safe is None and not belief.witnessed_by:
         yield StopReason("backups", health.replicas.text, "unknown")
-    elif belief.witnessed_by:
+    elif belief.witnessed_by and not _is_unarranged(picture):
         yield from _counted_backups(picture, belief)
 
 
 def _counted_backups(picture: Picture, belief: MemberBelief) -> Iterator[StopReason]:
     """Compare entries with backups, as members of Hazelcast count them: half a partition's share may be under way."""
-    members = [other for other in picture.members.values() if other.running]
+    members = _running(picture)
     # The first metrics of a connection are not complete; a member whose later ones name no map has none.
     silent = [
         other.label for other in members if other.data is None and (other.metrics is None or not other.metrics.span)

@@ -17,10 +17,11 @@ import pytest
 from tests.hazelcast.real.real_cluster import RealCluster, why_not
 from tests.waiting import wait_until
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.timeout(1_200)]
 VERSION = "5.3.8"
-MEMBERS = 4
+MEMBERS = 6
 ENTRIES = 2_000
+MAPS = '<map name="twice"><backup-count>2</backup-count></map><map name="bare"><backup-count>0</backup-count></map>'
 GRACEFUL = {"hazelcast.shutdownhook.policy": "GRACEFUL", "hazelcast.partition.migration.interval": "0"}
 
 
@@ -28,7 +29,7 @@ GRACEFUL = {"hazelcast.shutdownhook.policy": "GRACEFUL", "hazelcast.partition.mi
 def cluster(tmp_path: Path) -> Iterator[RealCluster]:
     if (reason := why_not(VERSION)) is not None:
         pytest.skip(reason)
-    with RealCluster(VERSION, tmp_path, MEMBERS, properties=GRACEFUL) as members:
+    with RealCluster(VERSION, tmp_path, MEMBERS, properties=GRACEFUL, more=MAPS) as members:
         members.start(*members.everybody)
         yield members
 
@@ -48,18 +49,40 @@ def verdict(cluster: RealCluster, member: int, *words: str) -> tuple[int, dict[s
     return asked.returncode, json.loads(out)
 
 
+def change_state(cluster: RealCluster, state: str) -> None:
+    asked = quarterdeck(cluster, "cluster", "state", state, "--yes")
+    _, error = asked.communicate(timeout=120)
+    assert asked.returncode == 0, error
+
+
 def test_one_after_the_other_under_writes(cluster: RealCluster, tmp_path: Path) -> None:
     with cluster.inside():
         wait_until(
-            lambda: all(f"Members {{size:{MEMBERS}," in cluster.log(name).read_text() for name in cluster.everybody)
+            lambda: all(f"Members {{size:{MEMBERS}," in cluster.log(name).read_text() for name in cluster.everybody),
+            limit_seconds=300,
         )
+        code, found = verdict(cluster, 2)
+        assert (code, found["verdict"]) == (0, "yes"), (found, "no data was ever stored")
         addresses = [str(cluster.address(one)) for one in cluster.everybody]
         client = hazelcast.HazelcastClient(cluster_members=addresses, redo_operation=True)
         orders = client.get_map("orders").blocking()
         orders.put_all({str(number): "x" * 100 for number in range(ENTRIES)})
 
+        client.get_map("twice").blocking().put_all({str(number): "x" for number in range(100)})
+
         code, found = verdict(cluster, 2)
-        assert (code, found["verdict"]) == (0, "yes"), found
+        assert (code, found["verdict"]) == (0, "yes"), (found, "maps have one backup and two")
+        bare = client.get_map("bare").blocking()
+        bare.put_all({str(number): "x" for number in range(100)})
+        code, found = verdict(cluster, 2)
+        assert (code, found["verdict"]) == (1, "no"), found
+        assert "bare: 100 entries of maps that have no backup" in str(found["reasons"])
+        bare.clear()
+        change_state(cluster, "FROZEN")
+        code, found = verdict(cluster, 2)
+        assert (code, found["verdict"]) == (1, "no"), found
+        assert "the cluster is FROZEN" in str(found["reasons"])
+        change_state(cluster, "ACTIVE")
         code, found = verdict(cluster, 2, "--minimum", str(MEMBERS))
         assert (code, found["verdict"]) == (1, "no")
         assert "size" in [reason["kind"] for reason in found["reasons"]]  # type: ignore[index, attr-defined]
@@ -81,9 +104,9 @@ def test_one_after_the_other_under_writes(cluster: RealCluster, tmp_path: Path) 
             "cluster",
             "rolling-restart",
             "--minimum",
-            "3",
+            str(MEMBERS - 1),
             "--timeout",
-            "180",
+            "300",
             "--exec",
             f"echo $ADDRESS >> {wanted}",
         )
@@ -93,7 +116,7 @@ def test_one_after_the_other_under_writes(cluster: RealCluster, tmp_path: Path) 
             if len(asked) > len(restarted):
                 member = int(asked[-1].split(":")[0].rpartition(".")[2])
                 cluster.signal(member, signal.SIGTERM)
-                cluster.processes[member].wait(120)
+                cluster.processes[member].wait(300)
                 cluster.start(member)
                 restarted.append(member)
             ended.wait(0.2)
@@ -109,5 +132,6 @@ def test_one_after_the_other_under_writes(cluster: RealCluster, tmp_path: Path) 
         client.shutdown()
 
         cluster.signal(3, signal.SIGKILL)
+        cluster.processes[3].wait()
         code, found = verdict(cluster, 2, "--wait", "0")
         assert (code, found["verdict"]) != (0, "yes"), "a member is missing"

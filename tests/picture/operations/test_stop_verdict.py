@@ -111,6 +111,28 @@ def test_members_that_report_enough_for_long_enough() -> None:
     assert judged(counted(witnessed(*CITIES)), after_us=QUIET).answer == "yes"
 
 
+@pytest.mark.parametrize(
+    ("owned", "answer"), [((0, 0, 0), "yes"), ((0, 0, None), "unknown"), ((0, 0, 7), "unknown")]
+)
+def test_members_that_hold_no_data_yet(owned: tuple[int | None, ...], answer: str) -> None:
+    cluster = FakeCluster(CITIES[:3], source="hazelcast")
+    for label, partitions in zip(CITIES[:3], owned, strict=True):
+        cluster.happen(label, MemberWitnessed(("client-protocol",), ("losses", "cluster-state")))
+        cluster.happen(label, ConnectionChanged("connected"))
+        cluster.install(label, 3, CITIES[:3])
+        cluster.happen(label, MemberMeasured(queued_migrations=0, owned_partitions=partitions))
+    assert judged(cluster).answer == answer
+
+
+def test_a_missing_member_of_the_cp_subsystem() -> None:
+    cluster = counted(witnessed(*CITIES))
+    cluster.happen(CITIES[2], MemberMeasured(queued_migrations=0, cp_groups=2, cp_missing=1))
+    verdict = judged(cluster, after_us=QUIET)
+    assert (verdict.answer, [reason.text for reason in verdict.reasons]) == (
+        "no", ["1 CP member missing: one less may be too few"],
+    )  # fmt: skip
+
+
 def test_owners_must_have_been_still() -> None:
     verdict = judged(counted(witnessed(*CITIES)))
     assert (verdict.answer, kinds(verdict)) == ("unknown", {"tables"})
