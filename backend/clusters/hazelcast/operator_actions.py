@@ -19,6 +19,7 @@ from quarterdeck.backend.core.commands.commands import (
     ChangeState,
     Command,
     CommandRefused,
+    Diagnose,
     PromoteMember,
     SetJoinList,
     StopCluster,
@@ -30,6 +31,7 @@ from quarterdeck.backend.hazelcast.wire.messages import Answer, ErrorAnswer
 from quarterdeck.backend.hazelcast.wire.requests import (
     ChangeClusterState,
     PromoteLiteMember,
+    SetDiagnostics,
     ShutDownCluster,
     ShutDownMember,
     UserAndPassword,
@@ -38,11 +40,28 @@ from quarterdeck.backend.hazelcast.wire.requests import Command as WireCommand
 from quarterdeck.backend.hazelcast.wire.route import NotReached
 from quarterdeck.backend.hazelcast.wire.settings import WatchSettings
 
+DIAGNOSTICS = {
+    f"hazelcast.diagnostics.{name}": value
+    for name, value in {
+        "member-heartbeat.period.seconds": "1", "member-heartbeat.max-deviation-percentage": "50",
+        "invocation.sample.period.seconds": "10", "invocation.slow.threshold.seconds": "5",
+        "systemlog.enabled": "true", "systemlog.partitions": "true",
+        **dict.fromkeys(
+            ("metrics.period.seconds", "operation-heartbeat.seconds", "invocation-profiler.period.seconds",
+             "operation-profiler.period.seconds", "memberinfo.period.seconds", "slowoperations.period.seconds"), "0",
+        ),
+    }.items()
+}  # fmt: skip
+"""What is written: what no other source has. The rest, which fills logs, is off."""
+MINUTE_US = 60_000_000
+MOST_MINUTES = 24 * 60
+
 REQUESTS: dict[type[Command], Callable[[Any], WireCommand]] = {
     ChangeState: lambda command: ChangeClusterState(command.state),
     StopMember: lambda _: ShutDownMember(),
     StopCluster: lambda _: ShutDownCluster(),
     PromoteMember: lambda _: PromoteLiteMember(),
+    Diagnose: lambda command: SetDiagnostics(min(-(-command.for_us // MINUTE_US), MOST_MINUTES), DIAGNOSTICS),
 }
 """What a member is asked for each command over the client protocol."""
 
@@ -117,7 +136,7 @@ class OperatorActions:
                 f"{member} has no REST for this; add to its configuration: {REST_LINES}, and restart it"
             )
         try:
-            addresses = parse_join_list(entries)
+            addresses = tuple(map(self._settings.route.address_of, parse_join_list(entries)))
         except BadJoinList as problem:
             raise CommandRefused(str(problem)) from problem
         return await self._post(member, configuration.cluster_name or self._settings.cluster_name, addresses)

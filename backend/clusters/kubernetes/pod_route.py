@@ -19,7 +19,7 @@ import msgspec
 from quarterdeck.backend.clusters.kubernetes.kubectl import Kubectl, KubectlFailed, RunningKubectl
 from quarterdeck.backend.clusters.kubernetes.pod_log import PodLog
 from quarterdeck.backend.clusters.kubernetes.service_url import BadService, Service
-from quarterdeck.backend.core.address import Address, host_of, port_of
+from quarterdeck.backend.core.address import Address, host_of, make_address, port_of
 from quarterdeck.backend.hazelcast.wire.messages import Authenticated, MemberConfig, MembersView, Message, Metrics
 from quarterdeck.backend.hazelcast.wire.route import Ending, NotReached, Route
 
@@ -235,6 +235,11 @@ class PodRoute(Route):
     def name_of(self, address: Address) -> Address:
         """Return the pod at an address of the members' own network."""
         return Address(self._names.in_address(address))
+
+    def address_of(self, name: Address) -> Address:
+        """Return the address of a pod in the members' own network."""
+        known = self._known.get(host_of(name))
+        return name if known is None else make_address(known[1].host, port_of(name))
 
     def named(self, message: Message) -> Message:
         """Return a message with pods in the place of their addresses."""

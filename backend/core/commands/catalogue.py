@@ -189,6 +189,12 @@ CATALOGUE: tuple[CommandDescription, ...] = (
         question="Let {member} hold no data from now on?", verb="Demote", always_asked=True,
     ),
     CommandDescription(
+        do.Diagnose, "diagnose", (MEMBER, Argument("for_us", "duration", "10m", "for")),
+        "let a cluster write diagnostics to standard output for a time; 0s ends it", cli=BY_PROMPT, hazelcast_only=True,
+        sentence="diagnose the cluster of {member} for {for_us}",
+        question="Let every member of {member}'s cluster write diagnostics for {for_us}?", verb="Diagnose", always_asked=True,
+    ),
+    CommandDescription(
         do.Partition, "partition", (Argument("groups", "groups", "A,B|C,D"), MODE),
         "cut every link between members of different groups", "c", "fault", FAULT, LINKS,
         sentence="partition {groups} ({mode})",

@@ -52,6 +52,12 @@ class DemoteMember(MemberCommand, frozen=True, tag="demote"):
     """Let `member` hold no data from now on: it is moved away first, and the member goes on as a lite member."""
 
 
+class Diagnose(MemberCommand, frozen=True, tag="diagnose"):
+    """Let all members of `member`'s cluster write diagnostics for some time, 0 to end it. Only Hazelcast from 5.6 on can."""
+
+    for_us: int
+
+
 class KillMember(MemberCommand, frozen=True, tag="kill"):
     """End the member without a goodbye."""
 
@@ -208,7 +214,7 @@ MemberOrder = (
 LinkCommand = Partition | CutLink | DelayLink | LoseOnLink | DuplicateOnLink | DropMessages | Heal | HealLink
 
 Command = (
-    MemberOrder | LinkCommand | StartMember | KillMember | PauseMember | ResumeMember | HoldMessages |
+    MemberOrder | LinkCommand | StartMember | Diagnose | KillMember | PauseMember | ResumeMember | HoldMessages |
     ReplayMessages | MoveMember | CallMap | KillAt
 )  # fmt: skip
 

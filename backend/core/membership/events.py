@@ -168,8 +168,8 @@ class ObserverPaused(Struct, frozen=True, tag_field="kind", tag="observer-paused
 class HeartbeatLate(Struct, frozen=True, tag_field="kind", tag="heartbeat-late"):
     """No heartbeat of `address` came for half the time after which it will be suspected, or that is `over` again.
 
-    `silence` is how long nothing has been heard so far, `timeout` the silence that makes it a suspect, both in
-    microseconds. When it is over, a silence of 0 means that nothing came, but the member no longer waits for that
+    `silence` is how long nothing has been heard so far, `timeout` the silence that makes it a suspect (0: not known), both
+    in microseconds. When it is over, a silence of 0 means that nothing came, but the member no longer waits for that
     heartbeat as it did before.
     """
 

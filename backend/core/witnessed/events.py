@@ -161,7 +161,19 @@ class MigrationFailed(Struct, frozen=True, tag_field="kind", tag="migration-fail
     migration: str
 
 
+class InvocationsSlow(Struct, frozen=True, tag_field="kind", tag="invocations-slow"):
+    """The member noted in its diagnostics that `count` of its invocations have waited for an answer for seconds.
+
+    The longest is `operation`, sent to `target`, for `waited` microseconds so far.
+    """
+
+    count: int
+    operation: str
+    target: Address | None
+    waited: int
+
+
 WitnessEvent = (
     MemberWitnessed | OwnersTold | ReplicaMigrated | ConnectionChanged | MemberMeasured | JoinerRefused | LeaveRequested
-    | MigrationsRemaining | MigrationFailed
+    | MigrationsRemaining | MigrationFailed | InvocationsSlow
 )  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.address import DEFAULT_PORT, Address
 from quarterdeck.backend.core.causes import SuspicionCause
 from quarterdeck.backend.core.events import Event
 from quarterdeck.backend.core.membership import events
@@ -13,12 +13,15 @@ from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.partitions.events import PartitionLost
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.core.witnessed.events import (
+    InvocationsSlow,
     JoinerRefused,
     LeaveRequested,
     MigrationFailed,
     MigrationsRemaining,
+    ReplicaMigrated,
 )
 from quarterdeck.backend.hazelcast.logs import parsed_messages as logged
+from quarterdeck.backend.hazelcast.logs.lines.layout import to_address
 
 _EXPLICIT = "explicit suspicion"
 _NO_CONNECTION = "No connection"
@@ -26,6 +29,10 @@ _HEEDED_WITHIN_US = SECOND_US
 """How long after a request to be suspected the suspicion may be logged, where no thread shows that it belongs to the request."""
 _NEIGHBOURS_US = SECOND_US
 """How long before a removal the loss of a connection explains it."""
+_NOTED_AGAIN_US = SECOND_US // 2
+"""Late heartbeats are written so much apart at least."""
+_NOT_LATE_US = 5 * SECOND_US
+"""Heartbeats that were not written to be late for so long are in time again, if anything was written meanwhile."""
 _LEAVES = "it asked its master to let it leave"
 _CAUSES: tuple[tuple[str, SuspicionCause], ...] = (
     ("disconnected from some", "disconnected"),
@@ -88,6 +95,9 @@ class IncarnationState:
         self._merge_target: Address | None = None
         self._last_verdicts: dict[Address, events.MergeVerdict] = {}
         self._join_asks: dict[Address, int] = {}
+        self._late: dict[Address, tuple[int, int]] = {}
+        """Members whose heartbeats are late by diagnostics: when that was noted last, and how long nothing was heard."""
+        self._slow: InvocationsSlow | None = None
 
     def version_and_lineage_of(
         self, version: int | None, members: tuple[Member, ...], own_uuid: str
@@ -162,16 +172,39 @@ class IncarnationState:
                 yield events.JoinFailed({self.address: reason})
             case logged.LoggedForeignCluster(address=address):
                 yield events.AddressUnusable(address, "its cluster has another name", "other-cluster")
+            case logged.LoggedLateHeartbeats() | logged.LoggedInvocations():
+                yield from self._diagnosed(parsed, now)
+            case logged.LoggedUnresolved(host=host, reason=reason):
+                if (named := to_address(host, str(DEFAULT_PORT))) is not None:
+                    yield events.AddressUnusable(named, f"{host} has no address: {reason}", "unresolvable")
             case logged.LoggedClockJump(gap_us=gap):
                 yield events.ObserverPaused(gap)
             case (
                 events.DisconnectionReported() | events.ListRejected() | events.ClusterStateChanged() | PartitionLost()
-                | JoinerRefused() | MigrationFailed() | MigrationsRemaining()
+                | JoinerRefused() | MigrationFailed() | MigrationsRemaining() | ReplicaMigrated()
             ):  # fmt: skip
                 yield parsed
             case _:
                 yield from self._claim(parsed)
                 yield from self._merge(parsed)
+
+    def _diagnosed(self, parsed: logged.LoggedLateHeartbeats | logged.LoggedInvocations, now: int) -> Iterator[Event]:
+        """Yield what diagnostics say. Invocations are sampled all the time, late heartbeats are written as long as they are."""
+        late = dict(parsed.silences) if isinstance(parsed, logged.LoggedLateHeartbeats) else {}
+        for address, silence in late.items():
+            if now - self._late.get(address, (0, 0))[0] >= _NOTED_AGAIN_US:
+                yield events.HeartbeatLate(*self._identity_of(logged.MemberMention(address)), silence, 0, False)
+                self._late[address] = now, silence
+        for address, (noted, silence) in tuple(self._late.items()):
+            if now - noted > _NOT_LATE_US:
+                del self._late[address]
+                yield events.HeartbeatLate(*self._identity_of(logged.MemberMention(address)), silence, 0, True)
+        if isinstance(parsed, logged.LoggedInvocations) and parsed.waiting:
+            operation, target, waited = max(parsed.waiting, key=lambda one: one[2])
+            slow = InvocationsSlow(len(parsed.waiting), operation, target, waited)
+            if slow != self._slow:  # diagnostics that are turned on twice write everything twice
+                self._slow = slow
+                yield slow
 
     def _suspect(self, suspect: logged.MemberMention, reason: str, now: int) -> Iterator[Event]:
         place = self._identity_of(suspect)

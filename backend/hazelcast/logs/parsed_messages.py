@@ -13,7 +13,12 @@ from msgspec import Struct
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.partitions.events import PartitionLost
-from quarterdeck.backend.core.witnessed.events import JoinerRefused, MigrationFailed, MigrationsRemaining
+from quarterdeck.backend.core.witnessed.events import (
+    JoinerRefused,
+    MigrationFailed,
+    MigrationsRemaining,
+    ReplicaMigrated,
+)
 
 Subject = Literal[
     "life", "joining", "membership", "suspicion", "claim", "disconnection", "merge", "state", "partitions", "connections",
@@ -67,6 +72,13 @@ class LoggedForeignCluster(Struct, frozen=True):
     """The member at an address belongs to a cluster of another name; it is asked no more."""
 
     address: Address
+
+
+class LoggedUnresolved(Struct, frozen=True):
+    """A name under which the member looks for others has no address."""
+
+    host: str
+    reason: str
 
 
 class LoggedJoinRequest(Struct, frozen=True):
@@ -186,6 +198,18 @@ class LoggedMergeAbandonment(Struct, frozen=True):
     reason: str
 
 
+class LoggedLateHeartbeats(Struct, frozen=True):
+    """The members whose heartbeats are late, and for how many microseconds nothing was heard of each."""
+
+    silences: tuple[tuple[Address, int], ...]
+
+
+class LoggedInvocations(Struct, frozen=True):
+    """The invocations that have waited for long: the operation, where it was sent, and for how many microseconds."""
+
+    waiting: tuple[tuple[str, Address | None, int], ...]
+
+
 class LoggedClockJump(Struct, frozen=True):
     """The clock jumped, so the failure detector counts from now on."""
 
@@ -220,5 +244,6 @@ ParsedMessage = (
     | LoggedClaimRequest | LoggedClaimFinish | LoggedClaimAcceptance | LoggedClaimRefusal | events.MergeVerdict
     | LoggedMergeStart | LoggedMergeOrder | LoggedMergeAbandonment | LoggedSearchRedirected | events.ClusterStateChanged
     | LoggedClockJump | PartitionLost | LoggedConnectionFailure | LoggedMigrationPlan | LoggedMigrationsDone
-    | LoggedForeignCluster | JoinerRefused | LoggedJoiner | MigrationFailed | MigrationsRemaining
+    | LoggedForeignCluster | JoinerRefused | LoggedJoiner | MigrationFailed | MigrationsRemaining | LoggedLateHeartbeats
+    | LoggedInvocations | ReplicaMigrated | LoggedUnresolved
 )  # fmt: skip

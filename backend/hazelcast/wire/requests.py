@@ -106,9 +106,16 @@ class ShutDownCluster(Struct, frozen=True):
     """Shuts all members down gracefully."""
 
 
+class SetDiagnostics(Struct, frozen=True):
+    """Has every member of the cluster write these diagnostics to its standard output, for so many minutes; 0 ends it."""
+
+    minutes: int
+    plugins: dict[str, str]
+
+
 Question = Ping | ReadMetrics | GetClusterMetadata | GetMemberConfig | GetSystemProperties
 """Requests that change nothing at the member."""
-Command = ChangeClusterState | ShutDownMember | PromoteLiteMember | ShutDownCluster
+Command = ChangeClusterState | ShutDownMember | PromoteLiteMember | ShutDownCluster | SetDiagnostics
 """Requests that an operator may send."""
 Listening = AddClusterViewListener | AddMigrationListener | RemoveMigrationListener | AddPartitionLostListener
 Request = Authenticate | Listening | Question | Command

@@ -84,6 +84,10 @@ class Route:
         """Return how the member at an address of the members' own network is called here."""
         return address
 
+    def address_of(self, name: Address) -> Address:
+        """Return how members know the one that is called so here, and its port."""
+        return name
+
     def named(self, message: Message) -> Message:
         """Return a message with the hosts named as they are here."""
         return message

@@ -13,7 +13,7 @@ from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.picture.boards.belief_matrix import DISSENT_GLYPH, state_word, table_text
 from quarterdeck.backend.picture.boards.table_agreement import differs_from_master
-from quarterdeck.backend.picture.fold.belief import MemberBelief, Silence
+from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.text.fact import NOT_REPORTED, Fact, Tone, not_told
 from quarterdeck.backend.picture.text.formatting import age_text, counted, listed, one_line
@@ -189,9 +189,9 @@ def heartbeat(picture: Picture, belief: MemberBelief, observed_by: HeartbeatObse
     if late:
         late.sort(key=lambda one: one[0].heard_us + one[0].timeout_us)
         silence = late[0][0]
-        left_us = _left_us(silence, now_us)
+        left_us = silence.left_us(now_us)
         silent = f"silent {age_text(now_us - silence.heard_us)}"
-        near = f"suspected in {age_text(left_us)}" if left_us else "to be suspected now"
+        near = f"suspected in {age_text(left_us)}" if left_us else "to be suspected now" if left_us == 0 else "late"
         by = _names([label for _, label in late])
         return HeartbeatCell("◔", f"{silent}, {near}", "warning", left_us, f"{silent} to {by}, {near}")
     if belief.status == "joining":
@@ -229,10 +229,10 @@ def board_facts(picture: Picture, now_us: int) -> Iterator[Fact]:
     if unknown is not None:
         yield Fact("", f"suspicions {not_told('suspicions', unknown.witnessed_by)}", "faint")
     if late:
-        soonest = min(
-            _left_us(silence, now_us) for belief in observed_by.waiting for silence in belief.silences.values()
-        )
-        yield Fact("", f"◔ {len(late)} late, the next suspicion in {age_text(soonest)}", "warning")
+        silences = [silence for belief in observed_by.waiting for silence in belief.silences.values()]
+        left = [left_us for silence in silences if (left_us := silence.left_us(now_us)) is not None]
+        soonest = f", the next suspicion in {age_text(min(left))}" if left else ""
+        yield Fact("", f"◔ {len(late)} late{soonest}", "warning")
 
 
 def member_sentence(picture: Picture, label: str, row: MemberBoardEntry) -> str:
@@ -269,10 +269,6 @@ def _first_to_suspect(observed_by: HeartbeatObservers, address: Address) -> list
             if len(found) > OBSERVERS_NAMED:
                 break
     return found
-
-
-def _left_us(silence: Silence, now_us: int) -> int:
-    return max(0, silence.heard_us + silence.timeout_us - now_us)
 
 
 def _names(labels: Sequence[str]) -> str:

@@ -236,8 +236,8 @@ def heartbeat_facts(picture: Picture, belief: MemberBelief, now_us: int) -> Iter
     elif not heard.known:
         yield not_told_fact("heartbeat", "heartbeats", belief.witnessed_by)
     waits = (
-        f"◔ {picture.label_of(address)}, silent for {age_text(now_us - silence.heard_us)}; "
-        f"suspects it in {age_text(silence.heard_us + silence.timeout_us - now_us)}"
+        f"◔ {picture.label_of(address)}, silent for {age_text(now_us - silence.heard_us)}"
+        + ("" if (left_us := silence.left_us(now_us)) is None else f"; suspects it in {age_text(left_us)}")
         for address, silence in belief.silences.items()
     )
     yield from under("waits for", waits, "warning")

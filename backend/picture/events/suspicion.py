@@ -13,8 +13,8 @@ from quarterdeck.backend.picture.text.formatting import NameOf, duration_text, n
 def _late(event: events.HeartbeatLate, name_of: NameOf) -> str:
     name, silence = name_of(event.address), duration_text(event.silence)
     if not event.over:
-        left = duration_text(max(event.timeout - event.silence, 0))
-        return f"has not heard {name} for {silence}, suspects it in {left}"
+        left = f", suspects it in {duration_text(max(event.timeout - event.silence, 0))}" if event.timeout else ""
+        return f"has not heard {name} for {silence}{left}"
     return f"hears {name} again after {silence}" if event.silence else f"waits for the heartbeats of {name} anew"
 
 

@@ -116,6 +116,11 @@ def _gone(event: events.ConnectionChanged, member: str) -> LandmarkMark | None:
     )
 
 
+def _slow(event: events.InvocationsSlow, name_of: NameOf) -> str:
+    others = f", and {event.count - 1} more" if event.count > 1 else ""
+    return f"waits {duration_text(event.waited)} for {event.operation} at {_name(event.target, name_of)}{others}"
+
+
 WITNESSED = (
     EventRow(kind=events.MemberWitnessed, words=_witnessed, external=True),
     EventRow(kind=events.OwnersTold, words=_owners, part="background", external=True),
@@ -132,6 +137,7 @@ WITNESSED = (
         kind=events.JoinerRefused, words=lambda event, name_of: f"refuses {name_of(event.joiner)}: {event.reason}",
         tone="bad", level=WARNING, external=True,
     ),
+    EventRow(kind=events.InvocationsSlow, words=_slow, tone="warning", external=True),
     EventRow(
         kind=events.LeaveRequested,
         words=lambda event, name_of: f"is asked by {name_of(event.address)} to let it leave", external=True,

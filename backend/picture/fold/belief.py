@@ -37,6 +37,11 @@ class Silence(NamedTuple):
 
     heard_us: int
     timeout_us: int
+    """0 where that is not known."""
+
+    def left_us(self, now_us: int) -> int | None:
+        """Return in how long it will suspect the other one."""
+        return max(0, self.heard_us + self.timeout_us - now_us) if self.timeout_us else None
 
 
 class WaitsForLinks(Struct, frozen=True):

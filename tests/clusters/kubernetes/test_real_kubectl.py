@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
 import signal
-import socket
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
@@ -17,18 +15,17 @@ from quarterdeck.backend.clusters.kubernetes.service_url import BadService, Serv
 from quarterdeck.backend.core.membership.events import MemberRemoved, MemberStarted
 from quarterdeck.backend.hazelcast.wire.settings import WatchSettings
 from tests.clusters.hazelcast.fake_cluster import Watching
-from tests.clusters.kubernetes.api_server import NAMESPACE, SERVICE, ApiServer, RunningPod
-from tests.hazelcast.real.real_cluster import RealCluster, why_not
+from tests.clusters.kubernetes.api_server import NAMESPACE, SERVICE
+from tests.clusters.kubernetes.real_pods import Pods, pod_of, why_no_pods
+from tests.hazelcast.real.real_cluster import RealCluster
 
 pytestmark = pytest.mark.long
 VERSION = "5.3.8"
-ROLE = Path(__file__).parents[3] / "docs" / "operators" / "kubernetes" / "watcher-role.yaml"
 
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[RealCluster]:
-    reason = why_not(VERSION) or (None if shutil.which("kubectl") else "kubectl is not installed")
-    if reason is not None:
+    if (reason := why_no_pods(VERSION)) is not None:
         pytest.skip(reason)
     with RealCluster(VERSION, tmp_path, 4, join_lists={member: [1] for member in range(1, 5)}) as members:
         yield members
@@ -37,24 +34,16 @@ def cluster(tmp_path: Path) -> Iterator[RealCluster]:
 def test_pods_are_followed_while_one_comes_back_at_another_address(
     cluster: RealCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def connect(host: str, port: int) -> socket.socket:
-        with cluster.inside():
-            far = socket.create_connection((host, port), 5)
-        far.settimeout(None)
-        return far
-
-    def pod(number: int, member: int) -> RunningPod:
-        host = cluster.address(member).partition(":")[0]
-        return RunningPod(f"hz-{number}", f"uid-{member}", host, cluster.log(member))
-
-    api = ApiServer(ROLE, connect)
-    (tmp_path / "config").write_text(api.kubeconfig)
-    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "config"))
-    monkeypatch.setenv("HOME", str(tmp_path))  # what kubectl keeps of an API
+    made = Pods(cluster, tmp_path)
+    api = made.api
+    for name in ("KUBECONFIG", "HOME"):
+        monkeypatch.setenv(name, made.environment[name])
+    for name in tuple(api.pods):
+        api.delete(name)
     with pytest.raises(BadService, match='services "none" not found'):
         PodRoute([Service(NAMESPACE, "none")], logs=False)
     for number in range(3):
-        api.run(pod(number, number + 1))
+        api.run(pod_of(cluster, f"hz-{number}", number + 1))
         cluster.start(number + 1)
     service = Service(NAMESPACE, SERVICE)
     settings = WatchSettings((service.address,), route=PodRoute([service], logs=True))
@@ -81,7 +70,7 @@ def test_pods_are_followed_while_one_comes_back_at_another_address(
         seen.until(lambda: statuses()["hz-2:5701"] == "gone")
         assert seen.cluster.connection_status()["hz-2:5701"].why == "there is no pod hz-2 any more"
         seen.until(lambda: [one for one in seen.events(MemberRemoved, "hz-0:5701") if one.address == "hz-2:5701"])
-        api.run(pod(2, 4))
+        api.run(pod_of(cluster, "hz-2", 4))
         cluster.start(4)
         seen.until(lambda: len(seen.events(MemberStarted, "hz-2:5701")) > len(started))
         seen.until(lambda: lists() == [names] * 3)

@@ -35,7 +35,7 @@ CONFIGURATION = """<?xml version="1.0" encoding="UTF-8"?>
     <port auto-increment="false">5701</port>
     <join>
       <multicast enabled="false"/>
-      <tcp-ip enabled="true"><member-list>{listed}</member-list></tcp-ip>
+      {joiner}
     </join>
     <interfaces enabled="true"><interface>10.77.0.*</interface></interfaces>
     <rest-api enabled="{rest}"><endpoint-group name="CLUSTER_WRITE" enabled="true"/></rest-api>
@@ -90,7 +90,9 @@ class RealCluster:
         more: str = "",
         rest: bool = False,
         join_lists: dict[int, list[int]] | None = None,
+        joiner: str = "",
     ) -> None:
+        """`joiner` stands for the lists of TCP/IP."""
         self.version = version
         self.folder = folder
         self.name = name
@@ -98,7 +100,7 @@ class RealCluster:
         self.more = more
         self.rest = rest
         self.everybody = range(1, size + 1)
-        self.join_lists = join_lists or {}
+        self.join_lists, self.joiner = join_lists or {}, joiner
         self.processes: dict[int, subprocess.Popen[bytes]] = {}
         self._hub = f"qd{os.getpid()}-{next(NUMBERS)}"
         self._cut: set[tuple[int, int]] = set()
@@ -174,9 +176,10 @@ class RealCluster:
         listed = "".join(
             f"<member>{self.address(other)}</member>" for other in self.join_lists.get(member, self.everybody)
         )
+        joiner = self.joiner or f'<tcp-ip enabled="true"><member-list>{listed}</member-list></tcp-ip>'
         properties = "".join(f'<property name="{name}">{value}</property>' for name, value in self.properties.items())
         rest = str(self.rest).lower()
-        return CONFIGURATION.format(name=self.name, properties=properties, listed=listed, rest=rest, more=self.more)
+        return CONFIGURATION.format(name=self.name, properties=properties, joiner=joiner, rest=rest, more=self.more)
 
     def _namespace(self, member: int) -> str:
         return f"{self._hub}-{member}"

@@ -49,6 +49,8 @@ _CLASS = re.compile(r"[\[|(\s]([A-Z][a-zA-Z0-9$]*[a-z][a-zA-Z0-9$]*)[\]|)\s:-]*$
 _THREAD = re.compile(r"(?<![\w.])hz\.[\w-]+\.[\w.-]*[\w-]")
 _SEPARATOR = re.compile(r"(?: [-:](?: |$)|\]?:(?: |$)|\] -(?: |$)|\| ?)")
 _FIELDS = re.compile(rf"(?:\s*(?:\[[^\]\n]*\](?!:\d)|\([^)\n]*\)|\|[^|\n]*(?=\|)|(?:{_ANY_LEVEL})\b))+\s*\|?\s*")
+_DIAGNOSTIC = re.compile(r" (?P<utc_ms>\d{13}) (?P<message>[A-Z]\w+\[)", re.ASCII)
+"""What follows the time in the product's diagnostics, where they have the time since 1970, too. They name no member."""
 _OPENING = "[(<| \t"
 _PREFIX_WITHIN = 600
 """Characters of a line in which the product's prefix is looked for."""
@@ -71,6 +73,9 @@ def parse_head(line: EnvelopedLine) -> MessageHead | None:
         return _without_leading_time(line)
     if stamp.end >= len(text):
         return None
+    if diagnostic := _DIAGNOSTIC.match(text, stamp.end):
+        utc = LogTime(int(diagnostic["utc_ms"]) * 1_000, zoned=True)
+        return MessageHead(utc, text[diagnostic.start("message") :], ours=True, logger="DiagnosticsLog")
     bare = None if stamp.lacks else _DEFAULT_FIRST.fullmatch(text, stamp.end)
     if bare and "." in bare[1]:
         return MessageHead(stamp, "", ours=_is_ours(bare[1]), logger=_last_part(bare[1]), awaits_level=True)

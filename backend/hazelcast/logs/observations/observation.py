@@ -13,7 +13,7 @@ from quarterdeck.backend.hazelcast.logs.interpretation import InterpretedMessage
 ObservationKind = Literal[
     "flapping", "oscillation", "halves-apart", "lone-master", "member-lost", "lasting-suspicion", "mutual-suspicion",
     "clock-jump", "unresponsive", "claim-not-accepted", "restart", "full-stop", "partition-lost", "migration-storm",
-    "zones-differ", "shutdown-waits", "frozen", "join-refused",
+    "zones-differ", "shutdown-waits", "frozen", "join-refused", "late-heartbeats", "slow-invocations", "name-unresolved",
 ]  # fmt: skip
 
 MAX_EVIDENCE = 12

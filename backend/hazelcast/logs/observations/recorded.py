@@ -13,6 +13,7 @@ from quarterdeck.backend.core.partitions.events import PartitionLost
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.core.witnessed.events import (
     ConnectionChanged,
+    InvocationsSlow,
     JoinerRefused,
     LeaveRequested,
     MemberWitnessed,
@@ -33,6 +34,7 @@ OBSERVED: tuple[type[Event], ...] = (
     events.ClaimStarted, events.ClaimFinished, events.MergeVerdict, events.MergeStarted, events.MergeAbandoned,
     events.DisconnectionReported, events.JoinListChanged, events.ObserverPaused, events.JoinFailed,
     events.ClusterStateChanged, LeaveRequested, MigrationsRemaining, MigrationFailed, JoinerRefused, events.SettingsChanged,
+    events.HeartbeatLate, events.AddressUnusable, InvocationsSlow,
 )  # fmt: skip
 """The kinds of events in which something is observed."""
 

@@ -12,6 +12,7 @@ from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.hazelcast.logs.interpretation import InterpretedMessage
 from quarterdeck.backend.hazelcast.logs.log_set import LogSet
 from quarterdeck.backend.hazelcast.logs.observations.claims import ClaimsNotAccepted
+from quarterdeck.backend.hazelcast.logs.observations.diagnosed import Diagnosed
 from quarterdeck.backend.hazelcast.logs.observations.full_stop import FullStops
 from quarterdeck.backend.hazelcast.logs.observations.interruption import (
     ClockJumps,
@@ -25,7 +26,12 @@ from quarterdeck.backend.hazelcast.logs.observations.partitions import LoggedRou
 from quarterdeck.backend.hazelcast.logs.observations.readmission import Readmissions
 from quarterdeck.backend.hazelcast.logs.observations.separation import Separation, VerdictCount, VerdictCounts
 from quarterdeck.backend.hazelcast.logs.observations.suspicion import LastingSuspicion, MutualSuspicion
-from quarterdeck.backend.hazelcast.logs.observations.waiting import FrozenStates, RefusedJoins, WaitingShutdowns
+from quarterdeck.backend.hazelcast.logs.observations.waiting import (
+    FrozenStates,
+    RefusedJoins,
+    UnresolvedNames,
+    WaitingShutdowns,
+)
 
 IN_HEADLINE = 6
 """Observations that are named in one line."""
@@ -83,7 +89,7 @@ class RunObservers:
         self._observers: list[Observer] = [
             Readmissions(), Separation(every_word=every_word), LostMembers(), LastingSuspicion(), MutualSuspicion(),
             ClaimsNotAccepted(), ClockJumps(), Silences(), Restarts(), FullStops(), PartitionsLost(), self._rounds,
-            WaitingShutdowns(), FrozenStates(), RefusedJoins(),
+            WaitingShutdowns(), FrozenStates(), RefusedJoins(), UnresolvedNames(), Diagnosed(),
         ]  # fmt: skip
 
     def add(self, message: InterpretedMessage) -> None:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import NamedTuple
 
+from quarterdeck.backend.core.address import host_of
 from quarterdeck.backend.core.membership.events import (
+    AddressUnusable,
     ClusterStateChanged,
     JoinFailed,
     ListInstalled,
@@ -230,6 +233,46 @@ class RefusedJoins:
                 remedy=remedy,
                 evidence=messages,
                 is_open=not admitted and ends.of(*others) <= messages[-1].at,
+            )
+
+
+class UnresolvedNames:
+    """Follows the names that have no address for members that look for others under them, until these are not alone."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, dict[str, list[InterpretedMessage]]] = {}
+        self._ended: dict[str, list[InterpretedMessage]] = {}
+
+    def add(self, message: InterpretedMessage) -> None:
+        for unusable in message.events(AddressUnusable):
+            if unusable.cause == "unresolvable":
+                self._open.setdefault(host_of(unusable.address), {}).setdefault(message.member, []).append(message)
+        if any(len(installed.members) > 1 for installed in message.events(ListInstalled)):
+            for host, members in self._open.items():
+                self._ended.setdefault(host, []).extend(members.pop(message.member, ()))
+
+    def end(self, ends: LogEnds) -> Iterable[Observation]:
+        """Return for each name which members could not resolve it."""
+        for host in {**self._open, **self._ended}:
+            waiting = self._open.get(host, {})
+            messages = sorted([*self._ended.get(host, ()), *chain(*waiting.values())], key=lambda one: one.at)
+            if not messages:
+                continue
+            members = sorted({message.member for message in messages})
+            until_us = ends.of(*waiting) if waiting else messages[-1].at
+            yield observation(
+                "name-unresolved",
+                members,
+                f"{host} has no address for {', '.join(members)}{'' if waiting else '; they found others later'}",
+                detail=f"It was looked up in vain {times(len(messages))}.",
+                cause="DNS did not answer in time, or knows no pods: the service selects none, or only ready ones, and none is "
+                "ready before it has joined. A member that finds nobody founds a cluster of its own.",
+                remedy=f"Look the name up where the member runs: getent ahosts {host}. The service has to be headless, to select "
+                "all members and to publish those that are not ready (publishNotReadyAddresses). When DNS answers, masters find "
+                "each other at their next search and merge; hazelcast.merge.first.run.delay.seconds says when.",
+                evidence=messages,
+                end_us=until_us,
+                is_open=bool(waiting),
             )
 
 

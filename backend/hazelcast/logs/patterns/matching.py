@@ -6,11 +6,18 @@ import re
 from typing import NamedTuple
 
 from quarterdeck.backend.hazelcast.logs.parsed_messages import NoEvent, ParsedMessage, Subject
-from quarterdeck.backend.hazelcast.logs.patterns import membership, partitions_and_connections, split_brain, suspicion
+from quarterdeck.backend.hazelcast.logs.patterns import (
+    diagnostics,
+    membership,
+    partitions_and_connections,
+    split_brain,
+    suspicion,
+)
 from quarterdeck.backend.hazelcast.logs.patterns.partitions_and_connections import CONNECTION_FAILURE, SUBJECT_OF_LOGGER
 from quarterdeck.backend.hazelcast.logs.patterns.pattern import PatternMismatch
 
-_PATTERNS = (*suspicion.PATTERNS, *membership.PATTERNS, *split_brain.PATTERNS, *partitions_and_connections.PATTERNS)
+_CHAPTERS = (suspicion, membership, split_brain, partitions_and_connections, diagnostics)
+_PATTERNS = tuple(pattern for chapter in _CHAPTERS for pattern in chapter.PATTERNS)
 EVENT_SIGNS = tuple(sign.encode() for pattern in _PATTERNS for sign in pattern.signs)
 EVENT_SIGNS = tuple(sorted(sign for sign in set(EVENT_SIGNS) if not any(o != sign and o in sign for o in EVENT_SIGNS)))
 """Pieces of text without which no line begins, continues or ends a message that makes an event."""

@@ -92,6 +92,15 @@ PATTERNS: list[LogPattern] = [
         lambda found: logged.LoggedJoinFailure(found[0][:300]),
     ),
     log_pattern(
+        "joining", "DNS lookup for serviceDns",
+        r"DNS lookup for serviceDns '([^'\s]{1,255})' failed(?:: ([^\n]{1,200}))?",
+        lambda found: logged.LoggedUnresolved(found[1], (found[2] or "the lookup failed").strip()),
+    ),
+    log_pattern(
+        "joining", "Cannot resolve hostname", r"Cannot resolve hostname '([^'\s]{1,255})'",
+        lambda found: logged.LoggedUnresolved(found[1], "unknown host"),
+    ),
+    log_pattern(
         "joining", "oin request to ", rf"Sending join ?[Rr]equest to ({ADDRESS})",
         lambda found: logged.LoggedJoinRequest(address(found[1])),
     ),

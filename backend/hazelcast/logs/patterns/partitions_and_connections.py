@@ -98,7 +98,7 @@ _CLASSES: dict[logged.Subject, str] = {
         InvocationMonitor JetServiceBackend JobCoordinationService JobExecutionService KubernetesClient ManagementCenterService
         MetadataRaftGroupManager MetricsConfigHelper MulticastService OperationExecutorImpl OperationService OperationServiceImpl
         PhoneHome RaftInvocationManager RaftNode RaftService SlowOperationDetector TransactionManagerService
-        TransactionManagerServiceImpl XmlConfigLocator YamlConfigLocator logo security system
+        TransactionManagerServiceImpl XmlConfigLocator YamlConfigLocator DiagnosticsLog logo security system
     """,
 }
 

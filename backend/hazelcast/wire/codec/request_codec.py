@@ -13,6 +13,8 @@ from quarterdeck.backend.hazelcast.wire import requests
 from quarterdeck.backend.hazelcast.wire.codec import fields
 from quarterdeck.backend.hazelcast.wire.codec.frames import Frame, encode_frames
 
+DIAGNOSTICS = Layout("<??fii")
+"""Whether it is on, whether times since 1970 are written; the greatest size and number of files, which are not used; minutes."""
 REQUEST_HEAD = Layout("<iqi")
 """Type, correlation, partition."""
 CLIENT_TYPE = "QDK"
@@ -33,6 +35,7 @@ NUMBERS: dict[type[requests.Request], int] = {
     requests.GetSystemProperties: 0x200A00,
     requests.GetClusterMetadata: 0x200E00,
     requests.ShutDownCluster: 0x200F00,
+    requests.SetDiagnostics: 0x202700,
 }
 
 
@@ -57,6 +60,11 @@ def encode_request(request: requests.Request, correlation: int) -> bytes:
             head += fields.pack_uuid(member_uuid) + fields.LONG.pack(from_sequence)
         case requests.ChangeClusterState(state):
             head += fields.INT.pack(CLUSTER_STATES.index(state))
+        case requests.SetDiagnostics(minutes, plugins):
+            head += DIAGNOSTICS.pack(minutes > 0, True, 10.0, 1, minutes)
+            texts = map(fields.text_frame, ("STDOUT", "", None))
+            pairs = (fields.text_frame(text) for pair in plugins.items() for text in pair)
+            return encode_frames([Frame(0, head), *texts, *fields.structure_frames(*pairs)])
     return encode_frames([Frame(0, head)])
 
 

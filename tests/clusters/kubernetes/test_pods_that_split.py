@@ -1,0 +1,113 @@
+"""Pods of unmodified members that are two clusters or more: found, alerted, explained, and healed by what the remedy says."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.clusters.kubernetes.real_pods import Pods, monitoring_of, pods_of, why_no_pods
+from tests.clusters.kubernetes.test_real_dns import SERVICE, name_server
+from tests.hazelcast.real.real_cluster import RealCluster
+from tests.waiting import wait_until
+
+pytestmark = [pytest.mark.long, pytest.mark.timeout(600)]
+VERSION = "5.5.0"
+FORGETFUL = {"hazelcast.tcp.join.previously.joined.member.address.retention.seconds": "0"}
+"""Members remember no former ones, as pods that were made anew do not."""
+
+
+def size(cluster: RealCluster, *members: int) -> set[int]:
+    """Return the sizes of the lists that these members logged last."""
+    return {
+        int(cluster.log(member).read_text().rpartition("Members {size:")[2].partition(",")[0] or 0)
+        for member in members
+    }
+
+
+def test_a_split_of_six_pods(tmp_path: Path) -> None:
+    if (reason := why_no_pods(VERSION, "prometheus")) is not None:
+        pytest.skip(reason)
+    small, great = (1, 2), (3, 4, 5, 6)
+    lists = {member: [*small] for member in range(1, 7)}
+    with (
+        RealCluster(VERSION, tmp_path, 6, join_lists=lists, rest=True, properties=FORGETFUL) as cluster,
+        pods_of(cluster, tmp_path) as pods,
+    ):
+        cluster.start(1)
+        wait_until(lambda: size(cluster, 1) == {1})
+        cluster.start(*range(2, 7))
+        wait_until(lambda: size(cluster, *cluster.everybody) == {6}, limit_seconds=300)
+        with monitoring_of(pods, tmp_path) as seen:
+            wait_until(lambda: seen.value("condition", condition="healthy") == 1)
+            cluster.cut(small, great)
+            wait_until(lambda: seen.value("masters") == 2)
+            wait_until(lambda: "ClusterSplit" in seen.firing(), lambda: str(seen.firing()))
+            assert seen.firing()["ClusterSplit"]["runbook"] == "docs/operators/runbooks.md#split"
+            cluster.heal()
+            time.sleep(15)  # time itself is the subject: three searches for other clusters pass, and change nothing
+            found = pods.ask("cluster", "status")
+            assert (found["whole"], sorted(found["masters"])) == (False, ["hz-1:5701", "hz-3:5701"])
+            assert found["sentence"].startswith("SPLIT")
+            rows = pods.ask("cluster", "why")
+            print(json.dumps(rows, indent=1))
+            lines = list(dict.fromkeys(line for row in rows for line in row["remedy_lines"]))
+            assert lines
+            for line in lines:
+                pods.run(line)
+            wait_until(lambda: seen.value("condition", condition="healthy") == 1)
+            wait_until(lambda: "ClusterSplit" not in seen.firing())
+            assert size(cluster, *cluster.everybody) == {6}
+        told = [json.loads(line)["condition"] for line in seen.changes.read_text().splitlines() if line]
+        assert "split" in told and told[-1] == "healthy"
+
+
+KUBERNETES = f'<kubernetes enabled="true"><service-dns>{SERVICE}</service-dns></kubernetes>'
+
+
+@contextmanager
+def resolver_of(cluster: RealCluster) -> Iterator[None]:
+    """Let the pods ask a name server in their own network, which need not be there."""
+    folders = [Path("/etc/netns") / cluster._namespace(member) for member in cluster.everybody]
+    for folder in folders:
+        folder.mkdir(parents=True)
+        (folder / "resolv.conf").write_text("nameserver 10.77.0.254\noptions timeout:1 attempts:1\n")
+    try:
+        yield
+    finally:
+        for folder in folders:
+            (folder / "resolv.conf").unlink()
+            folder.rmdir()
+
+
+def sentence_of(pods: Pods) -> str:
+    return str(pods.ask("cluster", "status")["sentence"])
+
+
+def test_pods_that_found_alone_since_dns_does_not_answer(tmp_path: Path) -> None:
+    if (reason := why_no_pods(VERSION, "dnsmasq")) is not None:
+        pytest.skip(reason)
+    with (
+        RealCluster(VERSION, tmp_path, 3, joiner=KUBERNETES) as cluster,
+        resolver_of(cluster),
+        pods_of(cluster, tmp_path) as pods,
+    ):
+        cluster.start(*cluster.everybody, arguments=("-Dnetworkaddress.cache.negative.ttl=1",))
+        wait_until(lambda: all("is STARTED" in cluster.log(one).read_text() for one in cluster.everybody))
+        found = pods.ask("cluster", "status")
+        print(found["sentence"])
+        assert (found["whole"], len(found["masters"])) == (False, 3)
+        rows = pods.ask("cluster", "why")
+        print(json.dumps(rows, indent=1))
+        audited = subprocess.run(
+            ["quarterdeck", "audit", str(tmp_path), "-o", "json"], env=pods.environment, capture_output=True, text=True
+        )
+        print(audited.stdout[-6000:], audited.stderr[-2000:])
+        with name_server(cluster, tmp_path) as dns:
+            dns.serve(*cluster.everybody)
+            wait_until(lambda: sentence_of(pods).startswith("healthy"), lambda: sentence_of(pods))
