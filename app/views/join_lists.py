@@ -237,7 +237,7 @@ class JoinListsScreen(ViewScreen):
         pair = self._pairs.row(self.pairs.cursor_key)
         if pair is None:
             self.console.show_message("there is only one cluster, so nothing is blocked", error=True)
-        elif pair.unblock is None:
+        elif pair.unblock is None or not pair.unblock.commands:
             self.console.show_message(f"nothing can be done here: {pair.sentence}", error=True)
         else:
             self.console.request("unblock", pair.unblock.commands)
@@ -296,7 +296,7 @@ def pair_facts(pair: Pair) -> Iterator[Fact]:
         unaided = "not known" if pair.rule == "not-told" else "only time"
         yield Fact("helps", "nothing that can be done here" if pair.state == "blocked" else unaided, "faint")
         return
-    yield Fact("helps (u)", pair.unblock.text, "strong")
+    yield Fact("helps (u)" if pair.unblock.commands else "helps", pair.unblock.text, "strong")
     for edit in pair.unblock.edits:
         yield Fact("", edit.diff())
 

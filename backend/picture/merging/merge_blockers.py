@@ -18,7 +18,7 @@ from quarterdeck.backend.core.link_condition import LinkChanged
 from quarterdeck.backend.core.links import conditions_by_kind
 from quarterdeck.backend.core.membership.split_brain.merge_decision import decide_merge
 from quarterdeck.backend.core.properties import SECOND_US
-from quarterdeck.backend.core.witnessed.discovery import JOINER, discovery_hint
+from quarterdeck.backend.core.witnessed.discovery import JOINER, discovery_hint, discovery_remedies
 from quarterdeck.backend.picture.events.split_brain import VERDICTS
 from quarterdeck.backend.picture.fold.picture import MemberBelief, Picture
 from quarterdeck.backend.picture.merging.join_list_edit import EditPlan, members_of, plan_edit, spelt
@@ -134,15 +134,16 @@ class PairDiagnosis:
             if unknown.shows("merge-verdicts")
             else "what they found is not reported"
         )
-        looks = not_told("join-list", unknown.witnessed_by)
+        looks, remedy = not_told("join-list", unknown.witnessed_by), ""
         if unknown.shows("settings"):  # its configuration is known, and has no join list
             joiner = (unknown.settings or {}).get(JOINER)
+            remedy = discovery_remedies((joiner,)) if joiner else ""
             looks = (
                 f"not a join list, but {joiner}: {discovery_hint(joiner)}"
                 if joiner
                 else "not a join list, but discovery"
             )
-        return Blocker("not-told", f"{met}, and where they look for others is {looks}", "waits")
+        return Blocker("not-told", f"{met}, and where they look for others is {looks}", "waits", remedy)
 
     # What an operator can change
 

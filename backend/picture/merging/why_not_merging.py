@@ -108,7 +108,7 @@ def _unblock(blockers: Sequence[Blocker]) -> Unblock | None:
     """Everything that helps, but only if whatever is in the way can be helped."""
     if any(blocker.state == "blocked" and not blocker.commands for blocker in blockers):
         return None
-    helping = [blocker for blocker in blockers if blocker.commands]
+    helping = [blocker for blocker in blockers if blocker.commands or blocker.remedy]
     if not helping:
         return None
     commands = tuple(dict.fromkeys(command for blocker in helping for command in blocker.commands))

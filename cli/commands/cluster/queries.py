@@ -354,13 +354,13 @@ def why_rows(seen: ObservedCluster, asked: list[str]) -> Iterator[Row]:
                 )
         found = [pair for pair in pairs if label in (pair.smaller, pair.greater)]
         if found:
-            reported["sentence"] = "; ".join(pair.sentence for pair in found)
+            reported["sentence"] = "; ".join(dict.fromkeys(pair.sentence for pair in found))
         remedies = [pair.unblock for pair in found if pair.unblock is not None]
         commands = dict.fromkeys(command for remedy in remedies for command in remedy.commands)
         yield {
             "member": label,
             **reported,
-            "remedy": "; ".join(remedy.text for remedy in remedies) or None,
+            "remedy": "; ".join(dict.fromkeys(remedy.text for remedy in remedies)) or None,
             "remedy_lines": lines_of(commands, connect_options(seen.cluster)),
         }
 

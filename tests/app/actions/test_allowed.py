@@ -35,7 +35,7 @@ def test_an_action_with_several_commands_stays_with_those_that_are_left() -> Non
     remote = Allowed(lacks=NOT_REMOTE)
     words = command_words(remote)
     assert "kill" in words and "kill-at" not in words
-    assert set(command_words(EVERYTHING)) - set(words) == {"start", "kill-at", "operate"}
+    assert set(command_words(EVERYTHING)) - set(words) == {"start", "kill-at", "operate", "diagnose"}
     with pytest.raises(BadLine, match="start cannot be done by this cluster"):
         parse_line("start n1", FIVE, allowed=remote)
     with pytest.raises(BadLine, match="this cluster is read-only"):

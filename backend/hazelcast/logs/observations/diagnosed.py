@@ -23,7 +23,7 @@ QUIET_US = 15 * SECOND_US
 
 
 @dataclass
-class _Spell:
+class _Lateness:
     """The same trouble of one member, written again and again."""
 
     kind: ObservationKind
@@ -39,8 +39,8 @@ class Diagnosed:
     """Collects what is late at each member, and since when."""
 
     def __init__(self) -> None:
-        self._open: dict[tuple[str, ...], _Spell] = {}
-        self._ended: list[_Spell] = []
+        self._open: dict[tuple[str, ...], _Lateness] = {}
+        self._ended: list[_Lateness] = []
 
     def add(self, message: InterpretedMessage) -> None:
         for late in message.events(HeartbeatLate):
@@ -59,7 +59,7 @@ class Diagnosed:
         name = (kind, *members)
         if name in self._open and message.at - self._open[name].last.at > QUIET_US:
             self._end(name)
-        spell = self._open.setdefault(name, _Spell(kind, members, message, message))
+        spell = self._open.setdefault(name, _Lateness(kind, members, message, message))
         spell.last = message
         spell.evidence.add(message)
         if late_us >= spell.worst_us:
@@ -77,7 +77,7 @@ class Diagnosed:
             yield _observed(spell, until_us if is_open else spell.last.at, is_open=is_open)
 
 
-def _observed(spell: _Spell, end_us: int, *, is_open: bool) -> Observation:
+def _observed(spell: _Lateness, end_us: int, *, is_open: bool) -> Observation:
     member, worst = spell.members[0], lasted(spell.worst_us)
     if spell.kind == "late-heartbeats":
         headline = f"{member} heard nothing of {spell.members[1]} for {worst}"
@@ -88,9 +88,7 @@ def _observed(spell: _Spell, end_us: int, *, is_open: bool) -> Observation:
         )
     else:
         headline = f"invocations of {member} wait, {spell.what} for {worst}"
-        cause = (
-            "The member that is called, or one that keeps a backup for it, is slow or out of reach; or calls are too many."
-        )
+        cause = "The member that is called, or one that keeps a backup for it, is slow or out of reach; or calls are too many."
         remedy = (
             "Look at the member that is called: its queue of operations, pauses, slow entry processors and queries. A call that "
             "waits for a backup names the owner: look at its backups, too."
