@@ -23,6 +23,9 @@ SNAPSHOTS = "snapshots"
 NOT_REMOTE = frozenset(command.tag for command in CATALOGUE if command.http is None and command.operation is None)
 """What no member does that is asked over HTTP."""
 
+ONLY_HAZELCAST = frozenset(command.tag for command in CATALOGUE if command.hazelcast_only)
+"""What members of ours do not do."""
+
 
 class Cluster(Protocol):
     """A cluster to watch and, when `writable`, to act on. Everything about it is learnt from its records."""
@@ -71,7 +74,7 @@ class LimitedCluster(Protocol):
 
 def lacks_of(cluster: object) -> frozenset[str]:
     """Return what `cluster` cannot do."""
-    return cluster.lacks if isinstance(cluster, LimitedCluster) else frozenset()
+    return cluster.lacks if isinstance(cluster, LimitedCluster) else ONLY_HAZELCAST
 
 
 @runtime_checkable

@@ -100,6 +100,8 @@ class CommandDescription(Struct, frozen=True):
     when_paused: str = "is paused; resume it first"
     ending: Ending = ""
     """What becomes of the member."""
+    hazelcast_only: bool = False
+    """Members of Hazelcast can do it, and no others."""
     simulated_only: bool = False
     """Only a simulated cluster can do it."""
     operation: type[Operation] | None = None

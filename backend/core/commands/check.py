@@ -38,6 +38,8 @@ def refuse_outside_simulation(command: Command) -> None:
 def check(command: Command, labels: Sequence[str], condition_of: Callable[[str], Condition]) -> None:
     """Raise `CommandRefused`, with the reason for people, unless `command` can be done to the members `labels`."""
     description, arguments = description_of(command), cast("Any", command)
+    if description.hazelcast_only:
+        raise CommandRefused(f"{description.tag} is for members of Hazelcast only")
     member: str | None = getattr(command, "member", None)
     if member is not None:
         _check_member(member, description, labels, condition_of)

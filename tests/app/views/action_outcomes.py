@@ -218,6 +218,7 @@ LINES: dict[str, tuple[str, Outcome]] = {
     "state": ("state fez FROZEN", asks(core.ChangeState)),
     "promote": ("promote fez", asks(core.PromoteMember)),
     "demote": ("demote fez", asks(core.DemoteMember)),
+    "diagnose": ("diagnose fez 10m", asks(core.Diagnose)),
     "search": ("search byzantium", asks(core.SearchClusters)),
     "put": ("put map key value fez", asks(core.CallMap)),
     "get": ("get map key fez", asks(core.CallMap)),
