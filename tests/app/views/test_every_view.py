@@ -15,6 +15,7 @@ from quarterdeck.app.actions.views import VIEW_NAMES
 from quarterdeck.app.commands.confirmation import ConfirmScreen, ConfirmTypedScreen
 from quarterdeck.app.commands.palette import ActionsProvider
 from quarterdeck.app.key_map import display_of, keys_for, keys_of
+from quarterdeck.backend.clusters.cluster import ONLY_HAZELCAST
 from tests.app.fakes.console_driver import ConsoleDriver, run
 from tests.app.fakes.screen_text import screen_text, settle
 from tests.app.views.action_outcomes import LINES, OUTCOMES, opens
