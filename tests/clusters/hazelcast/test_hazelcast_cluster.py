@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from quarterdeck.backend.clusters.hazelcast.operator_actions import DIAGNOSTICS
 from quarterdeck.backend.clusters.hazelcast.record_numbering import RecordNumbering
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.commands.commands import (
     ChangeState,
     CommandRefused,
+    Diagnose,
     KillMember,
     PromoteMember,
     SetJoinList,
@@ -33,6 +35,7 @@ from quarterdeck.backend.hazelcast.wire.requests import (
     GetClusterMetadata,
     GetMemberConfig,
     PromoteLiteMember,
+    SetDiagnostics,
     ShutDownMember,
 )
 from quarterdeck.backend.hazelcast.wire.settings import WatchSettings
@@ -134,6 +137,8 @@ def test_a_state_is_changed_and_who_asked_is_recorded() -> None:
         assert asked == OperatorAsked(*words, do="change-state", target=address)
         seen.cluster.execute(PromoteMember(address)).result(10)
         assert PromoteLiteMember() in members.members[0].asked
+        seen.cluster.execute(Diagnose(address, 61_000_000)).result(10)
+        assert SetDiagnostics(2, DIAGNOSTICS) in members.members[0].asked, "in whole minutes, none less"
 
 
 def test_nothing_is_done_where_only_watching_was_allowed_and_what_cannot_be_done_is_refused() -> None:

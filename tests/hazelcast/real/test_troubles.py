@@ -17,8 +17,14 @@ import trustme
 from quarterdeck.backend.clusters.hazelcast.hazelcast_cluster import HazelcastCluster
 from quarterdeck.backend.clusters.hazelcast.log_following import LogSource
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.commands.commands import CommandRefused, StopCluster
-from quarterdeck.backend.core.membership.events import ListInstalled, MemberMerging, MemberStarted, SuspicionRaised
+from quarterdeck.backend.core.commands.commands import CommandRefused, Diagnose, StopCluster
+from quarterdeck.backend.core.membership.events import (
+    HeartbeatLate,
+    ListInstalled,
+    MemberMerging,
+    MemberStarted,
+    SuspicionRaised,
+)
 from quarterdeck.backend.core.witnessed.events import MemberWitnessed
 from quarterdeck.backend.hazelcast.wire.requests import Credentials, RequestToken, UserAndPassword
 from quarterdeck.backend.hazelcast.wire.settings import Pace, TlsOptions, WatchSettings
@@ -265,3 +271,33 @@ def test_who_asks_with_a_password_or_a_token(version: str, credentials: Credenti
             console.wait("an answer", lambda: any(it.state in ("connected", "refused") for it in status().values()))
             (told,) = status().values()
             assert told.state == "refused" and "user and password do not fit" in told.why
+
+
+def test_diagnostics_are_written_for_a_time_and_read(version: str, tmp_path: Path) -> None:
+    with RealCluster(version, tmp_path, 2, properties={"hazelcast.max.no.heartbeat.seconds": "60"}) as cluster:
+        one, two = (cluster.address(member) for member in cluster.everybody)
+        cluster.start(1, 2)
+        logs = [LogSource(cluster.log(member), cluster.address(member)) for member in cluster.everybody]
+        with console_on(cluster, watched(one), write=True, logs=logs) as console:
+            console.wait("the cluster", lambda: console.sizes(one, two) == [2, 2])
+            asked = console.cluster.execute(Diagnose(one, 90_000_000))
+            if version < "5.6":
+                with pytest.raises(CommandRefused):
+                    asked.result(60)
+                return
+            asked.result(60)
+            for member in cluster.everybody:  # one is asked, and all write
+                log = cluster.log(member)
+                console.wait("an end that is set", lambda log=log: "to be disabled after 2 MINUTES" in log.read_text())
+            cluster.signal(2, Signals.SIGSTOP)
+            console.wait(
+                "late heartbeats", lambda: [it for it in console.events(HeartbeatLate, one) if it.silence > 3e6]
+            )
+            cluster.signal(2, Signals.SIGCONT)
+            console.wait("heartbeats again", lambda: [it for it in console.events(HeartbeatLate, one) if it.over])
+            story = console.cluster.story
+            assert story is not None
+            (seen,) = (it for it in story.observations if it.kind == "late-heartbeats" and it.members == (one, two))
+            assert not seen.is_open
+            console.cluster.execute(Diagnose(one, 0)).result(60)
+            console.wait("no more", lambda: "Diagnostics disabled" in cluster.log(2).read_text())

@@ -60,6 +60,7 @@ from quarterdeck.backend.hazelcast.wire.codec.metrics_blob import (
 from quarterdeck.backend.hazelcast.wire.codec.request_codec import (
     AUTHENTICATE,
     AUTHENTICATE_WITH_TOKEN,
+    DIAGNOSTICS,
     NUMBERS,
     REQUEST_HEAD,
 )
@@ -296,6 +297,13 @@ def decode_request(frames: Frames) -> tuple[int, Request | int]:
         return correlation, requests.ReadMetrics(fixed.known_uuid(), fixed.int64())
     if kind is requests.ChangeClusterState:
         return correlation, requests.ChangeClusterState(_state(fixed.int32()))
+    if kind is requests.SetDiagnostics:
+        minutes = DIAGNOSTICS.unpack_from(first, REQUEST_HEAD.size)[-1]
+        reader = FrameReader(frames[1:])
+        where = (reader.text(), reader.text(), reader.optional_text())
+        if where != ("STDOUT", "", None):
+            raise BadBytes(f"diagnostics go to {where}")
+        return correlation, requests.SetDiagnostics(minutes, reader.texts())
     return correlation, kind()
 
 

@@ -61,6 +61,7 @@ REQUESTS = st.one_of(
             requests.ShutDownMember(),
             requests.PromoteLiteMember(),
             requests.ShutDownCluster(),
+            requests.SetDiagnostics(10, {"hazelcast.diagnostics.systemlog.enabled": "true"}),
         ]
     ),
     st.builds(requests.AddMigrationListener, st.booleans()),

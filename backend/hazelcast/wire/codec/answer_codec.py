@@ -191,5 +191,6 @@ ANSWER_DECODERS: dict[int, Callable[[fields.FixedReader, fields.FrameReader], me
     0x200A01: lambda _, frames: messages.SystemProperties(frames.texts()),
     0x200E01: _read_metadata,
     0x200F01: lambda fixed, _: messages.RequestDone(),
+    0x202701: lambda fixed, _: messages.RequestDone(),
 }
 METRICS = 0x200101
