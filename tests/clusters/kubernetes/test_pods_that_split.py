@@ -52,7 +52,9 @@ def test_a_split_of_six_pods(tmp_path: Path) -> None:
             cluster.heal()
             time.sleep(15)  # time itself is the subject: three searches for other clusters pass, and change nothing
             found = pods.ask("cluster", "status")
-            assert (found["whole"], sorted(found["masters"])) == (False, ["hz-1:5701", "hz-3:5701"])
+            masters = {int(master.removeprefix("hz-").removesuffix(":5701")) for master in found["masters"]}
+            assert found["whole"] is False
+            assert (len(masters & {*small}), len(masters & {*great})) == (1, 1)
             assert found["sentence"].startswith("SPLIT")
             rows = pods.ask("cluster", "why")
             lines = list(dict.fromkeys(line for row in rows for line in row["remedy_lines"]))
