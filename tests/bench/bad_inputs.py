@@ -126,8 +126,8 @@ async def be_thrown_at(tolerant: bool, security: WireSecurity) -> None:
             "troubles": observer.troubles,
             "ended": observer.ended_members,
             "strangers_told": observer.strangers,
-            "connections": len(hosts[0]._transport._connections),
-            "strangers_inside": hosts[0]._transport._listener.slots.taken,
+            "connections": len(hosts[0].transport._connections),
+            "strangers_inside": hosts[0].transport._listener.slots.taken,
             "http_inside": len(state.connections),
             "tasks": len(asyncio.all_tasks()),
         }

@@ -21,13 +21,11 @@ from quarterdeck.backend.core.operations import Answer, Operation
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.live.member.host import AnswerCallback, HostObserver, MemberCommand
 from quarterdeck.backend.live.member.run_clock import RunClock
-from quarterdeck.backend.live.security.cluster_secret import ClusterKeyring, ClusterSecret
 from quarterdeck.backend.live.security.tls import OPEN, WireSecurity
 from quarterdeck.backend.live.transport.limits import DEFAULT_LIMITS, DEFAULT_TIMEOUTS, Timeouts, TransportLimits
 from quarterdeck.backend.live.transport.listener import HttpHandover
 from quarterdeck.backend.live.transport.member_transport import MemberTransport
 from quarterdeck.backend.live.transport.network import LiveNetwork
-from quarterdeck.backend.live.transport.peer import WireQueues
 
 _LOG = logging.getLogger(__name__)
 
@@ -71,7 +69,7 @@ class MemberHost:
         self._numbers = itertools.count(1)
         self._calls: dict[int, AnswerCallback] = {}
         """Who waits for the answer to which call."""
-        self._transport = MemberTransport(
+        self.transport = MemberTransport(
             machine.address,
             cluster,
             lambda: machine.uuid,
@@ -92,12 +90,8 @@ class MemberHost:
 
     async def start(self) -> None:
         """Bind the port and begin. Raises OSError, with nothing begun, when the port is not to be had."""
-        await self._transport.listen()
+        await self.transport.listen()
         self.step(START)
-
-    async def listen_for_http(self, port: int) -> None:
-        """Serve HTTP, which goes to the same hands, at another port too. Raises OSError when the port is not to be had."""
-        await self._transport.listen_for_http(port)
 
     async def execute(self, command: MemberCommand) -> None:
         """Do it at once, or begin to. Raises `CommandRefused`, and then nothing was changed."""
@@ -126,7 +120,7 @@ class MemberHost:
         now_us, now_seconds = self._clock.now_us(), self._loop.time()
         waiting = tuple(
             InFlight(self.machine.address, address, message, now_us + round(seconds * SECOND_US))
-            for address, peer in self._transport.peers.items()
+            for address, peer in self.transport.peers.items()
             for seconds, message in peer.waiting(now_seconds)
         )
         return CapturedMember(self.machine.snapshot(), now_us, waiting)
@@ -142,12 +136,12 @@ class MemberHost:
 
     def pause(self) -> None:
         """Freeze: read nothing, send nothing, look at no clock. Sockets stay open and what arrives waits in them."""
-        self._transport.pause()
+        self.transport.pause()
         self._cancel_timer()
 
     def resume(self) -> None:
         """Go on: what has arrived meanwhile is handled, and what was due meanwhile is due now."""
-        self._transport.resume()
+        self.transport.resume()
         missed, self._missed = self._missed, []
         for input in missed:
             self.step(input)
@@ -158,42 +152,15 @@ class MemberHost:
         """Let the network, which has taken these conditions already, do so to what goes from here."""
         for condition in conditions:
             if condition.source == self.label:
-                self._transport.link_changed(condition, self._network.address_of(condition.target))
-
-    def identified(self, host: str) -> None:
-        """Note that a peer at `host` has proven its identity."""
-        self._transport.known.add(host)
-
-    async def close(self, within_seconds: float) -> None:
-        """Return when all its connections are closed, or the time is over."""
-        await self._transport.until_closed(within_seconds)
-
-    @property
-    def keyring(self) -> ClusterKeyring | None:
-        """The secrets that it accepts; None when it needs none."""
-        return self._transport.keyring
-
-    def disconnect_proven(self, secret: ClusterSecret) -> None:
-        """Close the connections that were agreed on with this secret. They are dialled anew with another one."""
-        self._transport.disconnect(proven=secret)
+                self.transport.link_changed(condition, self._network.address_of(condition.target))
 
     @property
     def paused(self) -> bool:
-        return self._transport.paused
+        return self.transport.paused
 
     @property
     def joined(self) -> bool:
         return self.machine.joined
-
-    @property
-    def connected(self) -> frozenset[Address]:
-        """The addresses with which there is a connection."""
-        return self._transport.connected
-
-    @property
-    def queues(self) -> WireQueues:
-        """What waits in its connections."""
-        return self._transport.queues
 
     @property
     def calls_in_flight(self) -> int:
@@ -269,7 +236,7 @@ class MemberHost:
     def transmit(self, deliveries: Deliveries) -> None:
         """Send these messages, in this order."""
         for address, message in deliveries:
-            self._transport.send(address, message)
+            self.transport.send(address, message)
 
     def record(self, record: Record) -> None:
         """Hand `record` to the observer."""
@@ -283,7 +250,7 @@ class MemberHost:
 
     def disconnect(self, incarnations: Incarnations | None) -> None:
         """Close the connections with these incarnations, or all when None, once everything before is sent."""
-        self._transport.disconnect(incarnations)
+        self.transport.disconnect(incarnations)
 
     def halt(self, reason: str, *, failed: bool) -> None:
         """End by the member's own decision."""
@@ -309,12 +276,12 @@ class MemberHost:
         else:
             self._left = True
             self._finish()
-            self._transport.close()
+            self.transport.close()
         self._observer.ended(self, crashed)
 
     def _break_off(self) -> None:
         self._finish()
-        self._transport.abort()
+        self.transport.abort()
 
     def _finish(self) -> None:
         self.ended = True

@@ -140,7 +140,7 @@ class MemberService:
     async def start(self) -> None:
         """Bind the ports and begin to look for the cluster. After an OSError this service cannot be used."""
         if self.configuration.rest_enabled and self.configuration.rest_port is not None:
-            await self.host.listen_for_http(self.configuration.rest_port)
+            await self.host.transport.listen_for_http(self.configuration.rest_port)
         await self.host.start()
 
     def stop(self) -> None:
@@ -154,7 +154,7 @@ class MemberService:
         if self._strangers_due is not None:
             self._strangers_due.cancel()
             self._record_strangers()
-        await asyncio.gather(self.http.close(within_seconds), self.host.close(within_seconds))
+        await asyncio.gather(self.http.close(within_seconds), self.host.transport.until_closed(within_seconds))
 
     def _application(self) -> ASGIApp:
         from quarterdeck.backend.service.application import application
@@ -179,7 +179,7 @@ class MemberService:
 
     @property
     def connections(self) -> int:
-        return len(self.host.connected)
+        return len(self.host.transport.connected)
 
     @property
     def journal(self) -> JournalCondition | None:
@@ -187,14 +187,14 @@ class MemberService:
 
     @property
     def keyring(self) -> ClusterKeyring | None:
-        return self.host.keyring
+        return self.host.transport.keyring
 
     def disconnect_proven(self, secret: ClusterSecret) -> None:
-        self.host.disconnect_proven(secret)
+        self.host.transport.disconnect(proven=secret)
 
     @property
     def queues(self) -> WireQueues:
-        return self.host.queues
+        return self.host.transport.queues
 
     @property
     def calls_in_flight(self) -> int:
@@ -239,7 +239,7 @@ class MemberService:
         return answer
 
     def identified(self, host: str) -> None:
-        self.host.identified(host)
+        self.host.transport.known.add(host)
 
     def audited(self, entry: AuditEntry, kind: str) -> None:
         if self._audit_log is not None:
