@@ -5,7 +5,6 @@ A few megabytes are read in a thread; more in a process of its own, so that the 
 
 from __future__ import annotations
 
-import struct
 import subprocess
 import sys
 import threading
@@ -13,11 +12,11 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import IO
 
 import msgspec
 
 from quarterdeck.backend.hazelcast.logs.log_follower import follow_run
+from quarterdeck.backend.hazelcast.logs.parallel_skimming import received, send
 from quarterdeck.backend.hazelcast.logs.reader import NoLogs, log_files
 from quarterdeck.backend.hazelcast.logs.run_reader import News, read_run
 from quarterdeck.backend.hazelcast.logs.split_parser import LogOptions
@@ -30,8 +29,6 @@ READER = (
     "from quarterdeck.backend.clusters.recorded.log_reading import run_reader; run_reader()",
 )
 """A process that reads the logs that stdin names, and writes what it reads to stdout."""
-LENGTH = struct.Struct("<I")
-"""Goes before each message of that process."""
 LOOK_SECONDS = 0.5
 """How often logs that are followed are looked at."""
 
@@ -94,7 +91,7 @@ class LogReading:
                 process.stdin.write(msgspec.json.encode(Assignment(str(self._path.resolve()), self._options)))
                 process.stdin.close()
             decoder = msgspec.msgpack.Decoder(ReadPiece)
-            while message := _received(process.stdout):
+            while message := received(process.stdout):
                 self._pieces.put(decoder.decode(message))
                 if self._closed.is_set():
                     process.terminate()
@@ -115,19 +112,7 @@ def run_reader() -> None:
     encoder = msgspec.msgpack.Encoder()
     with suppress(BrokenPipeError, KeyboardInterrupt):
         for piece in _all(Path(asked.path), asked.options, None):
-            message = encoder.encode(piece)
-            sys.stdout.buffer.write(LENGTH.pack(len(message)) + message)
-            sys.stdout.buffer.flush()
-
-
-def _received(source: IO[bytes]) -> bytes:
-    """Return the next message; empty when none comes any more."""
-    length = source.read(LENGTH.size)
-    if len(length) < LENGTH.size:
-        return b""
-    size = LENGTH.unpack(length)[0]
-    message = source.read(size)
-    return message if len(message) == size else b""
+            send(sys.stdout.buffer, encoder.encode(piece))
 
 
 def _all(path: Path, options: LogOptions, closed: threading.Event | None) -> Iterator[ReadPiece]:

@@ -16,6 +16,7 @@ from quarterdeck.backend.hazelcast.logs.interpretation import InterpretedMessage
 from quarterdeck.backend.hazelcast.logs.lines.file_splits import FileSplit
 from quarterdeck.backend.hazelcast.logs.log_set import LogSet, MemberMessage
 from quarterdeck.backend.hazelcast.logs.observations.story import LogStory, stories_of
+from quarterdeck.backend.hazelcast.logs.parallel_skimming import SkimmedFile, skim_files
 from quarterdeck.backend.hazelcast.logs.reader import NoLogs, log_files
 from quarterdeck.backend.hazelcast.logs.skimming import skim
 from quarterdeck.backend.hazelcast.logs.split_parser import EventMessage, LogOptions, SplitSummary, parse_split
@@ -70,19 +71,18 @@ def read_run(path: Path, options: LogOptions | None = None) -> Iterator[News]:
     """
     options = named(path, options or LogOptions())
     files = log_files([path])
-    heard: list[HeardMessage] = []
-    summaries: list[SplitSummary] = []
-    read: list[int] = []
-    total = sum(file.stat().st_size for file in files)
-    for file in files:
-        for found in skim(str(file), file.stat().st_mtime_ns // 1000, options, read.append):
-            if isinstance(found, EventMessage):
-                heard.append((str(file), 0, found))
-            else:
-                summaries.append(found)
-            if read:
-                yield ReadProgress(read[0], total)
-                read.clear()
+    skimmed: list[SkimmedFile] = []
+    done, total = 0, sum(file.stat().st_size for file in files)
+    for found in skim_files(files, options):
+        if isinstance(found, SkimmedFile):
+            skimmed.append(found)
+        else:
+            done += found
+            yield ReadProgress(done, total)
+    skimmed.sort(key=lambda it: it.place)
+    summaries = [it.summary for it in skimmed]
+    heard = [(it.summary.file, 0, message) for it in skimmed for message in it.messages]
+    skimmed.clear()
     _check(path, summaries)
     whole = LogSet(summaries, options)
     noted: list[tuple[Record, LogLine]] = []

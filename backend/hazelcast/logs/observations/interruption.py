@@ -142,7 +142,9 @@ class Silences:
         still = [began for began in still if ends.end_us - began.at >= SILENT_US]
         for group in consecutive_groups(still, lambda group, began: began.at - group[-1].at <= SILENT_US):
             members = [began.member for began in group]
-            headline = f"{listed(members)} sent the witness nothing for {lasted(ends.end_us - group[0].at)}, {ends.words}"
+            headline = (
+                f"{listed(members)} sent the witness nothing for {lasted(ends.end_us - group[0].at)}, {ends.words}"
+            )
             yield _unresponsive(members, headline, group, end_us=ends.end_us)
 
 
