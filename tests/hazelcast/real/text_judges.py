@@ -255,7 +255,7 @@ QUESTIONS: list[tuple[str, Rule]] = [
     ("why do they not merge: there are no two masters in sight", lambda _, window: window.at_most_one()),
     ("why do they not merge: (?P<who>\\S+ and \\S+: .*)", lambda match, window: _pair(match["who"], window)),
     ("why do they not merge: what helps: .*", lambda _, window: window.one_sided),
-    ("who was removed, and why: nobody.*", _none_removed),
+    ("who was removed, and why: no member, as far back.*", _none_removed),
     ("who was removed, and why: (?P<who>.*?) by (?P<by>\\S+?)"
      "(?P<claims>, which claimed the mastership)?, (?P<ago>[^:]*) ago: (?P<why>.*)", _removed),
     ("who was removed, and why: and \\d+ times before", lambda *_: True),
