@@ -20,6 +20,7 @@ BEFORE_LOSS_US = 60 * SECOND_US
 """Members that were removed so long before a loss took the replicas with them."""
 
 REMOVALS_KEPT = 200
+LINEAGES_KEPT = 50
 
 COUNTED_AFTER_US = 10 * SECOND_US
 """So long after a loss every member of Hazelcast has counted its entries anew: metrics come every 5 seconds."""
@@ -85,6 +86,8 @@ class Losses:
             removed.update(dict.fromkeys(sorted(members, key=lambda member: member.address), at_us))
             for member in list(removed)[:-REMOVALS_KEPT]:
                 del removed[member]
+            for former in list(self._removed)[:-LINEAGES_KEPT]:
+                del self._removed[former]
 
     def take(
         self, lineage: str, lost: PartitionLost, at_us: int, entries: int | None, members: Collection[MemberBelief]

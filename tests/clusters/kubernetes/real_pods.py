@@ -71,13 +71,6 @@ class Pods:
         assert out, error
         return json.loads(out)
 
-    def run(self, line: str) -> None:
-        """Run a line that was printed to be copied."""
-        done = subprocess.run(
-            line, shell=True, env=self.environment, cwd=self._folder, capture_output=True, text=True, timeout=180
-        )
-        assert done.returncode == 0, f"{line}: {done.stderr}"
-
 
 @contextmanager
 def pods_of(cluster: RealCluster, folder: Path) -> Iterator[Pods]:
