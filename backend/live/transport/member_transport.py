@@ -347,8 +347,7 @@ class MemberTransport:
         if condition.blocked == "reset":
             self._loop.call_soon(self._unreachable, peer.address, RESET)
         elif peer.attempt is None and peer.blackhole is None and (peer.connection is None or peer.connection.closed):
-            seconds = self._connect_timeout_seconds
-            peer.blackhole = self._loop.call_later(seconds, self._blackhole_is_over, peer)
+            peer.blackhole = self._loop.call_later(self._connect_timeout_seconds, self._blackhole_is_over, peer)
 
     # Dialling
 
@@ -378,9 +377,8 @@ class MemberTransport:
             async with asyncio.timeout(self._connect_timeout_seconds):
                 host, port = host_of(peer.address), port_of(peer.address)
                 await self._loop.create_connection(lambda: connection, host, port, **self._tls_options(host))
-                failure = await connection.outcome
-            if failure is not None:
-                raise failure
+                if failure := await connection.outcome:
+                    raise failure
         except HandshakeRefused as problem:
             reason, crossed, cause = str(problem), problem.crossed, problem.cause
         except TimeoutError:
