@@ -301,7 +301,7 @@ def decode_request(frames: Frames) -> tuple[int, Request | int]:
         minutes = DIAGNOSTICS.unpack_from(first, REQUEST_HEAD.size)[-1]
         reader = FrameReader(frames[1:])
         where = (reader.text(), reader.text(), reader.optional_text())
-        if where != ("STDOUT", "", None):
+        if where != ("STDOUT", ".", None):
             raise BadBytes(f"diagnostics go to {where}")
         return correlation, requests.SetDiagnostics(minutes, reader.texts())
     return correlation, kind()
