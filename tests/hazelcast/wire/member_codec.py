@@ -298,7 +298,7 @@ def decode_request(frames: Frames) -> tuple[int, Request | int]:
     if kind is requests.ChangeClusterState:
         return correlation, requests.ChangeClusterState(_state(fixed.int32()))
     if kind is requests.SetDiagnostics:
-        minutes = DIAGNOSTICS.unpack_from(first, REQUEST_HEAD.size)[-1]
+        minutes = max(DIAGNOSTICS.unpack_from(first, REQUEST_HEAD.size)[-1], 0)
         reader = FrameReader(frames[1:])
         where = (reader.text(), reader.text(), reader.optional_text())
         if where != ("STDOUT", ".", None):

@@ -61,7 +61,7 @@ def encode_request(request: requests.Request, correlation: int) -> bytes:
         case requests.ChangeClusterState(state):
             head += fields.INT.pack(CLUSTER_STATES.index(state))
         case requests.SetDiagnostics(minutes, plugins):
-            head += DIAGNOSTICS.pack(minutes > 0, True, 10.0, 1, minutes)
+            head += DIAGNOSTICS.pack(minutes > 0, True, 10.0, 1, minutes or -1)
             texts = map(fields.text_frame, ("STDOUT", ".", None))
             pairs = (fields.text_frame(text) for pair in plugins.items() for text in pair)
             return encode_frames([Frame(0, head), *texts, *fields.structure_frames(*pairs)])
