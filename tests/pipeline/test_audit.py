@@ -179,7 +179,7 @@ except PipelineMissing as missing:
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=REPOSITORY, check=True)
     assert done.stdout.strip() == str(PipelineMissing())
-    assert "quarterdeck[pipeline]" in done.stdout
+    assert "quarterdeck[spark]" in done.stdout
 
 
 def test_a_member_that_never_joins_anybody_is_found(tmp_path: Path) -> None:

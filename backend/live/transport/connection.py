@@ -128,6 +128,7 @@ class PeerConnection(asyncio.BufferedProtocol):
         "peer_uuid",
         "secret",
         "settled",
+        "version",
         "write_paused",
     )
 
@@ -144,6 +145,8 @@ class PeerConnection(asyncio.BufferedProtocol):
         """By which we introduce ourselves, and later the one that both have proven."""
         self.peer: Address | None = None
         self.peer_uuid = ""
+        self.version = 0
+        """The protocol version of this connection, once both have agreed."""
         self.write_paused = False
         self.closed = False
         self.outcome: asyncio.Future[ConnectionError | None] | None = (
@@ -358,6 +361,7 @@ class PeerConnection(asyncio.BufferedProtocol):
 
     def _agree(self, agreement: Agreement) -> None:
         self.peer, self.peer_uuid, self.secret = agreement.address, agreement.uuid, agreement.secret
+        self.version = agreement.version
         self._handshake = None
         self._parser.limit = MAX_FRAME_BYTES
         self._forget_hello_timer()

@@ -21,7 +21,9 @@ from quarterdeck.backend.live.transport.handshake_messages import (
     HELLO,
     NO_SECRET_HERE,
     NO_SECRET_THERE,
+    OLDEST_VERSION,
     PROOF,
+    PROTOCOL_VERSION,
     QUOTED_CHARACTERS,
     WRONG_SECRET,
     Challenge,
@@ -29,6 +31,7 @@ from quarterdeck.backend.live.transport.handshake_messages import (
     HandshakeRejection,
     Proof,
     Welcome,
+    common_version,
     impostor_reason,
     refusal_of,
     rejection_of,
@@ -64,6 +67,8 @@ class Agreement(Struct, frozen=True):
     uuid: str
     secret: ClusterSecret | None = None
     """The secret that both have proven."""
+    version: int = OLDEST_VERSION
+    """The protocol version that both speak."""
 
 
 AdmissionCheck = Callable[[HandshakeHello], HandshakeRejection | None]
@@ -103,7 +108,7 @@ class Initiator:
             raise HandshakeRefused(f"this member refuses it: {impostor}")
         if isinstance(answer, Challenge):
             return self._prove(answer)
-        self.agreement = Agreement(answer.address, answer.uuid, self._secret)
+        self.agreement = Agreement(answer.address, answer.uuid, self._secret, common_version(answer.newest))
         return None
 
     def _prove(self, challenge: Challenge) -> Proof:
@@ -179,7 +184,7 @@ class Responder:
             if self._keyring is None or not hello.nonce or cause != "other-version":
                 raise self._refusal
         if self._keyring is None:
-            return self._welcome(hello, Welcome(ours.address, ours.uuid), None)
+            return self._welcome(hello, Welcome(ours.address, ours.uuid, newest=PROTOCOL_VERSION), None)
         if len(hello.nonce) != NONCE_BYTES:
             raise BadFrame(f"sent a nonce of {len(hello.nonce)} bytes, not {NONCE_BYTES}")
         self._require_admission(hello)
@@ -199,12 +204,12 @@ class Responder:
         if self._refusal is not None:
             proven = structs.replace(self._refusal.answer, proof=secret.proof("refuses", exchange))
             raise PeerRejected(proven, self._refusal.cause)
-        welcome = Welcome(exchange.called, exchange.called_uuid, secret.proof("answers", exchange))
+        welcome = Welcome(exchange.called, exchange.called_uuid, secret.proof("answers", exchange), PROTOCOL_VERSION)
         return self._welcome(hello, welcome, secret)
 
     def _welcome(self, hello: HandshakeHello, welcome: Welcome, secret: ClusterSecret | None) -> Welcome:
         self._require_admission(hello)
-        self.agreement = Agreement(hello.address, hello.uuid, secret)
+        self.agreement = Agreement(hello.address, hello.uuid, secret, common_version(hello.newest))
         return welcome
 
     def _require_admission(self, hello: HandshakeHello) -> None:

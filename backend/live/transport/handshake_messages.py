@@ -65,6 +65,8 @@ class Welcome(Struct, frozen=True, tag="quarterdeck-welcome", array_like=True):
     uuid: str
     proof: bytes = b""
     """That it knows the secret as well, when there is one."""
+    newest: int = 0
+    """The newest version that it speaks; members of version 2 do not say it."""
 
 
 class HandshakeRejection(Struct, frozen=True, tag="quarterdeck-refused", array_like=True):
@@ -120,6 +122,11 @@ def refusal_of(hello: HandshakeHello, ours: HandshakeHello) -> tuple[RefusalCaus
     if bool(hello.nonce) != bool(ours.nonce):
         return "secret", NO_SECRET_THERE if ours.nonce else NO_SECRET_AT_CALLED
     return None
+
+
+def common_version(newest: int) -> int:
+    """Return the newest version that this member has in common with one whose `newest` is known; 0 is that of version 2."""
+    return min(max(newest, OLDEST_VERSION), PROTOCOL_VERSION)
 
 
 def _newest(hello: HandshakeHello) -> int:

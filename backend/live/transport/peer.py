@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -11,9 +12,11 @@ from typing import NamedTuple, get_args
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.data.messages import DataMessage
 from quarterdeck.backend.core.messages import Message
-from quarterdeck.backend.core.partitions.messages import PartitionMessage
+from quarterdeck.backend.core.partitions.messages import LiteChangeRefusal, LiteChangeRequest, PartitionMessage
 from quarterdeck.backend.live.transport.connection import MESSAGE, PeerConnection
 from quarterdeck.backend.live.transport.frames import PREFIX_BYTES, frame_of
+
+_LOG = logging.getLogger(__name__)
 
 QUEUE_MESSAGES = 256
 """How many messages to one address wait for its dial; the oldest give way."""
@@ -23,14 +26,23 @@ BULK = frozenset((*get_args(PartitionMessage), *get_args(DataMessage)))
 """What is said about tables and data. It may be long, and stays in order among itself; everything else goes ahead of it."""
 
 
+VERSION_OF_KIND: dict[type[Message], int] = {LiteChangeRequest: 3, LiteChangeRefusal: 3}
+"""In which protocol version a kind of message came in. Members of an earlier one would close the connection at it."""
+
+
 class QueuedFrame(NamedTuple):
     """An encoded message that waits to be written; `is_bulk` names its lane of the connection."""
 
     frame: bytes
     is_bulk: bool
+    version: int = 0
+    """The protocol version that its receiver must speak."""
 
     def write_to(self, connection: PeerConnection) -> None:
-        if self.is_bulk:
+        """Write the frame, unless the receiver would not know what it is. Who needs an answer to it gives up in time."""
+        if self.version > connection.version:
+            _LOG.info("%s is of an earlier version, and is not sent what it does not know", connection.peer)
+        elif self.is_bulk:
             connection.send_bulk(self.frame)
         else:
             connection.send(self.frame)
@@ -45,7 +57,7 @@ def queued_frame_of(message: Message) -> QueuedFrame:
     Raises:
         FrameTooLarge: The message is longer than allowed.
     """
-    return QueuedFrame(frame_of(message), type(message) in BULK)
+    return QueuedFrame(frame_of(message), type(message) in BULK, VERSION_OF_KIND.get(type(message), 0))
 
 
 class WireQueues(NamedTuple):

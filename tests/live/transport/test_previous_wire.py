@@ -1,19 +1,29 @@
 """Members of this release understand those of the one before, which speak the oldest version that this one speaks.
 
-A rolling upgrade has both at once. So what the one before says is kept here, and what is said now may only add to it: new kinds
-of messages are no part of that promise, for they would close the connection.
+A rolling upgrade has both at once. So what the one before says is kept here, and what is said now may only add to it. New kinds
+of messages would close the connection, so members of the release before are not sent them.
 """
 
 from __future__ import annotations
 
 import json
 from typing import Any
+from unittest.mock import Mock
 
 import msgspec
 import pytest
 from msgspec import Struct
 
-from quarterdeck.backend.live.transport.handshake_messages import OLDEST_VERSION
+from quarterdeck.backend.core.partitions.messages import ArrangeRequest, LiteChangeRequest
+from quarterdeck.backend.live.transport.handshake import Initiator, Responder
+from quarterdeck.backend.live.transport.handshake_messages import (
+    OLDEST_VERSION,
+    PROTOCOL_VERSION,
+    HandshakeHello,
+    Welcome,
+    hello_of,
+)
+from quarterdeck.backend.live.transport.peer import VERSION_OF_KIND, message_of, queued_frame_of
 from tests.live.transport.wire_shapes import KINDS, fields_of, shapes, wire_file
 
 BEFORE: dict[str, Any] = json.loads(wire_file(OLDEST_VERSION).read_text())
@@ -43,7 +53,29 @@ def without_class_names(shape: Any) -> Any:
 
 
 def test_the_same_kinds_are_said() -> None:
-    assert set(KINDS) == set(BEFORE), "members of OLDEST_VERSION would hang up on other kinds of messages"
+    newer = {kind.__struct_config__.tag for kind, version in VERSION_OF_KIND.items() if version > OLDEST_VERSION}
+    assert set(KINDS) - newer == set(BEFORE), "members of OLDEST_VERSION would hang up on other kinds of messages"
+
+
+def test_who_speaks_the_version_before_is_not_sent_what_it_does_not_know() -> None:
+    sent: list[bytes] = []
+    for version in (OLDEST_VERSION, PROTOCOL_VERSION):
+        connection = Mock(version=version, send_bulk=sent.append, send=sent.append)
+        for message in (LiteChangeRequest("u", lite=False), ArrangeRequest()):
+            queued_frame_of(message).write_to(connection)
+    assert [type(message_of(frame)) for frame in sent] == [ArrangeRequest, LiteChangeRequest, ArrangeRequest]
+
+
+@pytest.mark.parametrize(("newest", "agreed"), [(0, 2), (2, 2), (3, 3), (4, 3)])
+def test_both_sides_of_a_connection_know_the_version_that_they_have_in_common(newest: int, agreed: int) -> None:
+    ours = hello_of("dev", "10.0.0.1:5701", "u1")
+    theirs = HandshakeHello(OLDEST_VERSION, "dev", "10.0.0.2:5701", "u2", newest=newest)
+    called = Responder(lambda: ours, None, lambda hello: None)
+    called.take(memoryview(msgspec.msgpack.encode(theirs)))
+    dialling = Initiator(ours, "10.0.0.2:5701", None)
+    dialling.take(memoryview(msgspec.msgpack.encode(Welcome("10.0.0.2:5701", "u2", newest=newest))))
+    assert called.agreement is not None and dialling.agreement is not None
+    assert called.agreement.version == dialling.agreement.version == agreed
 
 
 @pytest.mark.parametrize("name", sorted(BEFORE))
