@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import time
 from collections.abc import Sequence
 
 import pytest
@@ -26,6 +27,7 @@ from quarterdeck.widgets.replica_map import ReplicaMapView
 from quarterdeck.widgets.status_line import StatusLine
 from quarterdeck.widgets.tail_log import TailLine, TailLog
 from quarterdeck.widgets.topology import Topology
+from tests.waiting import LIMIT_SECONDS
 from tests.widgets.test_replica_map import Columns
 
 ROUNDS, STEPS = 25, 4
@@ -156,6 +158,15 @@ class LoadedApp(App[None]):
         return ["".join(self.shown.get((x, y), " ") for x in range(width)) for y in range(height)]
 
 
+def held_by_widgets(screen: LoadedScreen) -> list[str]:
+    """Return what the screen would be if all were painted now, without what widgets remember."""
+    for widget in screen.query("*"):
+        widget._styles_cache.clear()
+    screen.table._looks.clear()
+    screen.map._bands.clear()
+    return [strip.text for strip in screen._compositor.render_strips()]
+
+
 def assert_same(shown: list[str], held: list[str], where: str) -> None:
     different = [
         f"{y}: {ours!r} is shown of {theirs!r}"
@@ -187,14 +198,10 @@ def test_no_paint_is_lost(seed: int) -> None:
                     await pilot.resize_terminal(*draw.choice(SIZES))
                 screen.loaded = False
                 screen.release()
-                await pilot.pause()
-                await pilot.pause()
-                shown = app.screen_lines()
-                for widget in screen.query("*"):
-                    widget._styles_cache.clear()
-                screen.table._looks.clear()
-                screen.map._bands.clear()
-                assert_same(shown, [strip.text for strip in screen._compositor.render_strips()], f"round {number}")
+                limit = time.monotonic() + LIMIT_SECONDS
+                while (shown := app.screen_lines()) != (held := held_by_widgets(screen)) and time.monotonic() < limit:
+                    await pilot.pause(0.01)
+                assert_same(shown, held, f"round {number}")
 
     asyncio.run(scenario())
 

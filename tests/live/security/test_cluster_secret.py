@@ -81,13 +81,13 @@ def test_both_prove_it_and_agree() -> None:
     assert responder.agreement == Agreement(THERE, "u-caller", SECRET)
     assert initiator.agreement is None
     assert initiator.take(said(welcome)) is None
-    assert initiator.agreement == Agreement(HERE, "u-called", SECRET)
+    assert initiator.agreement == Agreement(HERE, "u-called", SECRET, PROTOCOL_VERSION)
 
 
 def test_without_a_secret_it_is_as_ever() -> None:
     initiator, responder = caller(None), called(None)
     welcome = responder.take(said(initiator.hello))
-    assert welcome == Welcome(HERE, "u-called")
+    assert welcome == Welcome(HERE, "u-called", newest=PROTOCOL_VERSION)
     initiator.take(said(welcome))
     assert initiator.agreement and responder.agreement
 
@@ -370,7 +370,7 @@ def test_either_of_two_accepted_secrets_agrees_and_is_the_one_that_answers(ours:
     challenge = responder.take(said(initiator.hello))
     assert isinstance(challenge, Challenge)
     initiator.take(said(responder.take(said(proof_of(initiator, challenge)))))
-    assert initiator.agreement == Agreement(HERE, "u-called", ours)
+    assert initiator.agreement == Agreement(HERE, "u-called", ours, PROTOCOL_VERSION)
     assert responder.agreement == Agreement(THERE, "u-caller", ours)
 
 
