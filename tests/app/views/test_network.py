@@ -24,7 +24,7 @@ from quarterdeck.backend.core.events import ProcessPaused
 from quarterdeck.backend.core.links import LinkConditions
 from quarterdeck.backend.picture.fold.picture import Picture
 from tests.app.fakes.fake_cluster import FakeCluster
-from tests.app.fakes.screen_text import screen_text
+from tests.app.fakes.screen_text import screen_text, settle
 
 FIVE = ("athens", "byzantium", "cyrene", "delos", "ephesus")
 
@@ -62,13 +62,11 @@ def played(cluster: FakeCluster, steps: Steps, size: tuple[int, int] = (140, 45)
 
 async def shown(console: Console, pilot: Pilot[None]) -> str:
     """What is on the screen once everything that happened has been taken in."""
-    await pilot.pause()
-    console._tick()
+    await settle(pilot)
     view = console.top
     if isinstance(view, NetworkScreen) and view._predictor is not None:
         await asyncio.to_thread(view._predictor.join)
-        console._tick()
-    await pilot.pause()
+        await settle(pilot)
     return screen_text(console)
 
 
