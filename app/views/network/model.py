@@ -10,7 +10,7 @@ from quarterdeck.app.screen.columns import WIDEST_FACT, BoardModel, ColumnOf, Ma
 from quarterdeck.backend.picture.boards.belief_matrix import state_word
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.network.faults import ActiveFault, FaultKind
-from quarterdeck.backend.picture.network.network_board import LINK_SIGNS, LinkWord, link_word
+from quarterdeck.backend.picture.network.network_board import LINK_SIGNS, LinkWord, link_word, measured_links
 from quarterdeck.backend.picture.text.fact import Fact, Tone
 from quarterdeck.backend.picture.text.formatting import letter_of, one_line
 from quarterdeck.widgets.line_table import MARKER_WIDTH, Column, TableCell
@@ -102,6 +102,10 @@ class LinkModel(MatrixModel[SourceRow]):
         )
         self._plain = "up" if picture.without("links") is None else "not reported"
         self._words |= {*words, self._plain}
+        if self._plain != "up":
+            self._words |= {
+                word for label in labels if label in members for word in measured_links(members[label]).values()
+            }
         if self._down:
             self._words.add("down")
         keys = tuple(labels)
@@ -127,14 +131,16 @@ class LinkModel(MatrixModel[SourceRow]):
         )
 
     def _links_from(self, row: SourceRow, targets: Sequence[str]) -> Iterator[TableCell]:
-        picture, down = self._picture, self._down
+        picture, down, members = self._picture, self._down, self._picture.members
+        measured = measured_links(members[row.label]) if self._plain != "up" and row.label in members else {}
         for target in targets:
             if target == row.label:
                 yield ITSELF
             elif picture.links:
                 yield self._cells[link_word(picture, row.label, target)]
             else:  # nothing was done to any link: the common case, and quick
-                yield self._cells["down" if row.down or target in down else self._plain]
+                word = measured.get(members[target].address, self._plain) if target in members else self._plain
+                yield self._cells["down" if row.down or target in down else word]
 
     def _state(self, label: str) -> str:
         belief = self._picture.members.get(label)

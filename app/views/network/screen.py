@@ -171,7 +171,8 @@ class NetworkScreen(ViewScreen):
         """Count links only when one has changed, or a member has come or gone."""
         picture = self.session.picture
         running = sum(belief.status in ("joining", "member") for belief in picture.members.values())
-        moment = (self._ledger.revision, self._epoch, running)
+        measured_us = sum(it.metrics_us for it in picture.members.values()) if picture.without("links") else 0
+        moment = (self._ledger.revision, self._epoch, running, measured_us)
         if moment != self._counted:
             self._counted = moment
             self._sentence = network_sentence(picture, self._ledger)

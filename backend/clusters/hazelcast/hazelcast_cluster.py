@@ -187,9 +187,8 @@ class HazelcastCluster:
         if urls := self._settings.route.urls:
             return (*(word for url in urls for word in ("--connect", url)), *self._options)
         given = self._settings.addresses
-        reached = [
-            one.url.removeprefix(SCHEME) for one in self.connection_status().values() if one.contact == "connected"
-        ]
+        statuses = self.connection_status().values()
+        reached = [status.url.removeprefix(SCHEME) for status in statuses if status.contact == "connected"]
         addresses = list(dict.fromkeys((*given, *reached)))[: max(len(given), ADDRESSES_WRITTEN)]
         return ("--connect", f"{SCHEME}{','.join(addresses)}", *self._options)
 
@@ -340,7 +339,7 @@ class HazelcastCluster:
             return ()
         by_all = set(lists[0]).intersection(*lists[1:]) - self._aliases
         members = self._witness.members
-        return [one for one in lists[0] if one in by_all and not (one in members and members[one].is_known)]
+        return [named for named in lists[0] if named in by_all and not (named in members and members[named].is_known)]
 
     def _state_of(self, address: Address) -> str:
         held = self._connections.get(address)

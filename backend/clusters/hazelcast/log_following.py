@@ -94,8 +94,8 @@ def files_of(source: LogSource) -> list[Path]:
         return []
     if not source.path.is_dir():
         return [source.path]
-    found = (one for one in sorted(source.path.rglob("*")) if one.is_file() and may_be_log(one) and one.suffix != ".gz")
-    return list(found)[:MOST_FILES]
+    found = [file for file in sorted(source.path.rglob("*")) if file.is_file() and may_be_log(file)]
+    return [file for file in found if file.suffix != ".gz"][:MOST_FILES]
 
 
 class StandardInput:
@@ -185,12 +185,13 @@ class LogFollowing:
         if stream.quiet == QUIET_POLLS:
             found += stream.witness.flush()
         now_us = self._utc_us()
-        for event in found:
+        for logged in found:
             if stream.is_live:
-                self._clocks.read(event.member, event.utc_us, now_us)
-            if isinstance(event.event, ListInstalled):
-                self._clocks.logged(event.member, event.event, event.utc_us)
+                self._clocks.read(logged.member, logged.utc_us, now_us)
+            if isinstance(logged.event, ListInstalled):
+                self._clocks.logged(logged.member, logged.event, logged.utc_us)
         stream.is_live |= stream.quiet >= QUIET_POLLS and stream.reader.has_begun
-        for one in found:
-            if isinstance(one.event, ONLY_LOGGED):
-                self._report(one._replace(utc_us=min(one.utc_us + self._clocks.ahead_us(one.member), now_us)))
+        for logged in found:
+            if isinstance(logged.event, ONLY_LOGGED):
+                at_us = logged.utc_us + self._clocks.ahead_us(logged.member)
+                self._report(logged._replace(utc_us=min(at_us, now_us)))

@@ -25,6 +25,9 @@ ASPECTS: frozenset[Aspect] = frozenset(get_args(Aspect))
 Source = Literal["logs", "client-protocol"]
 """What a witness knows it from: the member's log, or what the member sends to its clients."""
 
+IDLE_US = 6_000_000
+"""A connection to which a member has written nothing for so long is idle: by default it sends heartbeats every 5 seconds."""
+
 ConnectionState = Literal["connected", "merging", "silent", "refused", "gone"]
 """How the witness reaches a member: it answers; it says that it is not ready yet, for it starts or merges; it says nothing
 although the connection stands; it turns the witness away; no member is there."""
@@ -132,6 +135,8 @@ class MemberMeasured(Struct, frozen=True, tag_field="kind", tag="member-measured
     """CP members that are not there."""
     strained_links: tuple[LinkMeasured, ...] | None = None
     """Connections to other members that are gone, to which nothing was written for 6 s or more, or where packets pile up."""
+    unlinked: tuple[Address, ...] | None = None
+    """Members on its list to which no connection of it was seen yet; to all others that are not strained it writes."""
 
 
 class JoinerRefused(Struct, frozen=True, tag_field="kind", tag="joiner-refused"):

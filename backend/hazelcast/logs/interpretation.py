@@ -76,17 +76,20 @@ class MessageInterpreter:
         """Yield the message with its records, or nothing when another file had it already or no pattern fits."""
         if self._is_repeated(message):
             return
-        matched = match_message(message.text, message.logger)
-        if matched is None:
-            return
+        parsed = message.parsed
+        if parsed is None:
+            matched = match_message(message.text, message.logger)
+            if matched is None:
+                return
+            parsed = matched.parsed
         member = self._members.get(message.member)
         if member is None:
             member = self._members[message.member] = EventReconstruction(self._run, message.member, self._began_us)
-        records = tuple(member.apply(message.at_us, message.utc, matched.parsed, message.thread))
+        records = tuple(member.apply(message.at_us, message.utc, parsed, message.thread))
         for record in records:
             self._last_words.add(record)
         self._lasts[message.member] = message
-        yield InterpretedMessage(message, message.at_us - self._began_us, matched.parsed, records)
+        yield InterpretedMessage(message, message.at_us - self._began_us, parsed, records)
 
     def end(self, last_logged_us: Mapping[str, int]) -> Iterator[InterpretedMessage]:
         """Yield what is known of each member when no more messages come. `last_logged_us`: when it logged last."""

@@ -13,7 +13,7 @@ from typing import BinaryIO
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.hazelcast.logs import run_reader
 from quarterdeck.backend.hazelcast.logs.interpretation import MessageInterpreter
-from quarterdeck.backend.hazelcast.logs.lines.file_splits import end_of_last_line
+from quarterdeck.backend.hazelcast.logs.lines.file_splits import end_of_last_line, whole_file
 from quarterdeck.backend.hazelcast.logs.lines.message_assembly import ClockContext, Message, MessageAssembler
 from quarterdeck.backend.hazelcast.logs.lines.timestamps import DAY_US
 from quarterdeck.backend.hazelcast.logs.log_set import LogSet
@@ -58,7 +58,7 @@ class _GrowingFile:
     def skim(self, options: LogOptions, on_read: Callable[[int], None]) -> Iterator[run_reader.HeardMessage]:
         """Yield the messages that it has so far."""
         self.offset = end_of_last_line(self.source)
-        for found in skim(self.file, self.modified_us, options, on_read, self.offset):
+        for found in skim(whole_file(Path(self.file)), options, on_read, self.offset):
             if isinstance(found, EventMessage):
                 yield self.file, self.index, found
             else:
@@ -109,7 +109,7 @@ class _Following:
         total = sum(file.stat().st_size for file in files)
         for file in files:
             if file.suffix == ".gz":
-                for found in skim(str(file), file.stat().st_mtime_ns // 1000, self._options, read.append):
+                for found in skim(whole_file(file), self._options, read.append):
                     if isinstance(found, EventMessage):
                         heard.append((str(file), 0, found))
                     else:

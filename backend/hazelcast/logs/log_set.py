@@ -13,7 +13,7 @@ from msgspec import Struct
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.hazelcast.logs.lines.file_splits import SplitCounts
 from quarterdeck.backend.hazelcast.logs.lines.timestamps import DAY_US, LogTime, parse_time, to_utc
-from quarterdeck.backend.hazelcast.logs.parsed_messages import LoggedMemberList
+from quarterdeck.backend.hazelcast.logs.parsed_messages import LoggedMemberList, ParsedMessage
 from quarterdeck.backend.hazelcast.logs.patterns.matching import match_message
 from quarterdeck.backend.hazelcast.logs.patterns.membership import is_cut_list
 from quarterdeck.backend.hazelcast.logs.split_parser import EventMessage, LogOptions, SplitSummary, StreamState, zone_of
@@ -133,6 +133,8 @@ class MemberMessage(Struct, frozen=True):
     thread: str
     line: int
     """Its number in the file, from 1."""
+    parsed: ParsedMessage | None = None
+    """What it means, as far as that was found when its file was read."""
 
 
 class LogSet:
@@ -269,11 +271,11 @@ class LogSet:
         else:
             utc = message.utc
             at = max(message.high, self._highs.get((file, index, message.stream, message.member), message.high))
-        ahead_us = self._ahead_us.get(file, 0)
+        ahead_us, text = self._ahead_us.get(file, 0), self._text(file, index, member, message)
         return MemberMessage(
             self.run_of(file), member, at - ahead_us, utc - ahead_us, self._file_us[file], file, message.offset,
-            message.logger, self._text(file, index, member, message), message.thread,
-            self.line_number(file, index, message.number),
+            message.logger, text, message.thread, self.line_number(file, index, message.number),
+            message.parsed if text is message.text else None,
         )  # fmt: skip
 
     def _text(self, file: str, index: int, member: str, message: EventMessage) -> str:

@@ -1,4 +1,4 @@
-"""Several great log files skimmed at once by a few processes. What they find is what one process finds."""
+"""Great log files skimmed at once by a few processes, each some parts of them. What they find is what one process finds."""
 
 from __future__ import annotations
 
@@ -15,11 +15,13 @@ from typing import IO
 
 import msgspec
 
-from quarterdeck.backend.hazelcast.logs.skimming import skim
+from quarterdeck.backend.hazelcast.logs.lines.file_splits import ENDLESS, FileSplit, plan_splits
+from quarterdeck.backend.hazelcast.logs.skimming import is_read_whole, skim
 from quarterdeck.backend.hazelcast.logs.split_parser import EventMessage, LogOptions, SplitSummary
 
 SHARED_BYTES = 32 << 20
 """Less is read sooner by one process than another one begins."""
+SPLIT_BYTES = 16 << 20
 
 LENGTH = struct.Struct("<I")
 """Goes before each message that a process writes."""
@@ -30,16 +32,15 @@ SKIMMER = (
 
 
 class Share(msgspec.Struct, frozen=True):
-    """What a process is to skim: the places of files among those that are read, and the files."""
+    """What a process is to skim."""
 
-    files: list[tuple[int, str]]
+    splits: list[FileSplit]
     options: LogOptions
 
 
-class SkimmedFile(msgspec.Struct, frozen=True, tag=True):
-    """All that matters of the file at a place among those that are read."""
+class SkimmedSplit(msgspec.Struct, frozen=True, tag=True):
+    """All that matters of a split."""
 
-    place: int
     messages: list[EventMessage]
     summary: SplitSummary
 
@@ -52,35 +53,42 @@ class _Failure(msgspec.Struct, frozen=True, tag=True):
     file: str
 
 
-def skim_files(files: Sequence[Path], options: LogOptions) -> Iterator[int | SkimmedFile]:
-    """Yield how many more bytes were read, and each file when it is done. Raises `OSError`."""
-    sizes = [file.stat().st_size for file in files]
-    processes = min(len(files), os.cpu_count() or 1)
-    if processes < 2 or sum(sizes) < SHARED_BYTES:
-        for place, file in enumerate(files):
-            yield from _skimmed(place, file, options)
+def skim_files(files: Sequence[Path], options: LogOptions) -> Iterator[int | SkimmedSplit]:
+    """Yield how many more bytes were read, and each split of a file when it is done. Raises `OSError`."""
+    sizes = {str(file): file.stat().st_size for file in files}
+    processes = os.cpu_count() or 1
+    if processes < 2 or sum(sizes.values()) < SHARED_BYTES:
+        for split in plan_splits(files, ENDLESS):
+            yield from _skimmed(split, options)
         return
-    shares: list[list[int]] = [[] for _ in range(processes)]
-    for place in sorted(range(len(files)), key=lambda place: -sizes[place]):
-        min(shares, key=lambda share: sum(sizes[it] for it in share)).append(place)
-    yield from _apart([[(place, str(files[place])) for place in share] for share in shares if share], options)
+    shares: list[list[FileSplit]] = [[] for _ in range(processes)]
+    shared = [0] * processes
+    splits = [
+        split for file in files for split in plan_splits([file], ENDLESS if is_read_whole(str(file)) else SPLIT_BYTES)
+    ]
+    for split in splits:
+        size = min(split.end, sizes[split.file]) - split.start
+        least = shared.index(min(shared))
+        shares[least].append(split)
+        shared[least] += size
+    yield from _apart([share for share in shares if share], options)
 
 
-def _skimmed(place: int, file: Path, options: LogOptions) -> Iterator[int | SkimmedFile]:
+def _skimmed(split: FileSplit, options: LogOptions) -> Iterator[int | SkimmedSplit]:
     read: list[int] = []
     messages: list[EventMessage] = []
-    for found in skim(str(file), file.stat().st_mtime_ns // 1000, options, read.append):
+    for found in skim(split, options, read.append):
         if isinstance(found, EventMessage):
             messages.append(found)
         else:
-            yield SkimmedFile(place, messages, found)
+            yield SkimmedSplit(messages, found)
         yield from read
         read.clear()
 
 
-def _apart(shares: Sequence[list[tuple[int, str]]], options: LogOptions) -> Iterator[int | SkimmedFile]:
+def _apart(shares: Sequence[list[FileSplit]], options: LogOptions) -> Iterator[int | SkimmedSplit]:
     pieces: SimpleQueue[bytes] = SimpleQueue()
-    decoder = msgspec.msgpack.Decoder(SkimmedFile | _Failure | int)
+    decoder = msgspec.msgpack.Decoder(SkimmedSplit | _Failure | int)
     children = [subprocess.Popen(SKIMMER, stdin=subprocess.PIPE, stdout=subprocess.PIPE) for _ in shares]
     try:
         for child, share in zip(children, shares, strict=True):
@@ -115,13 +123,13 @@ def _receive(source: IO[bytes], pieces: SimpleQueue[bytes]) -> None:
 
 
 def run_skimmer() -> None:
-    """Skim the files that stdin names, and write what is found to stdout, each message after its length."""
+    """Skim the splits that stdin names, and write what is found to stdout, each message after its length."""
     asked = msgspec.json.decode(sys.stdin.buffer.read(), type=Share)
     encoder = msgspec.msgpack.Encoder()
     with suppress(BrokenPipeError, KeyboardInterrupt):
         try:
-            for place, file in asked.files:
-                for found in _skimmed(place, Path(file), asked.options):
+            for split in asked.splits:
+                for found in _skimmed(split, asked.options):
                     send(sys.stdout.buffer, encoder.encode(found))
         except BrokenPipeError:
             raise

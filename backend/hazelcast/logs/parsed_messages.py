@@ -35,111 +35,115 @@ class MemberMention(Struct, frozen=True):
     this: bool = False
 
 
-class NoEvent(Struct, frozen=True):
+class _Meaning(Struct, frozen=True, tag_field="kind", tag=True):
+    """A meaning of messages that is no event yet. Processes pass them on among events, so each has its kind."""
+
+
+class NoEvent(_Meaning, frozen=True):
     """A message that is understood and makes no event."""
 
 
-class LoggedStart(Struct, frozen=True):
+class LoggedStart(_Meaning, frozen=True):
     """The first message of a process: a member starts."""
 
 
-class LoggedLifecycle(Struct, frozen=True):
+class LoggedLifecycle(_Meaning, frozen=True):
     """The member has reached a state of its lifecycle."""
 
     state: str
     """STARTING, STARTED, SHUTTING_DOWN, SHUTDOWN, MERGING, MERGED, MERGE_FAILED and others."""
 
 
-class LoggedShutdown(Struct, frozen=True):
+class LoggedShutdown(_Meaning, frozen=True):
     """The process is going to end; it may end before it logs SHUTDOWN."""
 
     reason: str
 
 
-class LoggedShutdownRequest(Struct, frozen=True):
+class LoggedShutdownRequest(_Meaning, frozen=True):
     """A member asked this one, its master, to let it leave; the master begins to move its partitions."""
 
     member: MemberMention
 
 
-class LoggedJoinFailure(Struct, frozen=True):
+class LoggedJoinFailure(_Meaning, frozen=True):
     """The member gives up joining."""
 
     reason: str
 
 
-class LoggedForeignCluster(Struct, frozen=True):
+class LoggedForeignCluster(_Meaning, frozen=True):
     """The member at an address belongs to a cluster of another name; it is asked no more."""
 
     address: Address
 
 
-class LoggedUnresolved(Struct, frozen=True):
+class LoggedUnresolved(_Meaning, frozen=True):
     """A name under which the member looks for others has no address."""
 
     host: str
     reason: str
 
 
-class LoggedJoinRequest(Struct, frozen=True):
+class LoggedJoinRequest(_Meaning, frozen=True):
     """The member asks a master to let it in."""
 
     master: Address
 
 
-class LoggedUuidReset(Struct, frozen=True):
+class LoggedUuidReset(_Meaning, frozen=True):
     """The member gets a new uuid: it merges, or its data was discarded."""
 
     previous: str
     next: str
 
 
-class LoggedMemberList(Struct, frozen=True):
+class LoggedMemberList(_Meaning, frozen=True):
     """A block ``Members {size:3, ver:3} […]``; before 3.9 it has no version."""
 
     version: int | None
     members: tuple[MemberMention, ...]
 
 
-class LoggedRemoval(Struct, frozen=True):
+class LoggedRemoval(_Meaning, frozen=True):
     """The master removes a member, or, if a reason is given, is going to."""
 
     member: MemberMention
     reason: str = ""
 
 
-class LoggedDetection(Struct, frozen=True):
+class LoggedDetection(_Meaning, frozen=True):
     """The failure detector of the master suspects a member."""
 
     suspect: MemberMention
     reason: str
 
 
-class LoggedSuspicion(Struct, frozen=True):
+class LoggedSuspicion(_Meaning, frozen=True):
     """A member is suspected."""
 
     suspect: MemberMention
     reason: str
 
 
-class LoggedSuspicionCleared(Struct, frozen=True):
+class LoggedSuspicionCleared(_Meaning, frozen=True):
     """A member is no longer suspected."""
 
     suspect: MemberMention
     reason: str
 
 
-class LoggedExplicitSuspicion(Struct, frozen=True):
+class LoggedExplicitSuspicion(_Meaning, frozen=True):
     """A member asks this one to suspect it, because it does not know this one."""
 
     sender: Address
 
 
-class LoggedClaimStart(Struct, frozen=True):
+class LoggedClaimStart(_Meaning, frozen=True):
     """The member claims the mastership."""
 
 
-class LoggedClaimRequest(Struct, frozen=True):
+class LoggedClaimRequest(_Meaning, frozen=True):
     """The claimant asks the others for their lists."""
 
     version: int
@@ -148,89 +152,89 @@ class LoggedClaimRequest(Struct, frozen=True):
     asked: tuple[MemberMention, ...]
 
 
-class LoggedClaimFinish(Struct, frozen=True):
+class LoggedClaimFinish(_Meaning, frozen=True):
     """The claimant has become master."""
 
     version: int
     members: tuple[MemberMention, ...]
 
 
-class LoggedClaimRefusal(Struct, frozen=True):
+class LoggedClaimRefusal(_Meaning, frozen=True):
     """The member refuses the claim of another one."""
 
     claimant: Address
     reason: str
 
 
-class LoggedClaimAcceptance(Struct, frozen=True):
+class LoggedClaimAcceptance(_Meaning, frozen=True):
     """The member accepts the claim of another one."""
 
     claimant: Address
 
 
-class LoggedSearchRedirected(Struct, frozen=True):
+class LoggedSearchRedirected(_Meaning, frozen=True):
     """The master of another cluster asked this member, which is no master and answers with the address of its own."""
 
     searcher: Address
 
 
-class LoggedJoiner(Struct, frozen=True):
+class LoggedJoiner(_Meaning, frozen=True):
     """How the member finds others: tcp-ip, or a way of discovery."""
 
     joiner: str
 
 
-class LoggedMergeStart(Struct, frozen=True):
+class LoggedMergeStart(_Meaning, frozen=True):
     """The master of the smaller cluster begins to merge it."""
 
     target: Address
 
 
-class LoggedMergeOrder(Struct, frozen=True):
+class LoggedMergeOrder(_Meaning, frozen=True):
     """The master orders this member to merge."""
 
     target: Address
 
 
-class LoggedMergeAbandonment(Struct, frozen=True):
+class LoggedMergeAbandonment(_Meaning, frozen=True):
     """The merge is given up."""
 
     reason: str
 
 
-class LoggedLateHeartbeats(Struct, frozen=True):
+class LoggedLateHeartbeats(_Meaning, frozen=True):
     """The members whose heartbeats are late, and for how many microseconds nothing was heard of each."""
 
     silences: tuple[tuple[Address, int], ...]
 
 
-class LoggedInvocations(Struct, frozen=True):
+class LoggedInvocations(_Meaning, frozen=True):
     """The invocations that have waited for long: the operation, where it was sent, and for how many microseconds."""
 
     waiting: tuple[tuple[str, Address | None, int], ...]
 
 
-class LoggedClockJump(Struct, frozen=True):
+class LoggedClockJump(_Meaning, frozen=True):
     """The clock jumped, so the failure detector counts from now on."""
 
     gap_us: int
     is_backwards: bool = False
 
 
-class LoggedConnectionFailure(Struct, frozen=True):
+class LoggedConnectionFailure(_Meaning, frozen=True):
     """The member closes its connection to another one."""
 
     endpoint: Address
     reason: str
 
 
-class LoggedMigrationPlan(Struct, frozen=True):
+class LoggedMigrationPlan(_Meaning, frozen=True):
     """The master has planned so many migrations."""
 
     planned: int
 
 
-class LoggedMigrationsDone(Struct, frozen=True):
+class LoggedMigrationsDone(_Meaning, frozen=True):
     """All migrations that the master had planned have ended; 0 of each if it does not say how many."""
 
     planned: int = 0

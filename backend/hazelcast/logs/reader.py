@@ -92,8 +92,8 @@ def parsed_split(split: FileSplit, options: LogOptions) -> ParsedSplit:
     """Parse a split. Raises OSError."""
     *found, summary = parse_split(split, options)
     assert isinstance(summary, SplitSummary)
-    messages = [one for one in found if isinstance(one, EventMessage)]
-    return ParsedSplit(summary, messages, [one for one in found if isinstance(one, QuarantinedMessage)])
+    messages = [message for message in found if isinstance(message, EventMessage)]
+    return ParsedSplit(summary, messages, [line for line in found if isinstance(line, QuarantinedMessage)])
 
 
 def records_of(splits: Sequence[ParsedSplit], whole: LogSet) -> LogRecords:

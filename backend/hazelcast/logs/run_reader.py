@@ -7,16 +7,17 @@ records, then the story.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from msgspec import Struct, structs
 
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.hazelcast.logs.interpretation import InterpretedMessage, interpret_messages, log_order
-from quarterdeck.backend.hazelcast.logs.lines.file_splits import FileSplit
+from quarterdeck.backend.hazelcast.logs.lines.file_splits import whole_file
 from quarterdeck.backend.hazelcast.logs.log_set import LogSet, MemberMessage
 from quarterdeck.backend.hazelcast.logs.observations.story import LogStory, stories_of
-from quarterdeck.backend.hazelcast.logs.parallel_skimming import SkimmedFile, skim_files
+from quarterdeck.backend.hazelcast.logs.parallel_skimming import SkimmedSplit, skim_files
 from quarterdeck.backend.hazelcast.logs.reader import NoLogs, log_files
 from quarterdeck.backend.hazelcast.logs.skimming import skim
 from quarterdeck.backend.hazelcast.logs.split_parser import EventMessage, LogOptions, SplitSummary, parse_split
@@ -71,17 +72,18 @@ def read_run(path: Path, options: LogOptions | None = None) -> Iterator[News]:
     """
     options = named(path, options or LogOptions())
     files = log_files([path])
-    skimmed: list[SkimmedFile] = []
+    skimmed: list[SkimmedSplit] = []
     done, total = 0, sum(file.stat().st_size for file in files)
     for found in skim_files(files, options):
-        if isinstance(found, SkimmedFile):
+        if isinstance(found, SkimmedSplit):
             skimmed.append(found)
         else:
             done += found
-            yield ReadProgress(done, total)
-    skimmed.sort(key=lambda it: it.place)
+            yield ReadProgress(min(done, total), total)
+    places = {str(file): place for place, file in enumerate(files)}
+    skimmed.sort(key=lambda it: (places[it.summary.file], it.summary.index))
     summaries = [it.summary for it in skimmed]
-    heard = [(it.summary.file, 0, message) for it in skimmed for message in it.messages]
+    heard = [(it.summary.file, it.summary.index, message) for it in skimmed for message in it.messages]
     skimmed.clear()
     _check(path, summaries)
     whole = LogSet(summaries, options)
@@ -157,13 +159,12 @@ def check_logs(path: Path, options: LogOptions | None = None) -> None:
     summaries = [
         found
         for file in files
-        for found in parse_split(FileSplit(str(file), 0, 0, LOOKED_AT_BYTES, file.stat().st_mtime_ns // 1000), options)
+        for found in parse_split(replace(whole_file(file), end=LOOKED_AT_BYTES), options)
         if isinstance(found, SplitSummary)
     ]
     if not any(map(_is_understood, summaries)):
         for file in files:  # perhaps only their beginnings say nothing
-            skimmed = skim(str(file), file.stat().st_mtime_ns // 1000, options, lambda _: None)
-            if any(isinstance(found, EventMessage) for found in skimmed):
+            if any(isinstance(found, EventMessage) for found in skim(whole_file(file), options, lambda _: None)):
                 return
     _check(path, summaries)
 

@@ -2,7 +2,7 @@
 
 A line matters when it has one of the `EVENT_SIGNS`. Its message is parsed from its first line to its last. The beginning and the
 end of a file are read whole, to learn which members log there, when, and in which layout. Lines that are not understood are
-ignored here; `split_parser`, which reads everything, reports them.
+ignored here; `split_parser`, which reads everything, reports them. A file may be skimmed in splits, by several processes.
 
 Files whose times have no date, that are not UTF-8, or whose JSON objects go over several lines are read whole.
 """
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from heapq import merge
 from typing import BinaryIO
 
@@ -66,22 +67,21 @@ class _Line(Struct, frozen=True):
 
 
 def skim(
-    file: str, modified_us: int, options: LogOptions, on_read: OnRead, until: int = ENDLESS
+    split: FileSplit, options: LogOptions, on_read: OnRead, until: int = ENDLESS
 ) -> Iterator[EventMessage | SplitSummary]:
-    """Yield every message of a file that makes events, as `parse_split` does for the whole file, and at the end its summary.
+    """Yield every message of a split that makes events, as `parse_split` does, and at the end its summary.
 
     Of a file that is still written, only what stands before `until` is read.
     Raises `OSError` when the file cannot be read.
     """
-    whole = FileSplit(file, 0, 0, until, modified_us)
-    if _is_odd(file):
-        for found in parse_split(whole, options):
+    if is_read_whole(split.file):
+        for found in parse_split(replace(split, end=min(split.end, until)), options):
             if not isinstance(found, QuarantinedMessage):
                 yield found
         return
-    summary = SplitSummary(file, 0, modified_us)
-    with opened(file) as source:
-        skimmer = _Skimmer(ClockContext(zone_of(options, file), modified_us), summary)
+    summary = SplitSummary(split.file, split.index, split.modified_us)
+    with opened(split.file) as source:
+        skimmer = _Skimmer(ClockContext(zone_of(options, split.file), split.modified_us), summary, split)
         for message in skimmer.messages(source, on_read, until):
             for found in classify_message(message, summary):
                 if isinstance(found, EventMessage):
@@ -90,8 +90,8 @@ def skim(
     yield summary
 
 
-def _is_odd(file: str) -> bool:
-    """Return whether the file has to be read whole."""
+def is_read_whole(file: str) -> bool:
+    """Return whether all of a file has to be parsed."""
     if encoding_of(file):
         return True
     try:
@@ -118,42 +118,49 @@ def _is_foreign(line: bytes) -> bool:
 
 
 class _Skimmer:
-    """Goes through a file block by block. `lines` is how many lines it has at the end."""
+    """Goes through a split block by block. `lines` is how many lines it has at the end."""
 
-    def __init__(self, clock: ClockContext, summary: SplitSummary) -> None:
+    def __init__(self, clock: ClockContext, summary: SplitSummary, split: FileSplit) -> None:
         self._clock = clock
         self._summary = summary
+        self._split = split
         self._text = b""
-        self._began = 0
+        self._began = max(0, split.start - CARRIED_BYTES)
         """The place in the file of the first byte in sight."""
-        self._numbered = 0
-        """The place in sight up to which lines are counted, and how many there are before it in the file."""
-        self.lines = 0
+        self._numbered = max(0, split.start - 1) - self._began
+        """The place in sight up to which lines are counted, and how many of the split there are before it."""
+        self.lines = -1 if split.start else 0
         self._latest: set[int] = set()
         """Where messages begin that were given lately."""
 
     def messages(self, source: BinaryIO, on_read: OnRead, until: int) -> Iterator[Message]:
         """Yield every message that matters, in the order in which they are found."""
-        done = 0
+        done = self._split.start - self._began
+        until = min(until, self._split.end + 2 * CARRIED_BYTES)
+        if self._began:
+            source.seek(self._began)
         while True:
             try:
                 block = source.read(min(BLOCK_BYTES, until - self._began - len(self._text)))
             except UNREADABLE:
                 block = b""  # packed and torn here
             on_read(len(block))
-            kept = max(0, len(self._text) - 2 * CARRIED_BYTES)
+            kept = max(0, min(len(self._text) - 2 * CARRIED_BYTES, self._split.end - 1 - self._began))
             self._drop(kept)
             done = max(0, done - kept)
             is_last = not block
             self._text += block
-            end = len(self._text) if is_last else len(self._text) - CARRIED_BYTES
+            # Behind the end of the split are signs of messages that began before it.
+            end = min(len(self._text), self._split.end + CARRIED_BYTES - self._began)
+            end = end if is_last else len(self._text) - CARRIED_BYTES
             if end > done:
                 yield from self._between(done, end, is_last=is_last)
                 done = end
             if is_last:
                 break
-        self._number_of(len(self._text))
-        self.lines += bool(self._text) and not self._text.endswith(b"\n")
+        end = min(len(self._text), self._split.end - self._began)
+        self.lines = self._number_of(end)
+        self.lines += end > 0 and self._text[end - 1 : end] != b"\n"
 
     def _drop(self, count: int) -> None:
         if count:
@@ -169,7 +176,7 @@ class _Skimmer:
             yield from self._whole(0, head)
             start = head
         tail = end
-        if is_last:
+        if is_last and self._split.end == ENDLESS:
             tail = max(start, self._first_line_of(self._line_at(max(0, end - END_BYTES))).start)
         previous = -1
         # Up to the very end: a message that began before the tail may have its sign in it.
@@ -179,7 +186,7 @@ class _Skimmer:
                 previous = line.end
                 if not _is_foreign(self._text[line.start : line.end]):
                     yield from self._message_of(line)
-        if is_last:
+        if tail < end:
             yield from self._whole(tail, end)
 
     def _places(self, sign: bytes, start: int, end: int) -> Iterator[int]:
@@ -237,7 +244,7 @@ class _Skimmer:
         yield from (found for found in assembler.end() if isinstance(found, Message) and found.offset == offset)
 
     def _is_new(self, offset: int) -> bool:
-        if offset in self._latest:
+        if offset in self._latest or not self._split.start <= offset < self._split.end:
             return False
         if len(self._latest) > MOST_REMEMBERED:
             self._latest = {known for known in self._latest if known > offset - 2 * CARRIED_BYTES}

@@ -14,7 +14,7 @@ from msgspec import Struct, field
 from quarterdeck.backend.hazelcast.logs.lines.file_splits import ENDLESS, FileSplit, SplitCounts, read_split
 from quarterdeck.backend.hazelcast.logs.lines.message_assembly import Message
 from quarterdeck.backend.hazelcast.logs.lines.timestamps import zone_named
-from quarterdeck.backend.hazelcast.logs.parsed_messages import LoggedMemberList, NoEvent
+from quarterdeck.backend.hazelcast.logs.parsed_messages import LoggedMemberList, NoEvent, ParsedMessage
 from quarterdeck.backend.hazelcast.logs.patterns.matching import match_message
 from quarterdeck.backend.hazelcast.logs.patterns.membership import is_cut_list
 from quarterdeck.backend.hazelcast.logs.patterns.partitions_and_connections import PRODUCT_LOGGERS
@@ -60,6 +60,8 @@ class EventMessage(Struct, frozen=True):
     logger: str
     text: str
     thread: str = ""
+    parsed: ParsedMessage | None = None
+    """What it means; None for one whose end may stand in another file."""
 
 
 class QuarantinedMessage(Struct, frozen=True):
@@ -198,14 +200,14 @@ def classify_message(message: Message, summary: SplitSummary) -> Iterator[EventM
         for self_named in (member.address for member in parsed.members if member.this):
             if self_named not in state.self_addresses and len(state.self_addresses) < _MAX_NAMES:
                 state.self_addresses.append(self_named)
-    yield _event(message, state)
+    yield _event(message, state, parsed)
 
 
-def _event(message: Message, state: StreamState) -> EventMessage:
+def _event(message: Message, state: StreamState, parsed: ParsedMessage | None = None) -> EventMessage:
     member = message.member or ""
     assert message.utc is not None
     high = message.utc if message.dateless else state.lasts_us[member]
     return EventMessage(
         message.offset, message.number, message.stream, message.utc, high, message.dateless,
-        member, message.logger, message.text, message.thread,
+        member, message.logger, message.text, message.thread, parsed,
     )  # fmt: skip

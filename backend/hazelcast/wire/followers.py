@@ -80,9 +80,8 @@ class Followers:
     @property
     def names(self) -> frozenset[Address]:
         """Where to begin, and what join lists and configurations name, as far as a host has a name instead of an address."""
-        return frozenset(
-            one for one in {*self._settings.addresses, *chain(*self._named.values())} if not is_numeric(host_of(one))
-        )
+        found = {*self._settings.addresses, *chain(*self._named.values())}
+        return frozenset(address for address in found if not is_numeric(host_of(address)))
 
     def host_name_of(self, endpoint: Address) -> str:
         """Return the name by which an endpoint was found, or its host."""

@@ -209,7 +209,8 @@ class WitnessedIncarnation:
         links = link_metrics(reported, self.address, others)
         strained_links = strained(self._linked, links, others) if links or self._linked else None
         self._linked |= links.keys()
-        measured = member_measured(before, self._metrics, strained_links)
+        unlinked = tuple(sorted(set(others) - self._linked)) if strained_links is not None else None
+        measured = member_measured(before, self._metrics, strained_links, unlinked)
         if measured is not None and differs_much(self._measured, measured):
             self._measured = measured
             yield measured

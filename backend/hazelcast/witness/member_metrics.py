@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from quarterdeck.backend.core.address import Address, BadAddress, host_of, make_address, parse_port
 from quarterdeck.backend.core.data.events import DataMeasured, MapMeasured
-from quarterdeck.backend.core.witnessed.events import LinkMeasured, MemberMeasured
+from quarterdeck.backend.core.witnessed.events import IDLE_US, LinkMeasured, MemberMeasured
 from quarterdeck.backend.hazelcast.wire.messages import MetricSet, MetricValue
 
 MILLISECOND_US = 1_000
@@ -22,8 +22,6 @@ CPU_STEP = 25
 """In percent."""
 SMALL_QUEUE = 16
 """Shorter queues are all alike, longer ones are where one is twice as long as the other."""
-HEARTBEATS_IN_TIME_US = 6 * SECOND_US
-"""By default members send heartbeats every 5 seconds."""
 COLLECTIONS_NOTED_US = SECOND_US // 2
 
 
@@ -52,7 +50,10 @@ def member_metrics(metrics: MetricSet) -> MemberMetrics:
 
 
 def member_measured(
-    before: MemberMetrics | None, now: MemberMetrics, strained_links: tuple[LinkMeasured, ...] | None = None
+    before: MemberMetrics | None,
+    now: MemberMetrics,
+    strained_links: tuple[LinkMeasured, ...] | None = None,
+    unlinked: tuple[Address, ...] | None = None,
 ) -> MemberMeasured | None:
     """Return what the metrics say; None if they say nothing of the member."""
     span_ms = max(now.at_ms - before.at_ms, 0) if before is not None else 0
@@ -79,6 +80,7 @@ def member_measured(
         cp_groups=now.whole("raft.metadata.groups"),
         cp_missing=now.whole("raft.missingMembers"),
         strained_links=strained_links,
+        unlinked=unlinked,
     )
     return measured if measured != MemberMeasured(span=measured.span) else None
 
@@ -102,10 +104,10 @@ def _coarse(one: MemberMeasured) -> tuple[object, ...]:
         one.cp_missing, one.heap_max, one.owned_partitions and 1,
         _steps(one.heap_used, (one.heap_max or 0) // HEAP_STEPS),
         _steps(one.cpu_percent, CPU_STEP),
-        _late(one.heartbeat_age, HEARTBEATS_IN_TIME_US),
+        _late(one.heartbeat_age, IDLE_US),
         _late(one.collecting, COLLECTIONS_NOTED_US),
-        one.strained_links is None,
-        tuple((link.address, link.connections > 0, _size(_late(link.idle, HEARTBEATS_IN_TIME_US)), _size(link.queued))
+        one.strained_links is None, one.unlinked,
+        tuple((link.address, link.connections > 0, _size(_late(link.idle, IDLE_US)), _size(link.queued))
               for link in one.strained_links or ()),
         *(_size(queue) for queue in (one.replica_syncs, one.queued_operations, one.pending_invocations, one.open_files)),
     )  # fmt: skip
@@ -126,10 +128,6 @@ def _size(queue: int | None) -> int | None:
 
 IDLE = "tcp.connection.out.idleTimeMillis"
 QUEUED = "tcp.connection.out.writeQueueSize"
-MILLISECOND_US = 1_000
-IN_TIME_US = 6_000_000
-"""By default members send each other heartbeats every 5 seconds."""
-SMALL_QUEUE = 16
 
 
 def link_metrics(metrics: MetricSet, own: Address, others: Iterable[Address]) -> dict[Address, LinkMeasured]:
@@ -163,7 +161,7 @@ def strained(
 ) -> tuple[LinkMeasured, ...]:
     """Return the links that are not plain. `known` had connections before: if they are listed and have none, these are gone."""
     gone = set(known).intersection(others).difference(links)
-    late = (link for link in links.values() if (link.idle or 0) >= IN_TIME_US or (link.queued or 0) >= SMALL_QUEUE)
+    late = (link for link in links.values() if (link.idle or 0) >= IDLE_US or (link.queued or 0) >= SMALL_QUEUE)
     return tuple(sorted((*late, *(LinkMeasured(address, 0) for address in gone)), key=lambda link: link.address))
 
 
@@ -199,8 +197,6 @@ WANTED = frozenset(
 )
 MAPS_RECORDED = 100
 """So many maps are recorded, those with most entries first."""
-
-MILLISECOND_US = 1_000
 
 
 class MapMetrics(NamedTuple):

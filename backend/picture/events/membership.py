@@ -18,7 +18,7 @@ def _started(event: events.MemberStarted, name_of: NameOf) -> str:
 
 def _join_failed(event: events.JoinFailed, name_of: NameOf) -> str:
     tried = "; ".join(f"{name_of(address)}: {reason}" for address, reason in event.reasons.items())
-    return f"gives up joining: {tried or 'nobody to ask'}"
+    return f"gives up joining: {tried or 'no address to ask'}"
 
 
 def _list_installed(event: events.ListInstalled, name_of: NameOf) -> str:

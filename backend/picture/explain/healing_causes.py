@@ -41,7 +41,9 @@ def _reported(effect: Effect, event: events.DisconnectionReported) -> Causes:
     reporter = effect.name(event.reporter)
     for suspect in event.suspects:
         accused = effect.event_index.by(reporter, events.SuspicionRaised, effect.place)
-        raised = next((one for one in accused if event_of(events.SuspicionRaised, one).suspect == suspect), None)
+        raised = next(
+            (raised for raised in accused if event_of(events.SuspicionRaised, raised).suspect == suspect), None
+        )
         yield from message_cause(raised, f"{reporter} suspects {effect.name(suspect)}")
     if not event.suspects:
         yield from message_cause(

@@ -87,9 +87,8 @@ def _end_of(effect: Effect, label: str, uuid: str) -> Record | None:
     )
     if killed is None:
         return None
-    born = next(
-        (one for one in effect.event_index.by(label, events.MemberStarted, effect.place) if one.uuid == uuid), None
-    )
+    starts = effect.event_index.by(label, events.MemberStarted, effect.place)
+    born = next((start for start in starts if start.uuid == uuid), None)
     return killed if born is None or _comes_before(effect, born, killed) else None
 
 

@@ -6,22 +6,30 @@ is made for a few members only.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.commands.commands import CutLink, Partition
 from quarterdeck.backend.core.link_condition import LinkChanged
 from quarterdeck.backend.core.links import LinkConditions
+from quarterdeck.backend.core.witnessed.events import IDLE_US
 from quarterdeck.backend.picture.boards.belief_matrix import state_word
 from quarterdeck.backend.picture.boards.member_board import members_by_age
 from quarterdeck.backend.picture.events.link_impairments import GLYPHS, heading_of, impairments_of
+from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.network.faults import FaultLedger
 from quarterdeck.backend.picture.text.fact import Sign, Tone, not_told
 from quarterdeck.backend.picture.text.formatting import letter_of, listed, one_line
 
-LinkWord = Literal["up", "cut", "one-way", "slow", "lossy", "doubling", "dropping", "down", "not reported"]
+LinkWord = Literal[
+    "up", "cut", "one-way", "slow", "lossy", "doubling", "dropping", "down", "writes", "idle", "queued", "closed",
+    "not reported",
+]  # fmt: skip
+"""What a link is like. Of members of Hazelcast only what each writes is known, by its metrics, not what arrives."""
 
 OTHERS_NAMED = 6
 """How many members one kind of trouble names."""
@@ -35,6 +43,10 @@ LINK_SIGNS: dict[LinkWord, Sign] = {
     "doubling": Sign(GLYPHS["doubling"], "warning"),
     "dropping": Sign(GLYPHS["dropping"], "warning"),
     "down": Sign("○", "faint"),
+    "writes": Sign("●", "plain"),
+    "idle": Sign("◔", "warning"),
+    "queued": Sign("≡", "warning"),
+    "closed": Sign("╌", "warning"),
     "not reported": Sign("·", "faint"),
 }
 
@@ -97,13 +109,30 @@ def link_word(picture: Picture, source: str, target: str) -> LinkWord:
     if condition is None:
         if _is_down(picture, source) or _is_down(picture, target):
             return "down"
-        return (
-            "up" if picture.members[source].shows("links") or picture.members[target].shows("links") else "not reported"
-        )
+        belief, other = picture.members[source], picture.members[target]
+        if belief.shows("links") or other.shows("links"):
+            return "up"
+        return measured_links(belief).get(other.address, "not reported")
     if condition.blocked:
         back = picture.links.get((target, source))
         return "cut" if back is not None and back.blocked else "one-way"
     return next((impairment.kind for impairment in impairments_of(condition)), "up")
+
+
+def measured_links(belief: MemberBelief) -> dict[Address, LinkWord]:
+    """Return how a member writes to the others on its list by its metrics, as far as they say that."""
+    metrics, connection = belief.metrics, belief.connection
+    if not belief.running or (connection is not None and connection.state != "connected"):
+        return {}
+    if metrics is None or metrics.strained_links is None or metrics.unlinked is None:
+        return {}
+    others = belief.listed - {belief.address, *metrics.unlinked}
+    found: dict[Address, LinkWord] = dict.fromkeys(others, "writes")
+    for link in metrics.strained_links:
+        if link.address in others:
+            is_idle = link.idle is not None and link.idle >= IDLE_US
+            found[link.address] = "closed" if not link.connections else "idle" if is_idle else "queued"
+    return found
 
 
 def link_sentence(picture: Picture, member: str) -> str:
@@ -122,6 +151,8 @@ def link_sentence(picture: Picture, member: str) -> str:
             by_text.setdefault(f"{_wrong(back)} from", []).append(other)
     belief = picture.members.get(member)
     if not by_text and belief is not None and not belief.shows("links"):
+        if measured := measured_links(belief):
+            return one_line(f"{member}: {_written(picture, measured)}; what arrives is not reported")
         return one_line(f"{member}: its links are {not_told('links', belief.witnessed_by)}")
     wrong = [f"{text} {listed(others, OTHERS_NAMED)}" for text, others in by_text.items()]
     if belief is not None and _is_down(picture, member):
@@ -137,9 +168,25 @@ def network_sentence(picture: Picture, ledger: FaultLedger) -> str:
     running = [label for label, belief in picture.members.items() if belief.status in ("joining", "member")]
     up = len(running) * (len(running) - 1) - ledger.wrong_among(running)
     unknown = picture.without("links")
+    measured = Counter(word for belief in picture.members.values() for word in measured_links(belief).values())
+    if measured:
+        said = ", ".join(f"{LINK_SIGNS[word].glyph} {word} {count}" for word, count in measured.items())
+        return f"one-way links by what members write, in metrics of every 5 s: {said}; what arrives is not reported"
     plain = f"{LINK_SIGNS['up'].glyph} up {up}" if unknown is None else not_told("links", unknown.witnessed_by)
     counts = [f"{LINK_SIGNS[word].glyph} {word} {count}" for word, count in ledger.link_counts().items()]
     return f"one-way links: {', '.join([*counts, plain])}"
+
+
+def _written(picture: Picture, measured: Mapping[Address, LinkWord]) -> str:
+    """Say to whom a member writes, and how."""
+    by_word: dict[LinkWord, list[str]] = {}
+    for address, word in measured.items():
+        by_word.setdefault(word, []).append(picture.label_of(address))
+    texts: dict[LinkWord, str] = {
+        "closed": "its connections are gone to", "idle": "nothing was written for 6 s or more to",
+        "queued": "packets wait to be written to", "writes": "it writes to",
+    }  # fmt: skip
+    return "; ".join(f"{text} {listed(by_word[word], OTHERS_NAMED)}" for word, text in texts.items() if word in by_word)
 
 
 def member_text(picture: Picture, label: str, place: int, side: int) -> str:
@@ -173,16 +220,7 @@ def _edge(picture: Picture, one: int, source: str, other: int, target: str, plan
     if "down" in (there, back):
         return None
     plan_there, plan_back = (source, target) in planned, (target, source) in planned
-    glyph_there = (
-        PLANNED_GLYPH
-        if plan_there
-        else ""
-        if there == "up"
-        else LINK_SIGNS["cut" if there == "one-way" else there].glyph
-    )
-    glyph_back = (
-        PLANNED_GLYPH if plan_back else "" if back == "up" else LINK_SIGNS["cut" if back == "one-way" else back].glyph
-    )
+    glyph_there, glyph_back = _end_glyph(there, plan_there), _end_glyph(back, plan_back)
     if (there, back) == ("not reported", "not reported") and not (plan_there or plan_back):
         return None
     if not glyph_there and not glyph_back:
@@ -193,8 +231,8 @@ def _edge(picture: Picture, one: int, source: str, other: int, target: str, plan
 
 
 def _end_glyph(word: LinkWord, planned: bool) -> str:
-    """Return what stands at the end of a link where it is noticed; nothing for one that is up."""
-    if planned or word == "up":
+    """Return what stands at the end of a link where it is noticed; nothing for a plain one."""
+    if planned or word in ("up", "writes"):
         return PLANNED_GLYPH if planned else ""
     return LINK_SIGNS["cut" if word == "one-way" else word].glyph
 

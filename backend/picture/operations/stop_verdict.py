@@ -163,7 +163,9 @@ def _migrations(picture: Picture, belief: MemberBelief, now_us: int) -> Iterator
         if waiting is None:
             yield StopReason("migrations", "how many migrations wait is not reported", "unknown")
         elif waiting:
-            yield StopReason("migrations", f"{counted(waiting, 'task')} in the migration queue", "no", master.metrics_us)
+            yield StopReason(
+                "migrations", f"{counted(waiting, 'task')} in the migration queue", "no", master.metrics_us
+            )
     measured = [other.metrics for other in _running(picture) if other.metrics is not None]
     if missing := max((metrics.cp_missing or 0 for metrics in measured), default=0):
         yield StopReason("cp", f"{counted(missing, 'CP member')} missing: one less may be too few", "no")

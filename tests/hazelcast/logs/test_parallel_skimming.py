@@ -8,17 +8,21 @@ from pathlib import Path
 import pytest
 
 from quarterdeck.backend.hazelcast.logs import parallel_skimming
-from quarterdeck.backend.hazelcast.logs.parallel_skimming import SkimmedFile, skim_files
+from quarterdeck.backend.hazelcast.logs.lines.file_splits import FileSplit
+from quarterdeck.backend.hazelcast.logs.parallel_skimming import SkimmedSplit, skim_files
 from quarterdeck.backend.hazelcast.logs.run_reader import ReadProgress, RecordsRead, RunRead, read_run
 from quarterdeck.backend.hazelcast.logs.split_parser import LogOptions
 
 RECORDING = Path(__file__).parent / "data" / "split-and-merge-log4j2"
 
 
-def test_processes_find_what_one_finds_and_are_as_far(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("split_bytes", [parallel_skimming.SPLIT_BYTES, 20_000])
+def test_processes_find_what_one_finds_and_are_as_far(split_bytes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where each of them has parts of every file."""
     alone = list(read_run(RECORDING))
     monkeypatch.setattr(parallel_skimming, "SHARED_BYTES", 0)
     monkeypatch.setattr(parallel_skimming.os, "cpu_count", lambda: 2)
+    monkeypatch.setattr(parallel_skimming, "SPLIT_BYTES", split_bytes)
     apart = list(read_run(RECORDING))
     kinds = (RecordsRead, RunRead)
     assert [it for it in apart if isinstance(it, kinds)] == [it for it in alone if isinstance(it, kinds)]
@@ -40,7 +44,7 @@ def test_a_file_that_goes_away_is_an_error_that_names_it(monkeypatch: pytest.Mon
         list(found)
 
 
-def gone(shares: list[list[tuple[int, str]]], file: Path) -> object:
+def gone(shares: list[list[FileSplit]], file: Path) -> object:
     """Skim in processes, one file of which was removed before they begin."""
     file.unlink()
     return REAL(shares, LogOptions())
@@ -58,6 +62,6 @@ def test_an_unfinished_reading_leaves_no_process(monkeypatch: pytest.MonkeyPatch
         subprocess, "Popen", lambda *words, **more: children.append(begin(*words, **more)) or children[-1]
     )
     found = skim_files(sorted(RECORDING.iterdir()), LogOptions())
-    assert isinstance(next(found), int | SkimmedFile)
+    assert isinstance(next(found), int | SkimmedSplit)
     found.close()  # type: ignore[attr-defined]
     assert [child.returncode is None for child in children] == [False, False]

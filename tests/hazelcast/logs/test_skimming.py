@@ -8,11 +8,11 @@ import pytest
 
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.hazelcast.logs import skimming
-from quarterdeck.backend.hazelcast.logs.lines.file_splits import ENDLESS, FileSplit
+from quarterdeck.backend.hazelcast.logs.lines.file_splits import plan_splits, whole_file
 from quarterdeck.backend.hazelcast.logs.reader import NoLogs, read_logs
 from quarterdeck.backend.hazelcast.logs.run_reader import LogLine, ReadProgress, RecordsRead, RunRead, read_run
 from quarterdeck.backend.hazelcast.logs.skimming import skim
-from quarterdeck.backend.hazelcast.logs.split_parser import EventMessage, LogOptions, parse_split
+from quarterdeck.backend.hazelcast.logs.split_parser import EventMessage, LogOptions, SplitSummary, parse_split
 from tests.hazelcast.logs.test_envelopes import docker_json_of_containers, dressed, journald
 
 HERE = Path(__file__).parent
@@ -22,12 +22,12 @@ OPTIONS = LogOptions(date="2026-11-21")
 
 
 def whole(file: Path) -> list[EventMessage]:
-    found = parse_split(FileSplit(str(file), 0, 0, ENDLESS, 0), OPTIONS)
+    found = parse_split(whole_file(file), OPTIONS)
     return sorted((one for one in found if isinstance(one, EventMessage)), key=lambda one: one.offset)
 
 
 def skimmed(file: Path) -> list[EventMessage]:
-    found = skim(str(file), 0, OPTIONS, lambda _: None)
+    found = skim(whole_file(file), OPTIONS, lambda _: None)
     return sorted((one for one in found if isinstance(one, EventMessage)), key=lambda one: one.offset)
 
 
@@ -48,6 +48,28 @@ def test_every_message_that_makes_an_event_is_found(file: Path, monkeypatch: pyt
     # Where the clock of a member steps back for a moment, that is seen only by who reads every line.
     places = [(one.offset, one.number, one.utc, one.member, one.text) for one in skimmed(file)]
     assert places == [(one.offset, one.number, one.utc, one.member, one.text) for one in expected]
+
+
+@pytest.mark.parametrize(
+    "file", sorted(DATA.glob("split-and-merge*/*.log")), ids=lambda file: f"{file.parent.name}/{file.name}"
+)
+@pytest.mark.parametrize("split_bytes", [1_000, 9_973])
+def test_what_is_found_in_splits_is_what_is_there(
+    file: Path, split_bytes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each message is in one split, with its number there, and each line is counted in one."""
+    monkeypatch.setattr(skimming, "END_BYTES", 200)
+    monkeypatch.setattr(skimming, "BLOCK_BYTES", 8_000)
+    monkeypatch.setattr(skimming, "CARRIED_BYTES", 6_000)
+    for split in plan_splits([file], split_bytes):
+        expected, found = list(parse_split(split, OPTIONS)), list(skim(split, OPTIONS, lambda _: None))
+        places = [
+            sorted((it.offset, it.number, it.utc, it.member, it.text) for it in many if isinstance(it, EventMessage))
+            for many in (expected, found)
+        ]
+        assert places[0] == places[1]
+        lines = [it.lines for many in (expected, found) for it in many if isinstance(it, SplitSummary)]
+        assert lines[0] == lines[1]
 
 
 def test_what_another_program_logs_in_the_same_words_is_not_parsed(

@@ -18,9 +18,10 @@ from quarterdeck.backend.picture.health.data_loss import DataLoss
 from quarterdeck.backend.picture.merging.why_not_merging import why_not_merging
 from tests.hazelcast.real.truth import Truth, TruthAtMoment
 
-Verdict = Literal["true", "not reported", "false", "not compared"]
+Verdict = Literal["true", "not reported", "false", "not compared", "no rule"]
+"""Of a text that no rule knows there is no verdict: it fails a run, so that other words are not left out unseen."""
 Kind = Literal[
-    "list", "one cluster", "whole", "split", "gone", "frozen", "links up", "blocked", "same table", "entries lost",
+    "list", "one cluster", "whole", "data safe", "split", "gone", "frozen", "links up", "blocked", "same table", "entries lost",
     "start or merge", "status", "question", "merging", "migrations", "mark", "observation",
 ]  # fmt: skip
 
@@ -61,6 +62,7 @@ def statements(
     health = cluster_health(picture, now_us, *missed)
     unreached = frozenset((*missed.away, *missed.gone))
     yield Statement(at_us, "whole", (), health.whole, health.sentence, unreached=unreached)
+    yield Statement(at_us, "data safe", (), health.data_safe, health.sentence)
     yield Statement(at_us, "split", (), True if health.condition == "split" else None, health.sentence)
     yield Statement(at_us, "entries lost", (), _lost(health.data_lost), health.sentence)
     questions = operator_questions(picture, recent, now_us)
@@ -148,6 +150,8 @@ def judge(said: Statement, truth: Truth, *, one_sided: bool = False) -> Verdict:
         if any(truth.suspicions(it) for it in (said.at_us - LATE_US, said.at_us + EARLY_US)):
             return "true"
     moments = truth.between(said.at_us - LATE_US, said.at_us + EARLY_US)
+    if said.kind == "data safe":
+        return "true" if said.value in {is_data_safe(it, truth) for it in moments} else "false"
     if any(AT_MOMENT[said.kind](said, it) for it in moments):
         # No log shows the stamp of a table: of one cluster nothing contradicts it, and that is all.
         return "not compared" if said.kind == "same table" and said.value else "true"
@@ -164,13 +168,31 @@ def _is_lost(said: Statement, truth: Truth) -> bool:
     return isinstance(said.value, int) and abs(said.value - truth.loss.entries) <= truth.loss.entries / 20
 
 
+def is_data_safe(moment: TruthAtMoment, truth: Truth) -> bool:
+    """Return whether every replica is where it belongs, by the rounds of migrations that masters log.
+
+    A master that has arranged its partitions logs the end of a round when all replicas are there and in step. From a change of
+    its list on they are not, until it logs that.
+    """
+    if len(moment.masters) > 1:
+        return False
+    ended = [it.at_us for it in truth.done if it.at_us <= moment.at_us and not truth.at(it.at_us).running]
+    if not truth.logs("Initializing cluster partition table", max(ended, default=0), moment.at_us):
+        return True
+    rounds = "All migration tasks have been completed"
+    changed_us = {it: truth.membership_changed_us(it, moment.at_us) for it in moment.leading}
+    return all(truth.logs(rounds, since_us, moment.at_us, master) for master, since_us in changed_us.items())
+
+
 def table(judged: Iterable[tuple[Statement, Verdict]]) -> list[str]:
     """Return a line for each kind of statement: said, true, not reported, false, not compared."""
     counts: dict[Kind, Counter[Verdict]] = {}
     for said, verdict in judged:
         counts.setdefault(said.kind, Counter())[verdict] += 1
-    lines = [f"{'statements':<14}{'said':>7}{'true':>7}{'not reported':>9}{'false':>6}{'not compared':>13}"]
+    lines = [
+        f"{'statements':<14}{'said':>7}{'true':>7}{'not reported':>9}{'false':>6}{'not compared':>13}{'no rule':>8}"
+    ]
     return lines + [
-        f"{kind:<14}{it.total():>7}{it['true']:>7}{it['not reported']:>9}{it['false']:>6}{it['not compared']:>13}"
+        f"{kind:<14}{it.total():>7}{it['true']:>7}{it['not reported']:>9}{it['false']:>6}{it['not compared']:>13}{it['no rule']:>8}"
         for kind, it in counts.items()
     ]

@@ -64,6 +64,8 @@ class RunFacts(Struct, frozen=True):
     one_sided: bool
     failed: str = ""
     """Why the script did not come to its end; what was said until then is judged all the same."""
+    ends_late_us: int = 1_500_000
+    """How much later than it was an end may be noted."""
 
 
 class KeptConsole(Struct, frozen=True):
@@ -159,7 +161,8 @@ def truth_of(folder: Path) -> Truth:
     """Return what was true in a kept run."""
     facts, logs = run_facts(folder), logs_of(folder)
     logged = {address: list(lists_of(log)) for address, log in logs.items()}
-    return Truth(logged, facts.done, facts.loss, {address: words_of(log) for address, log in logs.items()})
+    words = {address: words_of(log) for address, log in logs.items()}
+    return Truth(logged, facts.done, facts.loss, words, facts.ends_late_us)
 
 
 def judge_run(folder: Path) -> Iterator[tuple[str, list[tuple[Statement, Verdict]]]]:
@@ -199,7 +202,7 @@ def report(folder: Path) -> list[str]:
     for name, judged in judge_run(folder):
         print(f"\n{facts.script}, {facts.version}, {name}", *table(judged), sep="\n")
         assert judged or name == LOGS_ALONE
-        wrong += described(name, [said for said, verdict in judged if verdict == "false"], facts.done)
+        wrong += described(name, [said for said, verdict in judged if verdict in ("false", "no rule")], facts.done)
     return wrong
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Mapping
 from itertools import pairwise
 
@@ -87,13 +86,27 @@ def _restart(found: Observation, window: Window) -> bool:
         for member in dict.fromkeys(it for it, _ in starts)
         for before_us, at_us in pairwise(us for it, us in starts if it == member)
     ]
-    counts = Counter(member for member, _, _ in again)
+    named: list[tuple[Address, int, int]] = []
     for name, often in re.findall(rf"({ONE.pattern}) (once|twice|\d+ times)", found.headline):
-        if counts[Address(name)] < (NUMERALS.get(often) or int(often.split()[0])):
+        of_member = [it for it in again if it[0] == name]
+        count = NUMERALS.get(often) or int(often.split()[0])
+        if len(of_member) < count:
             return False
-    silent = sum(not window.truth.logs(ENDING, before_us, at_us, member) for member, before_us, at_us in again)
+        named += of_member[:count]
+    spelt_out = members(found.headline)
+    return _is_goodbye_count(
+        found, window, named + [it for it in again if it[0] not in spelt_out and it[0] in found.members]
+    )
+
+
+def _is_goodbye_count(found: Observation, window: Window, ends: list[tuple[Address, int, int]]) -> bool:
+    """Return whether so many ended without a word in their log, of these ends, each between two moments.
+
+    Nothing is said of that where no log is read.
+    """
+    silent = sum(not window.truth.logs(ENDING, since_us, until_us, member) for member, since_us, until_us in ends)
     goodbye = re.search(r"\((\d+) without a goodbye\)", found.headline)
-    return goodbye is None or int(goodbye[1]) <= silent
+    return goodbye is None or int(goodbye[1]) == silent
 
 
 def _full_stop(found: Observation, window: Window) -> bool:
@@ -105,14 +118,13 @@ def _full_stop(found: Observation, window: Window) -> bool:
         for step in window.truth.done
         if found.start_utc < step.at_us + AGE_SLACK_US
     )
-    silent = sum(
-        not window.truth.logs(ENDING, step.at_us, window.last_us, member)
+    ends = [
+        (member, step.at_us, window.last_us)
         for step in window.truth.done
         for member in step.members
-        if step.kind in ("stop", "kill")
-    )
-    goodbye = re.search(r"\((\d+) without a goodbye\)", found.headline)
-    said = goodbye is None or int(goodbye[1]) <= silent
+        if step.kind in ("stop", "kill") and step.at_us <= window.last_us
+    ]
+    said = _is_goodbye_count(found, window, ends)
     return bool(ended) and none and said and found.is_open == ("started again" not in found.headline)
 
 

@@ -167,14 +167,19 @@ class Driver:
             self._wait_for_ends(members)
 
     def _wait_for_ends(self, members: Sequence[int]) -> None:
-        left, limit = set(members), time.monotonic() + END_SECONDS
-        while left:
+        """Listen until their processes have ended, and keep the moment of each end."""
+
+        def wait(member: int) -> None:
+            self.cluster.processes[member].wait()
+            self.done.append(DoneStep(now_us(), "end", (self.cluster.address(member),)))
+
+        waiting = [threading.Thread(target=wait, args=(member,), daemon=True) for member in members]
+        for thread in waiting:
+            thread.start()
+        limit = time.monotonic() + END_SECONDS
+        while any(thread.is_alive() for thread in waiting):
             self.listen()
-            for member in sorted(left):
-                if self.cluster.processes[member].poll() is not None:
-                    self.done.append(DoneStep(now_us(), "end", (self.cluster.address(member),)))
-                    left.discard(member)
-            assert time.monotonic() < limit, f"{sorted(left)} do not end"
+            assert time.monotonic() < limit, f"{members} do not all end"
 
     def _links(self, step: Step) -> set[Link]:
         address = self.cluster.address
@@ -259,7 +264,7 @@ def test_no_statement_is_false(version: str, script: FaultScript, tmp_path: Path
             loss = run(driver, stack)
             failed = ""
         finally:
-            facts = RunFacts(script.name, version, driver.done, loss, bool(script.join_lists), failed)
+            facts = RunFacts(script.name, version, driver.done, loss, bool(script.join_lists), failed, 0)
             consoles = [watcher.kept(name) for watcher, name in zip(watchers, (WHOLE, LOOKED), strict=True)]
             keep(folder, facts, {cluster.address(it): cluster.log(it) for it in cluster.everybody}, consoles)
     wrong = report(folder)

@@ -71,7 +71,7 @@ def test_a_statement_is_judged_by_what_was_so_in_the_last_seconds(
 def test_the_table_counts_each_kind() -> None:
     said = Statement(BEGAN, "whole", (), True)
     assert table([(said, "true"), (said, "false"), (said, "not reported"), (said, "true")])[1:] == [
-        "whole               4      2        1     1            0"
+        "whole               4      2        1     1            0       0"
     ]
 
 
@@ -93,7 +93,7 @@ def test_the_table_counts_each_kind() -> None:
         ),
         (30, "question", f"who was removed, and why: {TWO} by {ONE}, 10 s ago: why is not reported: give logs", "true"),
         (30, "question", f"who was removed, and why: {TWO} by {ONE}, 3 s ago: why is not reported: give logs", "false"),
-        (30, "question", "a heading that is new: a text that is new", "not compared"),
+        (30, "question", "a heading that is new: a text that is new", "no rule"),
         (20, "mark", f"S two masters: {ONE}, {TWO}", "true"),
         (10, "mark", f"S two masters: {ONE}, {TWO}", "false"),
     ],

@@ -1,7 +1,6 @@
 """What each text claims, compared with what members logged: one rule for each form of text.
 
-A rule says True or False, or None where the text says that something is not known. A text that no rule knows is not compared, and
-counts as such in the table.
+A rule says True or False, or None where the text says that something is not known. A text that no rule knows fails the run.
 """
 
 from __future__ import annotations
@@ -397,4 +396,4 @@ def judge_text(said: Statement, truth: Truth, *, one_sided: bool) -> Verdict:
             if holds is False and (_logs_end(said, window) or _is_of_reach(match[0], said, window)):
                 return "not compared"
             return "not reported" if holds is None else "true" if holds else "false"
-    return "not compared"
+    return "no rule"

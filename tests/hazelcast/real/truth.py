@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Literal, NamedTuple
 
 from quarterdeck.backend.core.address import Address
@@ -87,6 +88,8 @@ class Truth:
     loss: EntryLoss | None = None
     words: Mapping[Address, Sequence[LoggedWords]] = field(default_factory=dict)
     """All that each member logged, oldest first."""
+    ends_late_us: int = 1_500_000
+    """How much later than it was an end may be noted: runs of before looked for ends once a second."""
 
     known: dict[int, TruthAtMoment] = field(default_factory=dict)
     """What was found to be true of moments."""
@@ -164,6 +167,12 @@ class Truth:
         """Return when a member's process was started last."""
         starts = (it.at_us for it in self.done if it.kind == "start" and member in it.members and it.at_us <= moment_us)
         return max(starts, default=0)
+
+    def membership_changed_us(self, member: Address, moment_us: int) -> int:
+        """Return when the members on a member's list changed last."""
+        held = [it for it in self.logged[member] if it.at_us <= moment_us]
+        changes = [new.at_us for old, new in pairwise(held) if old.uuids != new.uuids]
+        return max(changes, default=held[0].at_us)
 
     def between(self, first_us: int, last_us: int) -> list[TruthAtMoment]:
         """Return all that was true at some moment of a window."""

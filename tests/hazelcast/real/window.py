@@ -14,8 +14,6 @@ AGE_SLACK_US = 4 * SECOND_US
 """How much later than its log line something may be said to have been."""
 SETTLE_US = 20 * SECOND_US
 """A member that was started, stopped, thawed or merged so recently may be on its way still."""
-POLLED_US = 1_500_000
-"""How much later than it was an end may be noted."""
 METRICS_US = 12 * SECOND_US
 """Metrics come every 5 seconds, and of a busy member late; what they say may be so old."""
 EVER_US = 10**12
@@ -53,7 +51,9 @@ class Window:
         """Return whether any of this was done within so long before, to this member or any."""
         return any(
             step.kind in kinds
-            and self.said.at_us - back_us <= step.at_us <= self.last_us + (POLLED_US if step.kind == "end" else 0)
+            and self.said.at_us - back_us
+            <= step.at_us
+            <= self.last_us + (self.truth.ends_late_us if step.kind == "end" else 0)
             and (member is None or member in step.members or any(member in link for link in step.links))
             for step in self.truth.done
         )

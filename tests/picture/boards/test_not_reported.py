@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from quarterdeck.app.views.network.model import LinkModel
 from quarterdeck.backend.core.commands.commands import KillMember
-from quarterdeck.backend.core.witnessed.events import MemberWitnessed, OwnersTold
+from quarterdeck.backend.core.witnessed.events import LinkMeasured, MemberMeasured, MemberWitnessed, OwnersTold
 from quarterdeck.backend.hazelcast.logs.run_reader import RecordsRead, read_run
 from quarterdeck.backend.picture.boards.belief_matrix import observer_facts, summarize_beliefs
 from quarterdeck.backend.picture.boards.member_board import (
@@ -212,6 +213,32 @@ def test_links_are_not_held_to_be_up(split: Picture) -> None:
     assert link_sentence(split, H1) == f"{H1}: its links are not reported: {NOBODY_KNOWS}"
     assert network_sentence(split, FaultLedger()) == f"one-way links: not reported: {NOBODY_KNOWS}"
     assert drawing(split, [H1, H2], sides={}, selected=(), planned=frozenset()).edges == ()
+
+
+def test_links_are_shown_as_members_write_on_them(watched: Watched) -> None:
+    """A link is never said to be up: what arrives is not reported. One that was never seen stays unknown."""
+    other = watched.picture.members["n2"].address
+    assert link_word(watched.picture, "n1", "n2") == "not reported", "no metrics have come"
+    kinds = ((), None, "not reported"), ((), (other,), "not reported"), ((), (), "writes")
+    bad = (
+        (LinkMeasured(other, 0), "closed"),
+        (LinkMeasured(other, 1, 7_000_000, 40), "idle"),
+        (LinkMeasured(other, 2, 0, 40), "queued"),
+    )
+    for strained, unlinked, word in (*kinds, *(((link,), (), word) for link, word in bad)):
+        watched.cluster.happen("n1", MemberMeasured(strained_links=strained, unlinked=unlinked))
+        assert (link_word(watched.picture, "n1", "n2"), link_word(watched.picture, "n2", "n1")) == (
+            word,
+            "not reported",
+        )
+    picture = watched.picture
+    assert link_sentence(picture, "n1") == "n1: packets wait to be written to n2; what arrives is not reported"
+    assert "≡ queued 1; what arrives is not reported" in network_sentence(picture, FaultLedger())
+    assert drawing(picture, ["n1", "n2"], sides={}, selected=(), planned=frozenset()).edges[0].glyph_at_other == "≡"
+    links = LinkModel()
+    links.update(picture, ("n1", "n2"), (), {}, 80)
+    shown = [[cell.text for cell in links.cells(it, links.fixed_columns, len(links.columns))] for it in ("n1", "n2")]
+    assert shown == [["—", "≡ queued"], ["· not reported", "—"]]
 
 
 def test_join_lists_and_why_halves_do_not_merge(split: Picture) -> None:

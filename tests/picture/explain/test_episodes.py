@@ -138,7 +138,7 @@ def test_a_witness_tells_of_members_that_keep_no_journal() -> None:
         of_cluster(2, 40_000_000, ConnectionChanged("gone", "connection refused"), "m2", "u2"),
     ]
     assert [sentence_of(one).text for one in folded(records).all] == [
-        "watch m1, m2 by what they tell their clients",
+        "watch m1, m2 by what they report to clients",
         "replicas move: 2 migrations in 3 ms",
         "m2 cannot be reached: connection refused",
     ]

@@ -11,7 +11,7 @@ import codecs
 import gzip
 import zlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import tzinfo
 from io import SEEK_END
 from pathlib import Path
@@ -62,19 +62,22 @@ class SplitCounts:
     last_dateless: int | None = None
 
 
+def whole_file(file: Path) -> FileSplit:
+    """Return the split that is all of a file. Raises `OSError` for one that cannot be seen."""
+    return FileSplit(str(file), 0, 0, ENDLESS, file.stat().st_mtime_ns // 1000)
+
+
 def plan_splits(files: Iterable[Path], bytes_each: int) -> list[FileSplit]:
     """Return splits of about `bytes_each` bytes that cover `files`. Raises `OSError` for files that cannot be seen."""
     splits: list[FileSplit] = []
     for file in files:
-        seen = file.stat()
-        modified_us = seen.st_mtime_ns // 1000
+        whole, size = whole_file(file), file.stat().st_size
         if file.suffix == ".gz" or encoding_of(str(file)):
-            splits.append(FileSplit(str(file), 0, 0, ENDLESS, modified_us))
+            splits.append(whole)
             continue
-        starts = range(0, max(1, seen.st_size), bytes_each)
-        for index, start in enumerate(starts):
-            end = start + bytes_each if start + bytes_each < seen.st_size else ENDLESS
-            splits.append(FileSplit(str(file), index, start, end, modified_us))
+        for index, start in enumerate(range(0, max(1, size), bytes_each)):
+            end = start + bytes_each if start + bytes_each < size else ENDLESS
+            splits.append(replace(whole, index=index, start=start, end=end))
     return splits
 
 

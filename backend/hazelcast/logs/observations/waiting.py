@@ -169,9 +169,9 @@ class FrozenStates:
         found.sort(key=lambda one: one[1].began.at)
         while found:
             _, first, first_end_us, _ = found[0]
-            same = [one for one in found if one[1].state == first.state and one[1].began.at <= first_end_us]
-            found = [one for one in found if one not in same]
-            end_us, is_open = max(one[2] for one in same), any(one[3] for one in same)
+            same = [spell for spell in found if spell[1].state == first.state and spell[1].began.at <= first_end_us]
+            found = [spell for spell in found if spell not in same]
+            end_us, is_open = max(spell[2] for spell in same), any(spell[3] for spell in same)
             spent = f"{lasted(end_us - first.began.at)}{f', {ends.words}' if is_open else ''}"
             yield observation(
                 "frozen",
@@ -266,7 +266,7 @@ class UnresolvedNames:
                 f"{host} has no address for {', '.join(members)}{'' if waiting else '; they found others later'}",
                 detail=f"It was looked up in vain {times(len(messages))}.",
                 cause="DNS did not answer in time, or knows no pods: the service selects none, or only ready ones, and none is "
-                "ready before it has joined. A member that finds nobody founds a cluster of its own.",
+                "ready before it has joined. A member that finds no other founds a cluster of its own.",
                 remedy=f"Look the name up where the member runs: getent ahosts {host}. The service has to be headless, to select "
                 "all members and to publish those that are not ready (publishNotReadyAddresses). When DNS answers, masters find "
                 "each other at their next search and merge; hazelcast.merge.first.run.delay.seconds says when.",

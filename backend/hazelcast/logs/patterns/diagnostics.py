@@ -23,7 +23,7 @@ _NAME = re.compile(r", name=([^,}\n]{1,100})\}")
 
 def _late(found: re.Match[str]) -> logged.LoggedLateHeartbeats:
     return logged.LoggedLateHeartbeats(
-        tuple((address(one[1]), _number(one[2]) * MILLISECOND_US) for one in _LATE.finditer(found[0]))
+        tuple((address(late[1]), _number(late[2]) * MILLISECOND_US) for late in _LATE.finditer(found[0]))
     )
 
 
@@ -31,11 +31,11 @@ def _invocations(found: re.Match[str]) -> logged.LoggedInvocations:
     return logged.LoggedInvocations(
         tuple(
             (
-                one["operation"] + (f" of {name[1]}" if (name := _NAME.search(one[0])) else ""),
-                _target(one["target"]),
-                _number(one["ms"]) * MILLISECOND_US,
+                call["operation"] + (f" of {name[1]}" if (name := _NAME.search(call[0])) else ""),
+                _target(call["target"]),
+                _number(call["ms"]) * MILLISECOND_US,
             )
-            for one in _WAITING.finditer(found[0])
+            for call in _WAITING.finditer(found[0])
         )
     )
 

@@ -85,7 +85,7 @@ def request_episode(known: OpenEpisodes, record: Record, event: Event) -> Episod
             came = known.arriving.get(record.member)
             if came is not None and came.at_us <= record.at <= came.end_us + MOMENT_US:
                 return came
-            note = known.words(f"nobody to join at {address}: {event.reason}")
+            note = known.words(f"no member to join at {address}: {event.reason}")
             return known.named_or_begun(record, FORGIVEN_US, ("address", address, event.cause), "other", note)
     return None
 
@@ -98,7 +98,7 @@ def _join_list_changed(known: OpenEpisodes, record: Record, event: events.JoinLi
     episode = known.named(record, READ_US if witnessed else MOMENT_US, *key)
     if episode is None:
         episode = known.begin("join-list", record)
-        episode.note = ", ".join(map(known.label_of, event.addresses)) or "nobody"
+        episode.note = ", ".join(map(known.label_of, event.addresses)) or "no address"
         episode.target = known.label_of(author) if author is not None else ""
         episode.again = event.edition > 0
         if author is not None:

@@ -21,7 +21,7 @@ def incarnation_episode(known: OpenEpisodes, record: Record, event: Event) -> Ep
         case events.MemberStarted():
             return _started(known, record, event)
         case events.JoinFailed(reasons=reasons):
-            why = "; ".join(dict.fromkeys(reasons.values())) or "nobody to ask"
+            why = "; ".join(dict.fromkeys(reasons.values())) or "no address to ask"
             episode = known.arriving.get(label) or known.begin("start", record, [label])
             episode.failure = known.words(f"{label} gives up joining: {why}")
             return episode

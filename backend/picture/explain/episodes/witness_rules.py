@@ -8,7 +8,7 @@ from quarterdeck.backend.picture.events.witnessed import connection_text
 from quarterdeck.backend.picture.explain.episodes.episode import Episode, EpisodeKind
 from quarterdeck.backend.picture.explain.episodes.open_episodes import MOMENT_US, QUIET_US, START_US, OpenEpisodes
 
-SOURCES: dict[witnessed.Source, str] = {"logs": "their logs", "client-protocol": "what they tell their clients"}
+SOURCES: dict[witnessed.Source, str] = {"logs": "their logs", "client-protocol": "what they report to clients"}
 
 
 WITNESS_EVENTS = (
