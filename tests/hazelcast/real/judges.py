@@ -189,10 +189,8 @@ def table(judged: Iterable[tuple[Statement, Verdict]]) -> list[str]:
     counts: dict[Kind, Counter[Verdict]] = {}
     for said, verdict in judged:
         counts.setdefault(said.kind, Counter())[verdict] += 1
-    lines = [
-        f"{'statements':<14}{'said':>7}{'true':>7}{'not reported':>9}{'false':>6}{'not compared':>13}{'no rule':>8}"
-    ]
+    heads: tuple[Verdict, ...] = ("true", "not reported", "false", "not compared", "no rule")
+    lines = [f"{'statements':<14}{'said':>7}" + "".join(f"{verdict:>13}" for verdict in heads)]
     return lines + [
-        f"{kind:<14}{it.total():>7}{it['true']:>7}{it['not reported']:>9}{it['false']:>6}{it['not compared']:>13}{it['no rule']:>8}"
-        for kind, it in counts.items()
+        f"{kind:<14}{it.total():>7}" + "".join(f"{it[verdict]:>13}" for verdict in heads) for kind, it in counts.items()
     ]

@@ -18,6 +18,7 @@ from msgspec import Struct
 from quarterdeck.backend.clusters.connection_status import ConnectionStatus
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.witnessed.events import ConnectionChanged
 from quarterdeck.backend.hazelcast.logs.observations.observation import Observation
 from quarterdeck.backend.hazelcast.logs.observations.recorded import RecordObservers
 from quarterdeck.backend.hazelcast.logs.reader import LogOptions, read_logs
@@ -98,6 +99,8 @@ class KeptConsole(Struct, frozen=True):
             for record in self.records[read : look.records]:
                 picture.apply(record)
                 observers.add(record)
+                if isinstance(record.event, ConnectionChanged) and not held_now(record.event.state):
+                    unreached.add(record.member)
             read = look.records
             recent = self.records[max(0, read - RECENT) : read]
             moment = look.connections, recent, look.now_us, look.at_us

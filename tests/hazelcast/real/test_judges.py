@@ -71,7 +71,7 @@ def test_a_statement_is_judged_by_what_was_so_in_the_last_seconds(
 def test_the_table_counts_each_kind() -> None:
     said = Statement(BEGAN, "whole", (), True)
     assert table([(said, "true"), (said, "false"), (said, "not reported"), (said, "true")])[1:] == [
-        "whole               4      2        1     1            0       0"
+        f"whole               4{2:>13}{1:>13}{1:>13}{0:>13}{0:>13}"
     ]
 
 
