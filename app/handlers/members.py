@@ -188,6 +188,6 @@ def show_owner(console: ConsoleInterface, session: ConsoleSession, text: str) ->
         console.type_line("owner ")
         return
     try:
-        console.show_message(key_owner(session.picture, text, hazelcast=session.cluster.source == "hazelcast"))
+        console.show_message(key_owner(session.picture, text))
     except ValueError as problem:
         console.show_message(str(problem), error=True)

@@ -23,8 +23,8 @@ SNAPSHOTS = "snapshots"
 NOT_REMOTE = frozenset(command.tag for command in CATALOGUE if command.http is None and command.operation is None)
 """What no member does that is asked over HTTP."""
 
-ONLY_HAZELCAST = frozenset(command.tag for command in CATALOGUE if command.hazelcast_only)
-"""What members of ours do not do."""
+NO_DIAGNOSTICS = frozenset(command.tag for command in CATALOGUE if command.ability == "diagnostics")
+"""What takes members that write diagnostics, as ours do not."""
 
 
 class Cluster(Protocol):
@@ -74,7 +74,7 @@ class LimitedCluster(Protocol):
 
 def lacks_of(cluster: object) -> frozenset[str]:
     """Return what `cluster` cannot do."""
-    return cluster.lacks if isinstance(cluster, LimitedCluster) else ONLY_HAZELCAST
+    return cluster.lacks if isinstance(cluster, LimitedCluster) else NO_DIAGNOSTICS
 
 
 @runtime_checkable

@@ -21,12 +21,6 @@ class MapKey(NamedTuple):
     type: KeyType = "string"
     """What the key is to members of Hazelcast. To ours all keys are text."""
 
-    def partition(self, partition_count: int, *, hazelcast: bool) -> int:
-        """Where it lies. Raises `BadKey`."""
-        if hazelcast:
-            return partition_of_key(self.key, self.type, partition_count)
-        return partition_of(self.map, self.key, partition_count)
-
 
 class KeyOwner(NamedTuple):
     """Who owns a key, as one master has it."""
@@ -37,7 +31,7 @@ class KeyOwner(NamedTuple):
     """Its label; None: no member."""
 
 
-def key_owner(picture: Picture, text: str, *, hazelcast: bool) -> str:
+def key_owner(picture: Picture, text: str) -> str:
     """In words, who owns the key, as each master has it. `text` is MAP KEY, and for Hazelcast its type if it is no string.
 
     Raises ValueError for what cannot be read.
@@ -48,7 +42,7 @@ def key_owner(picture: Picture, text: str, *, hazelcast: bool) -> str:
         raise ValueError(f"write owner MAP KEY [{'|'.join(KEY_TYPES)}], in quotes where there are blanks") from problem
     answers = [
         f"{owner.owner or 'nobody'} owns partition {owner.partition} with {wanted.key!r}, as {owner.master} has it"
-        for owner in key_owners(picture, wanted, hazelcast=hazelcast)
+        for owner in key_owners(picture, wanted)
     ]
     if not answers:
         raise ValueError("no master tells a table, so its owner is not known")
@@ -67,12 +61,16 @@ def map_key(name: str, key: str, key_type: str = "string") -> MapKey:
     return MapKey(name, key, known)
 
 
-def key_owners(picture: Picture, wanted: MapKey, *, hazelcast: bool) -> Iterator[KeyOwner]:
+def key_owners(picture: Picture, wanted: MapKey) -> Iterator[KeyOwner]:
     """Who owns the key, as each master that has a table reports it. Raises `BadKey`."""
     for label in picture.masters():
-        table = picture.members[label].table
+        belief = picture.members[label]
+        table = belief.table
         if table is None or not table.partitions:
             continue
-        partition = wanted.partition(table.partitions, hazelcast=hazelcast)
+        if belief.witnessed_by:  # a member of Hazelcast, also in a recording
+            partition = partition_of_key(wanted.key, wanted.type, table.partitions)
+        else:
+            partition = partition_of(wanted.map, wanted.key, table.partitions)
         holder = next(iter(table.row(partition)), None)
         yield KeyOwner(label, partition, None if holder is None else picture.label_of(holder.address))

@@ -44,7 +44,7 @@ def record(
     from quarterdeck.backend.journal.writer import JournalWriter
     from quarterdeck.cli.configuration.opening import open_hazelcast
 
-    if not connection.require_named().is_hazelcast:
+    if connection.require_named().has_http_api:
         problem = "members of ours keep their own journals; this is for hazelcast://HOST[:PORT][,…] and k8s://NAMESPACE/SERVICE"
         raise BadUsage(problem)
     retention = Retention(0 if keep_days is None else keep_days * DAY_SECONDS, keep * MEBIBYTE)

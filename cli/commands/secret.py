@@ -56,7 +56,7 @@ def _secret_in(file: Path) -> str:
 
 
 def _turn(connection: ConnectionTarget, step: str | None, secret: str, output: Format) -> None:
-    target = connection.require_named().require_ours()
+    target = connection.require_http_api()
     if step is not None:
         target.require_writable()
 

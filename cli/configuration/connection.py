@@ -67,9 +67,9 @@ class ConnectionTarget:
         )
 
     @property
-    def is_hazelcast(self) -> bool:
-        """Whether it is for unchanged members of Hazelcast."""
-        return bool(self.urls) and self.urls[0].startswith((SCHEME, PODS))
+    def has_http_api(self) -> bool:
+        """Whether members are asked by our HTTP API; else they are watched as their clients see them."""
+        return not self.urls or not self.urls[0].startswith((SCHEME, PODS))
 
     def require_named(self) -> ConnectionTarget:
         """Itself. Raises `CommandFailed` when no cluster was named."""
@@ -83,9 +83,9 @@ class ConnectionTarget:
             raise CommandFailed(ExitCode.REFUSED, f"the profile of {self.label} is read-only; change it there")
         return self
 
-    def require_ours(self) -> ConnectionTarget:
-        """Itself. Raises `CommandFailed` for members of Hazelcast, of which the rest cannot be asked."""
-        if self.is_hazelcast:
+    def require_http_api(self) -> ConnectionTarget:
+        """Itself. Raises `CommandFailed` when no cluster was named, or its members have no HTTP API of ours."""
+        if not self.require_named().has_http_api:
             raise BadUsage("members of Hazelcast cannot be asked this; see docs/operators/hazelcast.md")
         return self
 

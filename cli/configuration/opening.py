@@ -43,7 +43,7 @@ def open_cluster(
     Raises:
         CommandFailed: It cannot be opened.
     """
-    if connection.is_hazelcast:
+    if not connection.has_http_api:
         return open_hazelcast(connection, write=write, pod_logs=pod_logs)
     from quarterdeck.backend.clusters.remote.remote_cluster import RemoteCluster
 
@@ -248,13 +248,14 @@ def _watch_settings(connection: ConnectionTarget) -> WatchSettings:
 
 def _route_to(connection: ConnectionTarget, *, logs: bool) -> Route:
     from quarterdeck.backend.clusters.kubernetes.kubectl import KubectlFailed
+    from quarterdeck.backend.clusters.kubernetes.pod_names import DnsRoute
     from quarterdeck.backend.clusters.kubernetes.pod_route import PodRoute
     from quarterdeck.backend.clusters.kubernetes.service_url import PODS, BadService, service_of
     from quarterdeck.backend.hazelcast.wire.route import Route
 
     services = [service_of(url) for url in connection.urls if url.startswith(PODS)]
-    if not services:
-        return Route()
+    if not services:  # an address map has the addresses of members, not names
+        return Route() if connection.address_map else DnsRoute()
     with failing_as(ExitCode.BAD_INPUT, BadService), failing_as(ExitCode.REFUSED, KubectlFailed, about="kubectl"):
         return PodRoute(services, logs=logs)
 

@@ -1,27 +1,20 @@
-"""The way to the pods of Kubernetes services: found by EndpointSlices, reached by a port-forward for each, called by their names.
-
-Members know one another by the addresses of their pods. A pod that comes back has another one, and the same name if it is of a
-StatefulSet. So in all that members report and log an address stands here as the name of the pod that has it now.
-"""
+"""The way to the pods of Kubernetes services: found by EndpointSlices, reached by a port-forward for each, called by their names."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from ipaddress import ip_address
-from typing import Any, NamedTuple
-
-import msgspec
+from typing import NamedTuple
 
 from quarterdeck.backend.clusters.kubernetes.kubectl import Kubectl, KubectlFailed, RunningKubectl
 from quarterdeck.backend.clusters.kubernetes.pod_log import PodLog
+from quarterdeck.backend.clusters.kubernetes.pod_names import MOST_LEFT, NamedRoute
 from quarterdeck.backend.clusters.kubernetes.service_url import BadService, Service
 from quarterdeck.backend.core.address import Address, host_of, make_address, port_of
-from quarterdeck.backend.hazelcast.wire.messages import Authenticated, MemberConfig, MembersView, Message, Metrics
-from quarterdeck.backend.hazelcast.wire.route import Ending, NotReached, Route
+from quarterdeck.backend.hazelcast.wire.route import Ending, NotReached
 
 LOOK_AGAIN_SECONDS = 5.0
 """The wait when a watch has ended. Where we may list and not watch, pods are looked for so often."""
@@ -32,9 +25,6 @@ EXPLANATION_SECONDS = 0.3
 FORWARDING = re.compile(r"Forwarding from 127\.0\.0\.1:(\d+) ->")
 NO_PROCESS = re.compile(r"error forwarding port .*connection refused", re.IGNORECASE)
 """What the host of the pod says. That the API refuses connections says nothing about the pod."""
-MOST_LEFT = 1_000
-NAMED: tuple[type, ...] = (Authenticated, MembersView, MemberConfig, Metrics)
-"""The messages that hold addresses."""
 
 
 class Pod(NamedTuple):
@@ -50,7 +40,7 @@ class _Forward(NamedTuple):
     port: int
 
 
-class PodRoute(Route):
+class PodRoute(NamedRoute):
     """The way to the pods of some services, with one context of `kubectl`."""
 
     is_indirect = True
@@ -62,6 +52,7 @@ class PodRoute(Route):
             BadService: There is no `kubectl` here, or there is no such service.
             KubectlFailed: We may not look for it. An API that does not answer is waited for.
         """
+        super().__init__()
         self.follows_logs = logs
         self.urls = tuple(service.url for service in services)
         self.logs: dict[str, PodLog] = {}
@@ -71,14 +62,11 @@ class PodRoute(Route):
         self._problems: dict[Service, str] = {}
         self._known: dict[str, tuple[Service, Pod]] = {}
         """By the name of a host here, the pod that has it; also one that is not behind its service any more."""
-        self._left: dict[str, str] = {}
-        """By an address that a pod has had, the name of the pod."""
         self._over: dict[str, None] = {}
         """Names of pods that do not exist."""
         self._forwards: dict[str, asyncio.Task[_Forward]] = {}
         self._following: dict[str, asyncio.Task[None]] = {}
         self._changed, self._looked = asyncio.Event(), asyncio.Event()
-        self._names = PodNames({}, {})
         for service in services:
             self._check(service)
 
@@ -160,14 +148,10 @@ class PodRoute(Route):
             self.logs[name].may_end = True
             if self._following[name].done():
                 del self.logs[name], self._following[name]
-        hosts = {form: name for name, (_, pod) in self._known.items() for form in _forms_of(pod.host)}
-        for name in hosts:
-            self._left.pop(name, None)
-        for known in (self._left, self._over):
-            while len(known) > MOST_LEFT:
-                del known[next(iter(known))]
+        while len(self._over) > MOST_LEFT:
+            del self._over[next(iter(self._over))]
         names = {(pod.name, service.name, service.namespace): name for name, (service, pod) in self._known.items()}
-        self._names = PodNames(hosts, names)
+        self._name({pod.host: name for name, (_, pod) in self._known.items()}, names)
         self._changed.set()
 
     def _follow_log(self, name: str, service: Service, pod: Pod) -> None:
@@ -202,8 +186,8 @@ class PodRoute(Route):
         service = self._services.get(endpoint)
         if service is not None:
             raise NotReached(self._problems.get(service) or f"{service.url} has no pods now", "unreachable")
-        if host in self._left:
-            raise NotReached(f"the pod {self._left[host]}, which was at this address, has another one now", "absent")
+        if (moved := self._why_left(host)) is not None:
+            raise moved
         if host in self._over:
             raise NotReached(f"there is no pod {host} any more", "absent")
         if host not in self._known:
@@ -230,24 +214,12 @@ class PodRoute(Route):
 
     def is_over(self, name: Address) -> bool:
         """Return whether the pod is known to exist no more, or to have left this address."""
-        return host_of(name) in self._over or host_of(name) in self._left
-
-    def name_of(self, address: Address) -> Address:
-        """Return the pod at an address of the members' own network."""
-        return Address(self._names.in_address(address))
+        return host_of(name) in self._over or super().is_over(name)
 
     def address_of(self, name: Address) -> Address:
         """Return the address of a pod in the members' own network."""
         known = self._known.get(host_of(name))
         return name if known is None else make_address(known[1].host, port_of(name))
-
-    def named(self, message: Message) -> Message:
-        """Return a message with pods in the place of their addresses."""
-        return _renamed(message, self._names.in_address) if isinstance(message, NAMED) else message
-
-    def named_in_line(self, line: str) -> str:
-        """Return the line of a log with pods in the place of their addresses."""
-        return self._names.in_line(line)
 
     # Port-forwards
 
@@ -283,36 +255,6 @@ class PodRoute(Route):
             forward.result().process.stop()
 
 
-class PodNames:
-    """The names of pods in the place of their addresses, in what members write."""
-
-    def __init__(self, hosts: Mapping[str, str], pods: Mapping[tuple[str, str, str], str]) -> None:
-        """`hosts` has names by address; `pods` by the name of a pod, of its service and of its namespace, as DNS joins them."""
-        self._hosts = hosts
-        domain = r"(?:\.{}(?:\.svc(?:\.[-\w.]*\w)?)?)?"
-        dns = (
-            rf"(?P<p{place}>{re.escape(pod)}\.{re.escape(service)}{domain.format(re.escape(namespace))})"
-            for place, (pod, service, namespace) in enumerate(pods)
-        )
-        self._pods = tuple(pods.values())
-        form = "|".join((*map(re.escape, hosts), *dns)) or "(?!)"
-        self._in_address = re.compile(rf"(?<![-\w.:])\[?(?:{form})\]?(?![-\w.])")
-        self._in_line = re.compile(rf"(?<![-\w.:])(?:{form})(?![-\w.])")
-
-    def in_address(self, text: str) -> str:
-        """Return a text of the wire, where the address of a name has no brackets."""
-        return self._in_address.sub(self._name_of, text)
-
-    def in_line(self, text: str) -> str:
-        """Return the line of a log, where every address has brackets."""
-        return self._in_line.sub(self._name_of, text)
-
-    def _name_of(self, found: re.Match[str]) -> str:
-        if found.lastgroup is not None:
-            return self._pods[int(found.lastgroup[1:])]
-        return self._hosts[found[0].strip("[]")]
-
-
 def pods_in(text: str) -> Iterator[Pod]:
     """Yield the pods in a list of EndpointSlices, ready or not. Raises `ValueError` for what is none."""
     found = json.loads(text)
@@ -329,27 +271,7 @@ def _slices_of(service: Service) -> tuple[str, ...]:
     return f"--namespace={service.namespace}", "get", "endpointslices.discovery.k8s.io", chosen
 
 
-def _forms_of(host: str) -> Iterator[str]:
-    """Yield an address as Kubernetes writes it and as Java does."""
-    yield host
-    with suppress(ValueError):
-        if (address := ip_address(host)).version == 6:
-            yield ":".join(f"{int(group, 16):x}" for group in address.exploded.split(":"))
-
-
 def _has_ended(forward: asyncio.Task[_Forward]) -> bool:
     if not forward.done():
         return False
     return forward.cancelled() or forward.exception() is not None or forward.result().process.code is not None
-
-
-def _renamed(value: Any, rename: Callable[[str], str]) -> Any:
-    match value:
-        case str():
-            return rename(value)
-        case msgspec.Struct():
-            return type(value)(*(_renamed(getattr(value, name), rename) for name in value.__struct_fields__))
-        case tuple():
-            return tuple(_renamed(item, rename) for item in value)
-        case _:
-            return value

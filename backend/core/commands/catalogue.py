@@ -29,6 +29,9 @@ MemberCondition = Literal["", "down", "up", "paused", "not paused", "master"]
 
 Ending = Literal["", "stopped", "killed", "frozen"]
 
+Ability = Literal["", "simulation", "diagnostics"]
+"""What some clusters can: run in time and on a network of their own; have their members write diagnostics."""
+
 
 class Argument(Struct, frozen=True):
     """One argument of a command: the attribute `name`."""
@@ -100,10 +103,8 @@ class CommandDescription(Struct, frozen=True):
     when_paused: str = "is paused; resume it first"
     ending: Ending = ""
     """What becomes of the member."""
-    hazelcast_only: bool = False
-    """Members of Hazelcast can do it, and no others."""
-    simulated_only: bool = False
-    """Only a simulated cluster can do it."""
+    ability: Ability = ""
+    """What a cluster has to be able to. Empty: every kind of cluster can do it, as far as `http` lets remote members."""
     operation: type[Operation] | None = None
     """Of a call: what the member is asked for. The other arguments are its attributes."""
 
@@ -192,7 +193,7 @@ CATALOGUE: tuple[CommandDescription, ...] = (
     ),
     CommandDescription(
         do.Diagnose, "diagnose", (MEMBER, Argument("for_us", "duration", "10m", "for")),
-        "let a cluster write diagnostics to standard output for a time; 0s ends it", cli=BY_PROMPT, hazelcast_only=True,
+        "let a cluster write diagnostics to standard output for a time; 0s ends it", cli=BY_PROMPT, ability="diagnostics",
         sentence="diagnose the cluster of {member} for {for_us}",
         question="Let every member of {member}'s cluster write diagnostics for {for_us}?", verb="Diagnose", always_asked=True,
     ),
@@ -228,15 +229,15 @@ CATALOGUE: tuple[CommandDescription, ...] = (
         sentence="drop {kinds} messages from {sources} to {targets}",
     ),
     CommandDescription(
-        do.HoldMessages, "hold", (*ENDS, OF_KINDS), role="fault", simulated_only=True,
+        do.HoldMessages, "hold", (*ENDS, OF_KINDS), role="fault", ability="simulation",
         sentence="hold {kinds}{sources} to {targets}",
     ),
     CommandDescription(
-        do.ReplayMessages, "replay", ENDS, role="fault", simulated_only=True,
+        do.ReplayMessages, "replay", ENDS, role="fault", ability="simulation",
         sentence="replay what is held from {sources} to {targets}",
     ),
     CommandDescription(
-        do.MoveMember, "move", (MEMBER, Argument("address", "address", "HOST:PORT")), role="fault", simulated_only=True,
+        do.MoveMember, "move", (MEMBER, Argument("address", "address", "HOST:PORT")), role="fault", ability="simulation",
         needs="down", sentence="move {member} to {address}",
     ),
     CommandDescription(

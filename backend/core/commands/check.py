@@ -31,15 +31,15 @@ Condition = Literal["down", "running", "paused"]
 def refuse_outside_simulation(command: Command) -> None:
     """Raise `CommandRefused` for what only a simulated cluster can do."""
     description = description_of(command)
-    if description.simulated_only:
+    if description.ability == "simulation":
         raise CommandRefused(f"{description.tag} is for simulated clusters only: no real member or network can do that")
 
 
 def check(command: Command, labels: Sequence[str], condition_of: Callable[[str], Condition]) -> None:
     """Raise `CommandRefused`, with the reason for people, unless `command` can be done to the members `labels`."""
     description, arguments = description_of(command), cast("Any", command)
-    if description.hazelcast_only:
-        raise CommandRefused(f"{description.tag} is for members of Hazelcast only")
+    if description.ability == "diagnostics":
+        raise CommandRefused(f"{description.tag}: these members write no diagnostics; those of Hazelcast do")
     member: str | None = getattr(command, "member", None)
     if member is not None:
         _check_member(member, description, labels, condition_of)

@@ -31,6 +31,9 @@ PairState = Literal["merging", "due", "waits", "blocked"]
 CONFIGURED = ("cluster-name", "joiner", "partition-groups", "partition-count", "cluster-version")
 """Rules about what a picture does not show: only the masters can say that they differ."""
 
+RETENTION = "hazelcast.tcp.join.previously.joined.member.address.retention.seconds"
+"""With 0 s members remember no address."""
+
 MERGING_TAKES = frozenset(
     ("split-brain-probe", "split-brain-answer", "master-is", "prove-links", "links-report", "link-probe", "link-probe-reply",
      "merge-offer", "merge-reply", "merge-clusters", "join-request", "finalize-join")
@@ -78,7 +81,7 @@ class PairDiagnosis:
             yield from (one for one in (self._states(), overlap, self._cut_links(), self._met()) if one is not None)
             return
         # Whom a cluster still lists it does not look for; whether it will is seen when it lists them no more.
-        unknown = self._nobody_looks() if overlap is None else None
+        unknown = (self._nobody_looks() or self._one_sided()) if overlap is None else None
         found = [blocker for blocker in (self._states(), overlap, self._cut_links(), unknown) if blocker is not None]
         yield from found
         if not found:
@@ -224,6 +227,23 @@ class PairDiagnosis:
             remedy=self._edit_text(self._smaller, self._greater),
             commands=(edit.command,),
             edits=(edit,),
+        )
+
+    def _one_sided(self) -> Blocker | None:
+        """Return that only the greater cluster looks for the other: members of Hazelcast begin a merge by their own search alone."""
+        loser, winner = self._smaller, self._greater
+        if not loser.witnessed_by or self._ways(loser, winner):
+            return None
+        forgets = (loser.settings or {}).get(RETENTION) == "0"
+        edit = self._edit(loser, winner)
+        return Blocker(
+            "one-sided",
+            f"{winner.label}'s cluster looks for {loser.label}'s, which has to begin the merge ({self._by_size}) and lists no member "
+            f"of it{'' if forgets else '; whether it remembers one is not reported'}",
+            "blocked" if forgets else "waits",
+            self._edit_text(loser, winner),
+            (edit.command,),
+            (edit,),
         )
 
     # What time will change

@@ -264,7 +264,7 @@ def _form(description: CommandDescription) -> Any:
 ACTIONS = {
     one.tag: one
     for one in CATALOGUE
-    if one.command is not do.HealLink and not one.hazelcast_only and (one.operation is None or one.sentence)
+    if one.command is not do.HealLink and one.ability != "diagnostics" and (one.operation is None or one.sentence)
 }
 """The commands that a scenario has an action for, by its name. Some links are healed by the action that heals all."""
 

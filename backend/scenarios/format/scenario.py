@@ -369,7 +369,7 @@ class Scenario(ScenarioModel):
             return "it gives members addresses, and live members have those of this machine"
         for number, step in enumerate(self.steps, start=1):
             for command in step.do.commands(lambda _: True) if step.do is not None else ():
-                if description_of(command).simulated_only:
+                if description_of(command).ability == "simulation":
                     return f"step {number} does {step.do.word}, which no real member or network can" if step.do else ""
         return ""
 

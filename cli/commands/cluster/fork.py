@@ -42,9 +42,10 @@ def fork(
 
     if out.exists():
         raise BadUsage(f"--out {out}: exists already; name a new folder")
-    cluster = open_cluster(connection.require_named().require_ours().require_writable(), write=True)
+    cluster = open_cluster(connection.require_named().require_writable(), write=True)
     try:
-        assert isinstance(cluster, SnapshotSource)  # members of ours are
+        if not isinstance(cluster, SnapshotSource):
+            raise BadUsage(f"members of {cluster.name} cannot be asked this: they do not give their state")
         wait_until_started(cluster)
         records = settled_records(cluster, longest_seconds=LONGEST_HISTORY_SECONDS)
         try:

@@ -138,7 +138,7 @@ def owner(
         wanted = map_key(map_name, key, key_type)
     with observe(connection, tables=True) as seen:
         with failing_as(ExitCode.BAD_INPUT, ValueError):
-            owners = list(key_owners(seen.picture, wanted, hazelcast=seen.cluster.source == "hazelcast"))
+            owners = list(key_owners(seen.picture, wanted))
         if not owners:
             say("no master reports a table, so the owner is not known")
         write_rows(({"map": map_name, "key": key, **found._asdict()} for found in owners), OWNER_COLUMNS, output)
@@ -161,7 +161,13 @@ def why(connection: ConnectionTarget, member: MemberOption = None, output: Forma
     """Print for every master why its cluster does not merge with the others."""
     with observe(connection, history=True) as seen:
         asked = [seen.member(member, "its reasons")] if member else seen.masters or list(seen.present)
-        write_rows(why_rows(seen, asked), WHY_COLUMNS, output)
+        rows = list(why_rows(seen, asked))
+    write_rows(rows, WHY_COLUMNS, output)
+    if output is Format.TABLE:
+        for remedy in dict.fromkeys(row["remedy"] for row in rows if row["remedy"]):
+            say(f"what helps: {remedy}")
+        for line in dict.fromkeys(line for row in rows for line in row["remedy_lines"]):
+            say(f"  {line}")
 
 
 def health_of(seen: ObservedCluster) -> ClusterHealth:
@@ -328,7 +334,7 @@ def migration_rows(seen: ObservedCluster, leaders: list[str], *, everywhere: boo
         yield row(leader, "done" if succeeded else "failed", migration, reason)
 
 
-def why_rows(seen: ObservedCluster, asked: list[str]) -> Iterator[Row]:
+def why_rows(seen: ObservedCluster, asked: list[str]) -> Iterator[dict[str, Any]]:
     """Yield a row for each member of `asked`: why its cluster does not become one with the others, and what would help."""
     import msgspec
 

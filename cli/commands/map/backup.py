@@ -32,7 +32,7 @@ def export_command(
     from quarterdeck.backend.clusters.exported_maps import BadExportFolder
     from quarterdeck.backend.clusters.remote.map_backup import export_maps
 
-    target = connection.require_named().require_ours()
+    target = connection.require_http_api()
     with failing_as(ExitCode.BAD_INPUT, BadExportFolder, OSError):
         exported = asked(target, lambda client: export_maps(client, list(target.urls), folder, name))
     write_document(_counted(exported), output)
@@ -50,7 +50,7 @@ def import_command(
     from quarterdeck.backend.clusters.exported_maps import BadExportFolder, ExportFolder
     from quarterdeck.backend.clusters.remote.map_backup import import_maps
 
-    target = connection.require_named().require_ours().require_writable()
+    target = connection.require_http_api().require_writable()
     with failing_as(ExitCode.BAD_INPUT, BadExportFolder, OSError):
         exported = ExportFolder.opened(folder)
         stored = asked(target, lambda client: import_maps(client, list(target.urls), exported, name))

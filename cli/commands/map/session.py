@@ -167,7 +167,7 @@ def map_session(
 @contextmanager
 def _remote_session(connection: ConnectionTarget) -> Iterator[MapSession]:
     """Each operation is asked of the first member that was reached."""
-    cluster = open_cluster(connection.require_ours(), write=not connection.read_only, records=False)
+    cluster = open_cluster(connection.require_http_api(), write=not connection.read_only, records=False)
     try:
         wait_until_started(cluster)
         with failing_as_members_answer():

@@ -74,7 +74,6 @@ def test_only_commands_that_go_on_read_logs(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setenv("KUBECTL", str(pods.program))
     pods.fail("The connection to the server was refused")
     target = ConnectionTarget(urls=("k8s://orders/hazelcast:5701",))
-    assert target.is_hazelcast
     for pod_logs in (True, False):
         cluster = open_cluster(target, pod_logs=pod_logs)
         assert cluster._settings.route.follows_logs is pod_logs  # type: ignore[attr-defined]

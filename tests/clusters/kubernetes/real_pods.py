@@ -65,6 +65,10 @@ class Pods:
             stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )  # fmt: skip
 
+    def run(self, line: str) -> None:
+        """Have a shell do a line that was copied."""
+        subprocess.run(line, shell=True, env=self.environment, cwd=self._folder, check=True, timeout=120)
+
     def ask(self, *words: str) -> Any:
         """Return what a command prints as JSON."""
         out, error = self.start(*words, "-o", "json").communicate(timeout=180)

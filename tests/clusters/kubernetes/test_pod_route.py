@@ -14,7 +14,8 @@ import pytest
 
 from quarterdeck.backend.clusters.kubernetes import pod_log, pod_route
 from quarterdeck.backend.clusters.kubernetes.kubectl import KubectlFailed
-from quarterdeck.backend.clusters.kubernetes.pod_route import Pod, PodNames, PodRoute, pods_in
+from quarterdeck.backend.clusters.kubernetes.pod_names import PodNames
+from quarterdeck.backend.clusters.kubernetes.pod_route import Pod, PodRoute, pods_in
 from quarterdeck.backend.clusters.kubernetes.service_url import BadService, Service, service_of
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.membership.events import ListInstalled, MemberStarted, SuspicionRaised

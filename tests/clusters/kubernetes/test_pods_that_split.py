@@ -1,4 +1,4 @@
-"""Pods of unmodified members that are two clusters or more: found, alerted, and explained."""
+"""Pods of unmodified members that are two clusters or more: found, alerted, explained, and healed by the remedy that is shown."""
 
 from __future__ import annotations
 
@@ -56,8 +56,21 @@ def test_a_split_of_six_pods(tmp_path: Path) -> None:
             assert found["whole"] is False
             assert (len(masters & {*small}), len(masters & {*great})) == (1, 1)
             assert found["sentence"].startswith("SPLIT")
+            for line in remedy_of(pods):
+                pods.run(line)
+            wait_until(lambda: seen.value("condition", condition="healthy") == 1)
+            wait_until(lambda: "ClusterSplit" not in seen.firing())
+            assert size(cluster, *cluster.everybody) == {6}
         told = [json.loads(line)["condition"] for line in seen.changes.read_text().splitlines() if line]
-        assert "healthy" in told and told[-1] == "split"
+        assert "split" in told and told[-1] == "healthy"
+
+
+def remedy_of(pods: Pods) -> list[str]:
+    """Return the lines that the operator is shown, and copies."""
+    shown, narrated = pods.start("cluster", "why").communicate(timeout=60)
+    lines = [line.strip() for line in narrated.splitlines() if line.startswith("  quarterdeck ")]
+    assert lines, shown + narrated
+    return lines
 
 
 KUBERNETES = f'<kubernetes enabled="true"><service-dns>{SERVICE}</service-dns></kubernetes>'

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import hazelcast
 import pytest
@@ -49,6 +50,12 @@ class NameServer:
         self._hosts.write_text("".join(f"10.77.0.{host} {SERVICE}\n" for host in hosts))
         self._process.send_signal(signal.SIGHUP)
 
+    def serve_pods(self, **hosts: int) -> None:
+        """Have the service stand for these pods from now on, each at the address of a member."""
+        lines = (f"10.77.0.{host} {pod.replace('_', '-')}.{SERVICE} {SERVICE}\n" for pod, host in hosts.items())
+        self._hosts.write_text("".join(lines))
+        self._process.send_signal(signal.SIGHUP)
+
     def run(self, *words: str) -> subprocess.Popen[str]:
         """Start a command of ours that looks names up there."""
         mounted = f'mount --bind {self._resolver} /etc/resolv.conf; exec "$@"'
@@ -84,11 +91,15 @@ def cluster(tmp_path: Path) -> Iterator[RealCluster]:
         yield members
 
 
-def status(dns: NameServer) -> dict[str, object]:
-    asked = dns.run("cluster", "status", "-o", "json")
+def ask(dns: NameServer, *words: str) -> Any:
+    asked = dns.run("cluster", *words, "-o", "json")
     out, error = asked.communicate(timeout=120)
     assert out, error
-    found: dict[str, object] = json.loads(out)
+    return json.loads(out)
+
+
+def status(dns: NameServer) -> dict[str, object]:
+    found: dict[str, object] = ask(dns, "status")
     return found
 
 
@@ -126,3 +137,40 @@ def test_a_pod_behind_a_name_comes_back_at_another_address(cluster: RealCluster,
         assert "10.77.0.3:5701 is back" in error
         found = status(dns)
         assert found["whole"] is True, found
+
+
+def test_a_pod_that_comes_back_at_another_address_is_the_same_pod_by_the_name_that_dns_has_for_it(
+    cluster: RealCluster, tmp_path: Path
+) -> None:
+    pod = f"hz-2.{SERVICE}:5701"
+    with name_server(cluster, tmp_path) as dns:
+        dns.serve_pods(hz_0=1, hz_1=2, hz_2=3)
+        cluster.start(1, 2, 3)
+        wait_until(
+            lambda: all("Members {size:3," in cluster.log(member).read_text() for member in (1, 2, 3)), limit_seconds=60
+        )
+        before = {row["member"]: row for row in ask(dns, "members")}
+        assert sorted(before) == [f"hz-{number}.{SERVICE}:5701" for number in range(3)]
+        assert before[pod]["list_size"] == 3 and sorted(before[pod]["members"]) == sorted(before)
+        watching = dns.run("cluster", "watch", "--new", "--for", "90", "-o", "jsonl")
+        plan = tmp_path / "plan.json"
+        plan.write_text(json.dumps({pod: before[pod]["uuid"]}))
+        wanted = tmp_path / "wanted"
+        restarting = dns.run("cluster", "rolling-restart", "--state", str(plan), "--exec", f"echo $MEMBER > {wanted}")
+        wait_until(lambda: wanted.exists() or restarting.poll() is not None, limit_seconds=160)
+        cluster.signal(3, signal.SIGTERM)
+        cluster.processes[3].wait(60)
+        dns.serve_pods(hz_0=1, hz_1=2)
+        cluster.start(4)
+        dns.serve_pods(hz_0=1, hz_1=2, hz_2=4)
+        out, error = restarting.communicate(timeout=160)
+        assert restarting.returncode == 0, out + error
+        assert wanted.read_text().strip() == pod and f"{pod} is back" in error
+        wait_until(lambda: status(dns)["whole"] is True, limit_seconds=60)
+        after = {row["member"]: row for row in ask(dns, "members")}
+        assert sorted(after) == sorted(before) and all(row["reached"] for row in after.values())
+        assert after[pod]["uuid"] != before[pod]["uuid"]
+        out, error = watching.communicate(timeout=120)
+        seen = [json.loads(line) for line in out.splitlines()]
+        assert {record["uuid"] for record in seen if record["member"] == pod} >= {after[pod]["uuid"]}, error
+        assert any(record["member"] == pod and record["kind"] == "member-started" for record in seen), error

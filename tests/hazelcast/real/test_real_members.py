@@ -116,7 +116,9 @@ class Watching:
             for one in self.heard
             if isinstance(one, Heard) and one.address == address and isinstance(one.message, PartitionsView)
         ]
-        return tuple(map(tables[-1].owner_of, range(len(tables[-1].owners)))) if tables else ()
+        if not tables:
+            return ()
+        return tuple(tables[-1].holders[place] if place >= 0 else None for place in tables[-1].owners)
 
 
 @asynccontextmanager

@@ -6,6 +6,8 @@ import pytest
 
 from quarterdeck.backend.clusters.key_owner import key_owner
 from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.commands.commands import SetJoinList
+from quarterdeck.backend.core.data.partition_store import partition_of
 from quarterdeck.backend.core.events import Event, Record
 from quarterdeck.backend.core.membership.events import (
     ClusterStateChanged,
@@ -14,6 +16,7 @@ from quarterdeck.backend.core.membership.events import (
     MemberRemoved,
     MemberStopped,
     MergeVerdict,
+    SettingsChanged,
     SuspicionRaised,
 )
 from quarterdeck.backend.core.membership.views.identity import Member
@@ -25,11 +28,13 @@ from quarterdeck.backend.core.witnessed.events import (
     OwnersTold,
     ReplicaMigrated,
 )
+from quarterdeck.backend.hazelcast.key_partition import partition_of_key
 from quarterdeck.backend.picture.boards.migration_board import migration_board
 from quarterdeck.backend.picture.boards.operator_questions import operator_questions
 from quarterdeck.backend.picture.boards.suspicion_board import suspicion_sentence
 from quarterdeck.backend.picture.boards.table_agreement import differs_from_master
 from quarterdeck.backend.picture.fold.picture import Picture
+from quarterdeck.backend.picture.merging.merge_blockers import RETENTION
 from quarterdeck.backend.picture.merging.why_not_merging import Pair, why_not_merging
 
 A, B, C = (Address(f"10.0.0.{number}:5701") for number in (1, 2, 3))
@@ -204,6 +209,22 @@ def test_that_links_are_up_is_not_concluded_where_they_are_not_reported() -> Non
     assert "nothing is in the way" not in story.answers()["why do they not merge"]
 
 
+@pytest.mark.parametrize(("settings", "state"), [({}, "waits"), ({RETENTION: "0"}, "blocked")])
+def test_a_merge_has_to_be_begun_by_the_smaller_half_which_has_to_look_for_the_other(
+    settings: dict[str, str], state: str
+) -> None:
+    story = watched(A, B)
+    for one, join_list in ((A, (A, B)), (B, (B,))):
+        story.tell(one, JoinListChanged(join_list, 0, one), SettingsChanged(settings), listed(2, one), at_s=5)
+    (pair,) = why_not_merging(story.picture, 10 * SECOND_US)
+    assert (pair.smaller, pair.state, pair.rule) == (B, state, "one-sided")
+    assert pair.unblock is not None and pair.unblock.commands == (SetJoinList(B, (B, A)),)
+    story.tell(B, JoinListChanged((B, A), 1, B), at_s=11)
+    story.tell(A, JoinListChanged((A,), 1, A), at_s=11)
+    (pair,) = why_not_merging(story.picture, 12 * SECOND_US)
+    assert (pair.rule, pair.unblock) == ("not-told", None)
+
+
 def test_a_verdict_shows_that_they_met_and_when() -> None:
     story, _ = halves()
     story.tell(B, MergeVerdict(A, "local-merges", "total-members", "it is smaller"), at_s=7)
@@ -284,14 +305,16 @@ def test_nothing_is_known_of_nobody() -> None:
 def test_who_owns_a_key_as_each_master_has_it() -> None:
     story = watched(A, B)
     with pytest.raises(ValueError, match="no master tells a table"):
-        key_owner(story.picture, "orders 17", hazelcast=True)
-    story.tell(A, table("abcdef99", None, A, B))
-    assert f"as {A} has it" in key_owner(story.picture, "orders 17", hazelcast=True)
-    text, number = (key_owner(story.picture, f"orders 4 {kind}", hazelcast=True) for kind in ("string", "int"))
-    assert "partition" in text and "partition" in number
+        key_owner(story.picture, "orders 17")
+    story.tell(A, table("abcdef99", None, *(A, B) * 8))
+    number = partition_of_key("17", "string", 16)
+    assert number != partition_of("orders", "17", 16)
+    assert f"owns partition {number} with '17', as {A} has it" in key_owner(story.picture, "orders 17")
+    text, of_number = (key_owner(story.picture, f"orders 4 {kind}") for kind in ("string", "int"))
+    assert "partition" in text and "partition" in of_number
     for wrong in ("orders", "orders '17", "orders x int", "orders 1 float"):
         with pytest.raises(ValueError):
-            key_owner(story.picture, wrong, hazelcast=True)
+            key_owner(story.picture, wrong)
 
 
 def test_a_master_that_removed_most_members_may_be_the_one_that_is_cut_off() -> None:
