@@ -19,6 +19,7 @@ from quarterdeck.backend.picture.health.data_loss import DataLoss, data_losses
 from quarterdeck.backend.picture.text.fact import NOT_REPORTED, Tone
 from quarterdeck.backend.picture.text.formatting import age_text, counted, listed, one_line
 
+RUNBOOKS = "docs/operators/runbooks.md"
 LONGEST = 100
 """Letters of a sentence."""
 SETTLING_US = 2 * SECOND_US
@@ -68,6 +69,16 @@ class ClusterHealth:
         return max(found, key=lambda loss: loss.partitions, default=None)
 
     @property
+    def runbook(self) -> str:
+        """The section of the documents on what to do about it; empty where all is well."""
+        return "" if self.condition == "healthy" else f"{RUNBOOKS}#{self.condition}"
+
+    @property
+    def narrated(self) -> str:
+        """The sentence with its runbook, for logs."""
+        return f"{self.sentence} ({self.runbook})" if self.runbook else self.sentence
+
+    @property
     def tone(self) -> Tone:
         return SHOWN[self.condition][1]
 
@@ -75,6 +86,7 @@ class ClusterHealth:
         loss = self.data_lost
         return {
             "sentence": self.sentence,
+            "runbook": self.runbook or None,
             "whole": self.whole,
             "data_safe": self.data_safe,
             "copies": self.replicas.copies,

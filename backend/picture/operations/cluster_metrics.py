@@ -14,7 +14,7 @@ from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.boards.table_agreement import is_unsettled, table_digests
 from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.picture import Picture
-from quarterdeck.backend.picture.health.cluster_health import ClusterHealth, Condition
+from quarterdeck.backend.picture.health.cluster_health import ClusterHealth, Condition, is_merging
 
 PREFIX = "quarterdeck_cluster_"
 
@@ -72,6 +72,8 @@ def _lists(picture: Picture, running: list[MemberBelief]) -> Iterator[ClusterMet
         "list_members", "Members on the list of a master.", {one.label: len(one.members) for one in masters}, "master"
     )
     yield _metric("list_version", "The version of that list.", {head.label: head.version for head in masters}, "master")
+    merging = [belief for belief in picture.members.values() if is_merging(belief) or (belief.leads and belief.merging)]
+    yield _metric("merging_members", "Members on their way into another cluster.", _known(len(merging) if running else None))
     known = [belief for belief in running if belief.shows("suspicions")]
     suspects = {suspect for belief in known for suspect in belief.suspicions}
     yield _metric("suspected_members", "Members that another one suspects.", _known(len(suspects) if known else None))

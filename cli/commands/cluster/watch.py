@@ -94,7 +94,7 @@ class RecordStream:
         judged = health.condition, sum(loss.partitions for loss in health.losses)
         if judged != self._judged:
             self._judged = judged
-            say(health.sentence)
+            say(health.narrated)
 
     def _say_changes(self, connection_status: Mapping[str, ConnectionStatus]) -> None:
         from quarterdeck.backend.picture.text.formatting import one_line

@@ -21,6 +21,7 @@ from quarterdeck.backend.picture.operations.cluster_metrics import (
 )
 from quarterdeck.cli.commands.cluster.watch import FollowedCluster
 from quarterdeck.cli.commands.export.hooks import Hooks
+from quarterdeck.cli.output import say
 
 
 class ClusterExporter(Collector):
@@ -53,6 +54,7 @@ class ClusterExporter(Collector):
         }
         if state != self._last:
             before, self._last = self._last, state
+            say(health.narrated)
             at = datetime.now(UTC).isoformat(timespec="milliseconds")
             self._hooks.send({"cluster": self._cluster.name, "at": at, **fields, **state, "before": before})
 

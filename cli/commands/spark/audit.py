@@ -127,6 +127,7 @@ def reporting(file: Path | None) -> Iterator[Callable[[AuditResult, RunReader], 
 
 def _narrate(result: AuditResult, violations: int) -> None:
     """Say what is to be known of the verdict. The last line is the verdict."""
+    from quarterdeck.backend.picture.health.cluster_health import RUNBOOKS
     from quarterdeck.backend.picture.text.formatting import counted
 
     for unjudged in result.not_judged:
@@ -147,6 +148,7 @@ def _narrate(result: AuditResult, violations: int) -> None:
         say(f"    {observation.detail}")
         say(f"    Usually: {observation.cause}")
         say(f"    What helps: {observation.remedy}")
+        say(f"    Runbook: {RUNBOOKS}#{observation.kind}")
     say(_headline(result, violations))
 
 

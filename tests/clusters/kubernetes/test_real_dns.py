@@ -44,6 +44,8 @@ class NameServer:
             "--conf-file=/dev/null",
         )
         self._process = subprocess.Popen([*self._inside, "dnsmasq", *words, *where])
+        sockets = Path("/proc") / str(self._process.pid) / "net" / "udp"
+        wait_until(lambda: ":0035 " in sockets.read_text(), "it does not listen")  # before that, SIGHUP would end it
 
     def serve(self, *hosts: int) -> None:
         """Have the service stand for these members from now on."""
@@ -173,4 +175,4 @@ def test_a_pod_that_comes_back_at_another_address_is_the_same_pod_by_the_name_th
         out, error = watching.communicate(timeout=120)
         seen = [json.loads(line) for line in out.splitlines()]
         assert {record["uuid"] for record in seen if record["member"] == pod} >= {after[pod]["uuid"]}, error
-        assert any(record["member"] == pod and record["kind"] == "member-started" for record in seen), error
+        assert any(record["member"] == pod and record["event"]["kind"] == "member-started" for record in seen), error

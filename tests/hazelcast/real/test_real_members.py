@@ -209,7 +209,7 @@ async def change_state(watched: Watching, address: Address, wanted: ClusterState
             if answer == RequestDone():
                 return
             assert isinstance(answer, ErrorAnswer)
-            assert "pending migration" in answer.message
+            assert "pending migration" in answer.message or "different stamps" in answer.message
             await asyncio.sleep(1)
 
 

@@ -1,0 +1,220 @@
+"""What operators ask in threads: members are brought into the state of the question, and the commands of the page are run.
+
+The page is `docs/operators/questions.md`. What was recorded of such a state is read instead where it takes chance to come into it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import hazelcast
+import pytest
+
+from tests.hazelcast.real.real_cluster import RealCluster, why_not
+from tests.waiting import wait_until
+
+pytestmark = [pytest.mark.long, pytest.mark.timeout(900)]
+VERSION = "5.5.0"
+ROOT = Path(__file__).parents[3]
+RECORDED = ROOT / "tests" / "hazelcast" / "logs" / "data"
+
+
+ENVIRONMENT = os.environ | {
+    "PYTHONPATH": str(ROOT), "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+}  # fmt: skip
+
+
+def observed(*logs: Path) -> dict[str, dict[str, Any]]:
+    """Return what the audit of logs observes, by kind."""
+    words = ("quarterdeck", "audit", *map(str, logs), "-o", "json")
+    audited = subprocess.run(words, env=ENVIRONMENT, capture_output=True, text=True, timeout=300)
+    assert audited.stdout, audited.stderr
+    return {one["kind"]: one for one in json.loads(audited.stdout)["observations"]}
+
+
+class Operator:
+    """Types the commands of the page, in the members' network."""
+
+    def __init__(self, cluster: RealCluster) -> None:
+        self._cluster = cluster
+        first, last = cluster.everybody[0], cluster.everybody[-1]
+        self.connect = ("--connect", f"hazelcast://{cluster.address(first)},{cluster.address(last)}")
+
+    def start(self, *words: str) -> subprocess.Popen[str]:
+        with self._cluster.inside():
+            return subprocess.Popen(
+                ["quarterdeck", *words], cwd=self._cluster.folder, text=True, env=ENVIRONMENT,
+                stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            )  # fmt: skip
+
+    def ask(self, *words: str) -> Any:
+        """Return what a command on the members prints as JSON."""
+        out, error = self.start("cluster", *words, *self.connect, "-o", "json").communicate(timeout=180)
+        assert out, error
+        return json.loads(out)
+
+    def do(self, *words: str) -> None:
+        asked = self.start("cluster", *words, *self.connect)
+        _, error = asked.communicate(timeout=180)
+        assert asked.returncode == 0, error
+
+    def copies(self, line: str) -> None:
+        """Run a line that was shown."""
+        with self._cluster.inside():
+            subprocess.run(line, shell=True, env=ENVIRONMENT, check=True, timeout=120)
+
+    def audits(self) -> dict[str, dict[str, Any]]:
+        """Return what the audit of the members' logs observes, by kind."""
+        return observed(*self.logs)
+
+    @property
+    def logs(self) -> list[Path]:
+        return [self._cluster.log(one) for one in self._cluster.everybody if self._cluster.log(one).exists()]
+
+    def sentence(self) -> str:
+        """Return the sentence; empty while no member is reached."""
+        asked = self.start("cluster", "status", *self.connect, "-o", "json")
+        out, _ = asked.communicate(timeout=180)
+        return str(json.loads(out)["sentence"]) if out else ""
+
+    def waits_for(self, what: str, holds: Callable[[], object], seconds: float = 180) -> None:
+        wait_until(holds, lambda: f"{what}: {self.sentence()}", limit_seconds=seconds, poll_seconds=1)
+
+
+@pytest.fixture(autouse=True)
+def _is_possible() -> None:
+    if (reason := why_not(VERSION)) is not None:
+        pytest.skip(reason)
+
+
+def put(cluster: RealCluster, member: int, entries: int, name: str = "orders") -> None:
+    with cluster.inside():
+        client = hazelcast.HazelcastClient(cluster_members=[str(cluster.address(member))])
+        client.get_map(name).blocking().put_all({str(number): "x" * 100 for number in range(entries)})
+        client.shutdown()
+
+
+def test_we_should_merge_for_ever(tmp_path: Path) -> None:
+    """hazelcast 20192, 19144, 25907, 14168, 274: only the greater half looks for the other."""
+    lists = {1: [1, 2], 2: [1, 2], 3: [1, 2, 3, 4, 5], 4: [1, 2, 3, 4, 5], 5: [1, 2, 3, 4, 5]}
+    with RealCluster(VERSION, tmp_path, 5, rest=True, join_lists=lists) as cluster:
+        operator = Operator(cluster)
+        cluster.cut((1, 2), (3, 4, 5))
+        cluster.start(1, 3)
+        cluster.start(2, 4, 5)
+        operator.waits_for("two halves", lambda: operator.sentence().startswith("SPLIT · 3 + 2"))
+        cluster.heal()
+        time.sleep(20)  # time itself is the subject: the halves have met, and still do not merge
+        assert operator.sentence().startswith("SPLIT")
+        assert any("We should merge to" in log.read_text() for log in operator.logs), "it is that question"
+        assert {len(row["members"]) for row in operator.ask("lists")} == {2, 3}
+        rows = operator.ask("why")
+        assert {row["sentence"] for row in rows if "has to begin the merge" in row["sentence"]}, rows
+        lines = list(dict.fromkeys(line for row in rows for line in row["remedy_lines"]))
+        assert len(lines) == 1, rows
+        logged = operator.ask("why", *(word for log in operator.logs for word in ("--logs", str(log))))
+        assert lines == list(dict.fromkeys(line for row in logged for line in row["remedy_lines"]))
+        found = operator.audits()
+        assert found["halves-apart"]["is_open"]
+        operator.copies(lines[0])
+        operator.waits_for("one cluster", lambda: operator.sentence().startswith("healthy"), 120)
+
+
+SLOW = {
+    "hazelcast.partition.count": "31",
+    "hazelcast.partition.migration.interval": "2",
+    "hazelcast.partition.max.parallel.migrations": "1",
+    "hazelcast.shutdownhook.policy": "GRACEFUL",
+}
+"""Migrations take their time."""
+
+
+@pytest.fixture
+def slow(tmp_path: Path) -> Iterator[RealCluster]:
+    with RealCluster(VERSION, tmp_path, 5, properties=SLOW) as cluster:
+        yield cluster
+
+
+def test_frozen_stuck_and_waiting(slow: RealCluster) -> None:
+    """hazelcast 9972, 963, 474, 497, 14252, 12541."""
+    operator = Operator(slow)
+    slow.start(1, 2, 3)
+    operator.waits_for("three members", lambda: "3 members agree" in operator.sentence())
+    put(slow, 1, 1_000)
+    operator.do("state", "FROZEN")
+    assert {row["cluster_state"] for row in operator.ask("state")} == {"FROZEN"}
+    refused = operator.ask("may-stop", str(slow.address(2)))
+    assert refused["verdict"] == "no" and "the cluster is FROZEN" in str(refused["reasons"])
+    time.sleep(65)  # it is stuck after a minute
+    frozen = operator.audits()["frozen"]
+    assert frozen["is_open"] and "FROZEN" in frozen["headline"], frozen
+    operator.do("state", "ACTIVE")
+    slow.start(4)
+    operator.waits_for("four members", lambda: "4 members agree" in operator.sentence())
+    busy = operator.ask("may-stop", str(slow.address(2)), "--wait", "0")
+    assert busy["verdict"] != "yes", busy
+    migrating = operator.start("cluster", "migrations", *operator.connect)
+    out, narrated = migrating.communicate(timeout=60)
+    print(out, narrated)
+    leaving = operator.start("cluster", "do", *operator.connect, "stop", str(slow.address(3)))
+    time.sleep(45)
+    found = operator.audits()
+    print({kind: one["headline"] for kind, one in found.items()})
+    assert "shutdown-waits" in found, found.keys()
+    leaving.communicate(timeout=120)
+    slow.processes[3].wait(200)
+    operator.waits_for("three members", lambda: "3 members agree" in operator.sentence())
+    operator.waits_for("a yes", lambda: operator.ask("may-stop", str(slow.address(2)))["verdict"] == "yes")
+    slow.properties = slow.properties | {"hazelcast.partition.count": "271"}
+    slow.start(5)
+    wait_until(lambda: "mismatch" in slow.log(5).read_text(), lambda: slow.log(5).read_text()[-2_000:])
+    refusal = operator.audits()["join-refused"]
+    print(refusal["headline"], refusal["detail"])
+    slow.processes[5].kill()
+    slow.signal(2, signal.SIGKILL)
+    slow.signal(4, signal.SIGKILL)
+    operator.waits_for("one is left", lambda: "1 member" in operator.sentence())
+    print(operator.sentence())
+    lost = operator.audits()
+    print({kind: one["headline"] for kind, one in lost.items()})
+    assert "partition-lost" in lost
+
+
+def test_a_merge_that_is_given_up(slow: RealCluster) -> None:
+    """hazelcast 13988: the smaller half still migrates, and cannot be frozen."""
+    operator = Operator(slow)
+    slow.start(*slow.everybody)
+    operator.waits_for("five members", lambda: "5 members agree" in operator.sentence())
+    put(slow, 1, 1_000)
+    slow.cut((1, 2), (3, 4, 5))
+    operator.waits_for("two halves", lambda: operator.sentence().startswith("SPLIT"))
+    slow.heal()
+    wait_until(lambda: any("pending migration tasks" in log.read_text() for log in operator.logs), limit_seconds=120)
+    print(operator.ask("why", *(word for log in operator.logs for word in ("--logs", str(log)))))
+    found = operator.audits()
+    print({kind: (one["headline"], one["detail"], one["cause"]) for kind, one in found.items()})
+    assert "halves-apart" in found
+    operator.waits_for("one cluster", lambda: operator.sentence().startswith("healthy"), 300)
+
+
+@pytest.mark.parametrize(
+    ("thread", "run", "kind", "words"),
+    [
+        ("hazelcast 18582", "flapping", "claim-not-accepted", "claims mastership but it is not a member"),
+        ("hazelcast 10683", "paused-master", "clock-jump", ""),
+        ("hazelcast 6464", "lasting-suspicion", "lasting-suspicion", ""),
+        ("hazelcast 26388", "master-alone", "lone-master", ""),
+    ],
+)
+def test_what_was_recorded(thread: str, run: str, kind: str, words: str) -> None:
+    found = observed(RECORDED / run)
+    assert kind in found, (thread, found.keys())
+    assert words in found[kind]["detail"]
