@@ -105,7 +105,7 @@ class DnsRoute(NamedRoute):
         return make_address(self._hosts.get(host_of(name), host_of(name)), port_of(name))
 
     async def _pod_at(self, host: str, name: Address) -> str:
-        """Return the pod at an address that `name` stands for: a pod of that service, or that pod itself; empty for other hosts."""
+        """Return the pod of the service, or the pod, that `name` stands for; empty for other hosts."""
         back = await self._name_at(host)
         pod, _, domain = back.partition(".")
         if pod == host.replace(".", "-").replace(":", "-"):

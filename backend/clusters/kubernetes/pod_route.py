@@ -1,4 +1,4 @@
-"""The way to the pods of Kubernetes services: found by EndpointSlices, reached by a port-forward for each, called by their names."""
+"""The way to the pods of Kubernetes services: found by EndpointSlices, reached by a port-forward each, called by their names."""
 
 from __future__ import annotations
 

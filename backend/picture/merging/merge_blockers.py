@@ -230,7 +230,7 @@ class PairDiagnosis:
         )
 
     def _one_sided(self) -> Blocker | None:
-        """Return that only the greater cluster looks for the other: members of Hazelcast begin a merge by their own search alone."""
+        """Return that only the greater cluster looks: of Hazelcast the smaller one begins a merge, by its own search."""
         loser, winner = self._smaller, self._greater
         if not loser.witnessed_by or self._ways(loser, winner):
             return None
@@ -238,8 +238,8 @@ class PairDiagnosis:
         edit = self._edit(loser, winner)
         return Blocker(
             "one-sided",
-            f"{winner.label}'s cluster looks for {loser.label}'s, which has to begin the merge ({self._by_size}) and lists no member "
-            f"of it{'' if forgets else '; whether it remembers one is not reported'}",
+            f"{winner.label}'s cluster looks for {loser.label}'s, which has to begin the merge ({self._by_size}) and lists no "
+            f"member of it{'' if forgets else '; whether it remembers one is not reported'}",
             "blocked" if forgets else "waits",
             self._edit_text(loser, winner),
             (edit.command,),

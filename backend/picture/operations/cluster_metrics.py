@@ -73,7 +73,9 @@ def _lists(picture: Picture, running: list[MemberBelief]) -> Iterator[ClusterMet
     )
     yield _metric("list_version", "The version of that list.", {head.label: head.version for head in masters}, "master")
     merging = [belief for belief in picture.members.values() if is_merging(belief) or (belief.leads and belief.merging)]
-    yield _metric("merging_members", "Members on their way into another cluster.", _known(len(merging) if running else None))
+    yield _metric(
+        "merging_members", "Members on their way into another cluster.", _known(len(merging) if running else None)
+    )
     known = [belief for belief in running if belief.shows("suspicions")]
     suspects = {suspect for belief in known for suspect in belief.suspicions}
     yield _metric("suspected_members", "Members that another one suspects.", _known(len(suspects) if known else None))
