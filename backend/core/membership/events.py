@@ -366,42 +366,11 @@ class ClaimAbandoned(Struct, frozen=True, tag_field="kind", tag="claim-abandoned
 
 
 MembershipEvent = (
-    MemberStarted
-    | JoinRequested
-    | JoinFailed
-    | AddressUnusable
-    | MemberStopped
-    | ListInstalled
-    | ListRejected
-    | MasterChanged
-    | MemberAdmitted
-    | MemberRemoved
-    | SuspicionRaised
-    | SuspicionCleared
-    | ExplicitSuspicionSent
-    | ExplicitSuspicionReceived
-    | ComplaintSent
-    | ObserverPaused
-    | HeartbeatLate
-    | DisconnectionReported
-    | DisconnectionResolved
-    | MemberHeldBack
-    | JoinDelayed
-    | MergeVerdict
-    | NotMerging
-    | MergeStarted
-    | MergeAbandoned
-    | MemberMerging
-    | SearchPlanned
-    | AddressesRemembered
-    | JoinListChanged
-    | ClusterStateChanged
-    | ClusterStateRefused
-    | LiteChangeRefused
-    | ProtectionChanged
-    | SettingsChanged
-    | ClaimStarted
-    | ClaimAnswered
-    | ClaimFinished
-    | ClaimAbandoned
-)
+    MemberStarted | JoinRequested | JoinFailed | AddressUnusable | MemberStopped | ListInstalled | ListRejected |
+    MasterChanged | MemberAdmitted | MemberRemoved | SuspicionRaised | SuspicionCleared | ExplicitSuspicionSent |
+    ExplicitSuspicionReceived | ComplaintSent | ObserverPaused | HeartbeatLate | DisconnectionReported |
+    DisconnectionResolved | MemberHeldBack | JoinDelayed | MergeVerdict | NotMerging | MergeStarted | MergeAbandoned |
+    MemberMerging | SearchPlanned | AddressesRemembered | JoinListChanged | ClusterStateChanged |
+    ClusterStateRefused | LiteChangeRefused | ProtectionChanged | SettingsChanged | ClaimStarted | ClaimAnswered |
+    ClaimFinished | ClaimAbandoned
+)  # fmt: skip

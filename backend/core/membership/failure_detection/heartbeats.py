@@ -110,7 +110,7 @@ def on_heartbeat(state: Membership, doing: Doing, now: int, sender: Address, bea
     if state.suspicions:
         suspicion.clear(state, now, sender, "heartbeat", "it sent a valid heartbeat")
     if beat.suspects or state.disconnections.by_reporter:
-        disconnection_reports.on_report(state, now, sender, beat.suspects)
+        disconnection_reports.on_report(state, now, sender, beat.suspects, beat.version)
     if beat.version < state.members.version:  # type: ignore[union-attr]
         if isinstance(doing, Leading):
             publishing.on_lagging(state, now, sender, peer, beat.version)

@@ -23,16 +23,21 @@ from quarterdeck.backend.core.membership.state import Membership
 from quarterdeck.backend.core.membership.views import publishing, readmission
 
 
-def on_report(state: Membership, now: int, reporter: Address, suspects: tuple[Address, ...]) -> None:
-    """Take a slave's complete suspicions: an empty report withdraws the one before it.
+def on_report(state: Membership, now: int, reporter: Address, suspects: tuple[Address, ...], version: int) -> None:
+    """Take a slave's complete suspicions at the list `version` that it has: an empty report withdraws the one before it.
 
     Every change starts the quiet period anew, the mirror image of a known suspicion too: others may follow. A report that a slave
-    repeats at each heartbeat changes nothing.
+    repeats at each heartbeat changes nothing. It is about the incarnations on its list, not about one that has joined since.
     """
     if not state.settings.disconnection_heartbeats or not state.is_master or state.address in suspects:
         return
-    reports = state.disconnections.by_reporter
-    suspects = tuple(address for address in suspects if address in state.peers and address != reporter)
+    assert state.members is not None
+    reports, find = state.disconnections.by_reporter, state.members.find
+    suspects = tuple(
+        address
+        for address in suspects
+        if (one := find(address)) and one.join_version <= version and address != reporter
+    )
     if suspects == reports.get(reporter, ()):
         return
     if suspects:

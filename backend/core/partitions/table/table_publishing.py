@@ -101,7 +101,7 @@ def on_ack(state: PartitionedMember, now: int, sender: Address, ack: TableAck) -
     is_news = ack.number > follower.acknowledged
     # A member that commits may know the end of its own migration before this master does.
     running = master_role.running.values()
-    commits = any(run.phase == "committing" and run.migration.destination.address == sender for run in running)
+    commits = any(run.phase == "committing" and run.migration.destination.uuid == ack.uuid for run in running)
     if is_news:
         follower.unanswered = 0
     if not ack.equal and ack.number == master_role.changes and not commits:

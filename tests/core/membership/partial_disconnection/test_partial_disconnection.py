@@ -22,15 +22,15 @@ def cluster(names: str = "ABCD", settings: Settings = SETTINGS) -> SteppedCluste
     return world
 
 
-def report(world: SteppedCluster, reporter: str, suspects: str, master: str = "A") -> None:
-    """A heartbeat of `reporter` to the master with these suspicions arrives."""
+def report(world: SteppedCluster, reporter: str, suspects: str, master: str = "A", version: int | None = None) -> None:
+    """A heartbeat of `reporter` to the master with these suspicions arrives, sent at its list of `version`."""
     state = state_of(world.machines[reporter])
     assert state.members is not None
     beat = Heartbeat(
         state.uuid,
         world.machines[master].uuid,
         address_of(master),
-        state.members.version,
+        state.members.version if version is None else version,
         tuple(map(address_of, suspects)),
     )
     world.receive(master, reporter, beat)
@@ -94,6 +94,14 @@ def test_a_report_that_names_the_master_is_dropped() -> None:
     assert not reports(world)
     report(world, "B", "C")
     report(world, "B", "AD")
+    assert reports(world) == {"B": "C"}
+
+
+def test_a_report_is_not_about_an_incarnation_that_its_reporter_did_not_know() -> None:
+    """The list of the reporter has another incarnation at the address, or none (Decisions: Suspicions)."""
+    world = cluster()
+    before_d = state_of(world.machines["A"]).members.find(address_of("D")).join_version - 1  # type: ignore[union-attr]
+    report(world, "B", "CD", version=before_d)
     assert reports(world) == {"B": "C"}
 
 
