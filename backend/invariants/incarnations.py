@@ -5,9 +5,9 @@ Everything comes from the records. It is kept once for all of them, and updated 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from itertools import permutations
-from typing import Any
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import ProcessKilled, ProcessPaused, ProcessResumed, Record
@@ -15,38 +15,34 @@ from quarterdeck.backend.core.link_condition import LinkChanged
 from quarterdeck.backend.core.links import set_condition
 from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.membership.views.identity import Member
+from quarterdeck.backend.invariants.event_rules import EventRules
 
 
+@dataclass(slots=True, eq=False)
 class IncarnationHistory:
     """What the records show of one uuid: its address, what it believes and believed just before, whom it suspects."""
 
-    __slots__ = (
-        *("address", "before", "before_record", "ended", "label", "merge_target", "merged_from", "paused", "reached"),
-        *("settings", "started", "suspected", "uuid", "view", "view_record"),
-    )
-
-    def __init__(self, label: str, uuid: str) -> None:
-        self.label = label
-        self.uuid = uuid
-        self.address: Address | None = None
-        """None until a record says it."""
-        self.started: Record | None = None
-        self.settings: Mapping[str, str] = {}
-        """Its properties that are not the documented defaults, as far as it recorded them."""
-        self.merged_from = ""
-        self.merge_target = ""
-        """Whose cluster it goes to, once its last event has been that it merges: the incarnation that led there then."""
-        self.ended = False
-        self.paused = False
-        self.view: events.ListInstalled | None = None
-        self.view_record: Record | None = None
-        self.before: events.ListInstalled | None = None
-        """The list before `view`."""
-        self.before_record: Record | None = None
-        self.reached: dict[str, int] = {}
-        """The latest version it installed of each lineage."""
-        self.suspected: dict[str, Record] = {}
-        """The incarnations that it suspects, and since which record."""
+    label: str
+    uuid: str
+    address: Address | None = None
+    """None until a record says it."""
+    started: Record | None = None
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """Its properties that are not the documented defaults, as far as it recorded them."""
+    merged_from: str = ""
+    merge_target: str = ""
+    """Whose cluster it goes to, once its last event has been that it merges: the incarnation that led there then."""
+    ended: bool = False
+    paused: bool = False
+    view: events.ListInstalled | None = None
+    view_record: Record | None = None
+    before: events.ListInstalled | None = None
+    """The list before `view`."""
+    before_record: Record | None = None
+    reached: dict[str, int] = field(default_factory=dict)
+    """The latest version it installed of each lineage."""
+    suspected: dict[str, Record] = field(default_factory=dict)
+    """The incarnations that it suspects, and since which record."""
 
     def is_author_of(self, event: events.ListInstalled) -> bool:
         """Return whether this incarnation made the list itself, as a master does."""
@@ -58,7 +54,7 @@ class IncarnationHistory:
         return members[: next((place for place, one in enumerate(members) if one.uuid == self.uuid), 0)]
 
 
-class RunIncarnations:
+class RunIncarnations(EventRules):
     """All incarnations of a run, by uuid, by label and by address, and the faults that trouble them."""
 
     def __init__(self) -> None:
@@ -73,20 +69,6 @@ class RunIncarnations:
         earliest, so that no wait is longer than they go."""
         self._conditions: dict[tuple[str, str], LinkChanged] = {}
         self._blocked_since: dict[tuple[str, str], Record] = {}
-
-    def rules(self) -> Mapping[type, Callable[[Record, Any], None]]:
-        return {
-            events.ListInstalled: self._install,
-            events.SuspicionRaised: self._suspect,
-            events.SuspicionCleared: self._trust,
-            events.MemberStarted: self._start,
-            events.MemberStopped: self._stop,
-            events.MemberMerging: self._merge,
-            ProcessKilled: self._kill,
-            ProcessPaused: self._pause,
-            ProcessResumed: self._resume,
-            LinkChanged: self._change_link,
-        }
 
     def of(self, record: Record) -> IncarnationHistory:
         """Return the incarnation of this record; an unknown one is as it was born, and stays unknown."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from inspect import getdoc
 from typing import Any, ClassVar, Literal
@@ -13,7 +12,8 @@ from msgspec import Struct
 
 from quarterdeck.backend.core.data.events import CallFinished, CallStarted
 from quarterdeck.backend.core.events import Record
-from quarterdeck.backend.invariants.incarnations import IncarnationHistory
+from quarterdeck.backend.invariants.event_rules import EventRules
+from quarterdeck.backend.invariants.incarnations import IncarnationHistory, RunIncarnations
 
 
 class Violation(Struct, frozen=True):
@@ -74,7 +74,7 @@ def key_of(record: Record, divided_by: Key) -> str:
     )
 
 
-class Invariant(ABC):
+class Invariant(EventRules):
     """One invariant."""
 
     name: ClassVar[str]
@@ -85,10 +85,13 @@ class Invariant(ABC):
         """Return the invariant in words, for readers of an audit: the first paragraph of its class's docstring."""
         return " ".join((getdoc(cls) or cls.name).partition("\n\n")[0].split())
 
-    @abstractmethod
-    def rules(self) -> Mapping[type, Rule]:
-        """Return which kinds of events it wants to see, and what it does with each."""
-
     def pending_obligations(self) -> Iterable[PendingObligation]:
         """Return what is owed at this moment; nothing for an invariant that is settled record by record."""
         return ()
+
+
+class MembershipInvariant(Invariant):
+    """An invariant of membership. It reads what is known of all incarnations, which sees each record before it does."""
+
+    def __init__(self, incarnations: RunIncarnations) -> None:
+        self._incarnations = incarnations

@@ -15,7 +15,14 @@ from quarterdeck.backend.invariants.data.holder_losses import HolderLosses
 from quarterdeck.backend.invariants.data.linearizability import JudgedWrites, Linearizability
 from quarterdeck.backend.invariants.data.undivided_clusters import UndividedClusters
 from quarterdeck.backend.invariants.incarnations import RunIncarnations
-from quarterdeck.backend.invariants.invariant import Invariant, Rule, Violation, WorkShare, key_of
+from quarterdeck.backend.invariants.invariant import (
+    Invariant,
+    MembershipInvariant,
+    Rule,
+    Violation,
+    WorkShare,
+    key_of,
+)
 from quarterdeck.backend.invariants.list_views import (
     AgeOrder,
     OneAuthor,
@@ -41,7 +48,7 @@ from quarterdeck.backend.invariants.membership_changes import (
 )
 from quarterdeck.backend.invariants.migrations import CommitOrder, Eviction, MigrationsAllowed, OneAtATime, OneDecision
 from quarterdeck.backend.invariants.partial_disconnection import FullyConnected, NoFlapping
-from quarterdeck.backend.invariants.partition_tables import PartitionTables
+from quarterdeck.backend.invariants.partition_tables import PartitionTables, TableInvariant
 from quarterdeck.backend.invariants.table_invariants import (
     GroupReplicas,
     LatestTable,
@@ -168,47 +175,21 @@ def _after(violation: Violation, calm_us: int) -> Violation:
 
 def membership_invariants(incarnations: RunIncarnations) -> tuple[Invariant, ...]:
     """Make every invariant of membership. `incarnations` must see each record before they do."""
-    return (
-        Numbering(),
-        ViewIntegrity(),
-        VersionMonotone(incarnations),
-        UniqueContent(),
-        OneMaster(),
-        ViewOrder(),
-        AgeOrder(incarnations),
-        OneAuthor(),
-        ViewAgreement(incarnations),
-        ClaimSoundness(incarnations),
-        ClaimCompleteness(incarnations),
-        OldestLeads(incarnations),
-        LineageChange(incarnations),
-        MergedVersion(incarnations),
-        RemovalReason(incarnations),
-        IncarnationOrder(incarnations),
-        AdmissionRecorded(incarnations),
-        NoJoinsWhileClosed(incarnations),
-        FullyConnected(incarnations),
-        NoFlapping(incarnations),
+    kinds: tuple[type[Invariant], ...] = (
+        *(Numbering, ViewIntegrity, VersionMonotone, UniqueContent, OneMaster, ViewOrder, AgeOrder, OneAuthor),
+        *(ViewAgreement, ClaimSoundness, ClaimCompleteness, OldestLeads, LineageChange, MergedVersion, RemovalReason),
+        *(IncarnationOrder, AdmissionRecorded, NoJoinsWhileClosed, FullyConnected, NoFlapping),
     )
+    return tuple(kind(incarnations) if issubclass(kind, MembershipInvariant) else kind() for kind in kinds)
 
 
 def partition_invariants(tables: PartitionTables) -> tuple[Invariant, ...]:
     """Make every invariant of the partition table and of migrations. `tables` must see each record before they do."""
-    return (
-        TableMonotone(tables),
-        TableContent(tables),
-        TableAuthor(tables),
-        TableSteps(tables),
-        RowSanity(tables),
-        Replicas(tables),
-        LatestTable(tables),
-        GroupReplicas(tables),
-        OneDecision(tables),
-        CommitOrder(tables),
-        OneAtATime(),
-        MigrationsAllowed(),
-        Eviction(tables),
+    kinds: tuple[type[Invariant], ...] = (
+        *(TableMonotone, TableContent, TableAuthor, TableSteps, RowSanity, Replicas, LatestTable, GroupReplicas),
+        *(OneDecision, CommitOrder, OneAtATime, MigrationsAllowed, Eviction),
     )
+    return tuple(kind(tables) if issubclass(kind, TableInvariant) else kind() for kind in kinds)
 
 
 BEGINS_LATE = "begins with record"

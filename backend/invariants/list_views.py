@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from msgspec.structs import replace
 
@@ -12,45 +11,31 @@ from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.membership.events import ListInstalled
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.invariants.incarnations import IncarnationHistory, RunIncarnations
-from quarterdeck.backend.invariants.invariant import Invariant, PendingObligation, Rule, Violation
+from quarterdeck.backend.invariants.invariant import Invariant, MembershipInvariant, PendingObligation, Violation
 
 View = tuple[str, int]
 """Lineage and version: what identifies a list."""
 
 
-class ListInvariant(Invariant):
-    """An invariant that looks at installed lists only."""
-
-    def rules(self) -> Mapping[type, Rule]:
-        return {ListInstalled: self.observe}
-
-    @abstractmethod
-    def observe(self, record: Record, event: ListInstalled) -> Violation | None:
-        """Judge the next list that is installed."""
-
-
-class ViewIntegrity(ListInvariant):
+class ViewIntegrity(Invariant):
     """Every list that a member installs contains this very incarnation of it (M3)."""
 
     name = "view integrity"
     divided_by = "incarnation"
 
-    def observe(self, record: Record, event: ListInstalled) -> Violation | None:
+    def _install(self, record: Record, event: ListInstalled) -> Violation | None:
         if any(member.uuid == record.uuid for member in event.members):
             return None
         return Violation(self.name, f"{record.member} installed v{event.version}, which does not contain it", (record,))
 
 
-class VersionMonotone(ListInvariant):
+class VersionMonotone(MembershipInvariant):
     """Within one incarnation the version only grows, also from one lineage to another (M1')."""
 
     name = "version"
     divided_by = "incarnation"
 
-    def __init__(self, incarnations: RunIncarnations) -> None:
-        self._incarnations = incarnations
-
-    def observe(self, record: Record, event: ListInstalled) -> Violation | None:
+    def _install(self, record: Record, event: ListInstalled) -> Violation | None:
         incarnation = self._incarnations.of(record)
         if (
             incarnation.before is None
@@ -66,7 +51,7 @@ class VersionMonotone(ListInvariant):
         )
 
 
-class UniqueContent(ListInvariant):
+class UniqueContent(Invariant):
     """One version of a lineage has one content, order included (M4)."""
 
     name = "unique content"
@@ -75,7 +60,7 @@ class UniqueContent(ListInvariant):
     def __init__(self) -> None:
         self._first: dict[View, tuple[ListInstalled, Record]] = {}
 
-    def observe(self, record: Record, event: ListInstalled) -> Violation | None:
+    def _install(self, record: Record, event: ListInstalled) -> Violation | None:
         first, witness = self._first.setdefault((event.lineage, event.version), (event, record))
         if first.members is event.members or first.members == event.members:
             return None
@@ -86,7 +71,7 @@ class UniqueContent(ListInvariant):
         )
 
 
-class OneMaster(ListInvariant):
+class OneMaster(Invariant):
     """All who install one version of a lineage follow one master, and it is the oldest on the list."""
 
     name = "one master"
@@ -95,7 +80,7 @@ class OneMaster(ListInvariant):
     def __init__(self) -> None:
         self._first: dict[View, tuple[str, Record]] = {}
 
-    def observe(self, record: Record, event: ListInstalled) -> Violation | None:
+    def _install(self, record: Record, event: ListInstalled) -> Violation | None:
         master, witness = self._first.setdefault((event.lineage, event.version), (event.master, record))
         if event.master != master:
             return Violation(
@@ -114,7 +99,7 @@ class OneMaster(ListInvariant):
         return None
 
 
-class ViewOrder(ListInvariant):
+class ViewOrder(Invariant):
     """Two views installed in one order by one incarnation are never installed in the other order by another (M1).
 
     Within a lineage versions settle the order, so only incarnations that went from one lineage to another can contradict each
@@ -128,7 +113,7 @@ class ViewOrder(ListInvariant):
         self._lineages: dict[str, dict[str, None]] = {}
         self._crossings: dict[tuple[str, str], dict[str, None]] = {}
 
-    def observe(self, record: Record, event: ListInstalled) -> Violation | None:
+    def _install(self, record: Record, event: ListInstalled) -> Violation | None:
         view = (event.lineage, event.version)
         journey = self._journeys.setdefault(record.uuid, {})
         lineages = self._lineages.setdefault(record.uuid, {})
@@ -157,7 +142,7 @@ class ViewOrder(ListInvariant):
         return None
 
 
-class AgeOrder(ListInvariant):
+class AgeOrder(MembershipInvariant):
     """From one list of an incarnation to its next, those on both keep order, and newcomers of a lineage stand at its end (M7).
 
     A joiner that was removed before it heard that it is in may be let in again under the same uuid. It is a newcomer then:
@@ -172,11 +157,11 @@ class AgeOrder(ListInvariant):
     divided_by = "incarnation"
 
     def __init__(self, incarnations: RunIncarnations) -> None:
-        self._incarnations = incarnations
+        super().__init__(incarnations)
         self._sound: dict[tuple[View, View], tuple[tuple[Member, ...], tuple[Member, ...]]] = {}
         """Steps from view to view already found in order, with their contents: all members take the same ones."""
 
-    def observe(self, record: Record, event: ListInstalled) -> Violation | None:
+    def _install(self, record: Record, event: ListInstalled) -> Violation | None:
         incarnation = self._incarnations.of(record)
         was, witness = incarnation.before, incarnation.before_record
         if was is None or witness is None:
@@ -196,7 +181,7 @@ class AgeOrder(ListInvariant):
         )
 
 
-class OneAuthor(ListInvariant):
+class OneAuthor(Invariant):
     """Only the master of a lineage changes its list (M5, M8): each comes from the master it names, one for a lineage."""
 
     name = "one author"
@@ -205,7 +190,7 @@ class OneAuthor(ListInvariant):
     def __init__(self) -> None:
         self._first: dict[str, tuple[Address, str, Record]] = {}
 
-    def observe(self, record: Record, event: ListInstalled) -> Violation | None:
+    def _install(self, record: Record, event: ListInstalled) -> Violation | None:
         master_uuid = event.members[0].uuid if event.members else ""
         author, uuid, witness = self._first.setdefault(event.lineage, (event.author, master_uuid, record))
         if event.author != author:
@@ -241,7 +226,7 @@ def _in_order(was: ListInstalled, now: ListInstalled) -> bool:
     return before == after
 
 
-class ViewAgreement(Invariant):
+class ViewAgreement(MembershipInvariant):
     """If one incarnation installs a list, then each other one on it installs that one or a later one of its lineage.
 
     It is excused when a later list of the first does not hold it, or when either of the two ends or merges. As whole lists
@@ -249,12 +234,6 @@ class ViewAgreement(Invariant):
     """
 
     name = "view agreement"
-
-    def __init__(self, incarnations: RunIncarnations) -> None:
-        self._incarnations = incarnations
-
-    def rules(self) -> Mapping[type, Rule]:
-        return {}
 
     def pending_obligations(self) -> Iterator[PendingObligation]:
         for incarnation in self._incarnations.by_uuid.values():

@@ -5,7 +5,7 @@ The rules are those of Cluster Service Consistency Improvements, Mastership Clai
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import takewhile
 
@@ -14,7 +14,7 @@ from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.invariants.incarnations import RunIncarnations
-from quarterdeck.backend.invariants.invariant import Invariant, Rule, Violation
+from quarterdeck.backend.invariants.invariant import MembershipInvariant, Violation
 
 BY_CLAIM = "mastership claim"
 """The cause of the list that a claim ends with."""
@@ -29,18 +29,18 @@ class _Claim:
     answers: dict[Address, tuple[events.ClaimAnswered, Record]] = field(default_factory=dict)
 
 
-class _OpenClaims:
-    """The claims under way, by claimant, with the newest list that each has learned of."""
+class ClaimInvariant(MembershipInvariant):
+    """Follows the claims under way, by claimant, with the newest list that each has learned of."""
 
     def __init__(self, incarnations: RunIncarnations) -> None:
-        self._incarnations = incarnations
+        super().__init__(incarnations)
         self._claims: dict[str, _Claim] = {}
 
-    def start(self, record: Record, event: events.ClaimStarted) -> None:
+    def _start(self, record: Record, event: events.ClaimStarted) -> None:
         view = self._incarnations.of(record).view
         self._claims[record.uuid] = _Claim(record, event.version, view.members if view else None)
 
-    def answer(self, record: Record, event: events.ClaimAnswered) -> None:
+    def _answer(self, record: Record, event: events.ClaimAnswered) -> None:
         claim = self._claims.get(record.uuid)
         if claim is None:
             return
@@ -51,40 +51,27 @@ class _OpenClaims:
             claim.latest_version = event.version
             claim.latest = other.view.members if known and other is not None and other.view is not None else None
 
-    def end(self, record: Record) -> _Claim | None:
-        """Forget the claim of this claimant, and return it."""
-        return self._claims.pop(record.uuid, None)
+    def _abandon(self, record: Record, event: events.ClaimAbandoned) -> None:
+        self._claims.pop(record.uuid, None)
 
 
-class ClaimSoundness(Invariant):
+class ClaimSoundness(ClaimInvariant):
     """A claim ends newer than every list answered, with the claimant and just those who accepted (M9).
 
-    A member that accepted may be missing only when the claimant suspects it by then or the newest list answered does not hold it.
+    A member that accepted is missing when the claimant suspects it by then, and may be missing when the newest list answered does
+    not hold it.
     """
 
     name = "claim soundness"
 
     def __init__(self, incarnations: RunIncarnations) -> None:
-        self._incarnations = incarnations
-        self._claims = _OpenClaims(incarnations)
+        super().__init__(incarnations)
         self._finished: dict[str, tuple[events.ClaimFinished, Record]] = {}
         """By claimant, until the list is installed."""
 
-    def rules(self) -> Mapping[type, Rule]:
-        return {
-            events.ClaimStarted: self._claims.start,
-            events.ClaimAnswered: self._claims.answer,
-            events.ClaimAbandoned: self._abandon,
-            events.ClaimFinished: self._finish,
-            events.ListInstalled: self._install,
-        }
-
-    def _abandon(self, record: Record, event: events.ClaimAbandoned) -> None:
-        self._claims.end(record)
-
     def _finish(self, record: Record, event: events.ClaimFinished) -> Violation | None:
         self._finished[record.uuid] = event, record
-        claim = self._claims.end(record)
+        claim = self._claims.pop(record.uuid, None)
         if claim is None:
             return self._unsound(f"{record.member} finished a claim that it never started", record)
         if event.version <= claim.latest_version:
@@ -133,13 +120,17 @@ class ClaimSoundness(Invariant):
             return self._unsound(
                 f"the list that {record.member} installed is not the one of its claim", witness, record
             )
+        suspected = self._incarnations.of(record).suspected
+        for member in event.members:
+            if (since := suspected.get(member.uuid)) is not None:
+                return self._unsound(f"{record.member} takes {member.address} along, which it suspects", since, record)
         return None
 
     def _unsound(self, text: str, *witnesses: Record) -> Violation:
         return Violation(self.name, text, witnesses)
 
 
-class ClaimCompleteness(Invariant):
+class ClaimCompleteness(ClaimInvariant):
     """A claim decides on every incarnation that the newest answer names: it follows, was asked in vain, or is suspected itself.
 
     A suspicion of an earlier incarnation at the same address says nothing about this one (seed 000: the claimant asks the new
@@ -148,23 +139,8 @@ class ClaimCompleteness(Invariant):
 
     name = "claim completeness"
 
-    def __init__(self, incarnations: RunIncarnations) -> None:
-        self._incarnations = incarnations
-        self._claims = _OpenClaims(incarnations)
-
-    def rules(self) -> Mapping[type, Rule]:
-        return {
-            events.ClaimStarted: self._claims.start,
-            events.ClaimAnswered: self._claims.answer,
-            events.ClaimAbandoned: self._abandon,
-            events.ClaimFinished: self._finish,
-        }
-
-    def _abandon(self, record: Record, event: events.ClaimAbandoned) -> None:
-        self._claims.end(record)
-
     def _finish(self, record: Record, event: events.ClaimFinished) -> Violation | None:
-        claim = self._claims.end(record)
+        claim = self._claims.pop(record.uuid, None)
         if claim is None or claim.latest is None:
             return None
         uuids = [member.uuid for member in claim.latest]
@@ -181,20 +157,10 @@ class ClaimCompleteness(Invariant):
         return None
 
 
-class OldestLeads(Invariant):
+class OldestLeads(MembershipInvariant):
     """A master was the oldest of its list, or it and all who accepted its claim suspected those who were older (M6)."""
 
     name = "oldest leads"
-
-    def __init__(self, incarnations: RunIncarnations) -> None:
-        self._incarnations = incarnations
-
-    def rules(self) -> Mapping[type, Rule]:
-        return {
-            events.ClaimStarted: self._start,
-            events.MasterChanged: self._follow,
-            events.ListInstalled: self._install,
-        }
 
     def _start(self, record: Record, event: events.ClaimStarted) -> Violation | None:
         return self._trusting(record, self._incarnations.of(record).older(), "claims mastership")
@@ -230,18 +196,15 @@ class OldestLeads(Invariant):
         return Violation(self.name, text, (witness, record))
 
 
-class LineageChange(Invariant):
+class LineageChange(MembershipInvariant):
     """Within an incarnation the lineage changes only by a claim: one's own, or one that it accepted (M1')."""
 
     name = "lineage"
 
     def __init__(self, incarnations: RunIncarnations) -> None:
-        self._incarnations = incarnations
+        super().__init__(incarnations)
         self._claims: dict[str, tuple[events.ClaimFinished, Record]] = {}
         """By the lineage that they founded."""
-
-    def rules(self) -> Mapping[type, Rule]:
-        return {events.ClaimFinished: self._finish, events.ListInstalled: self._install}
 
     def _finish(self, record: Record, event: events.ClaimFinished) -> Violation | None:
         _, witness = self._claims.setdefault(event.lineage, (event, record))
@@ -264,7 +227,7 @@ class LineageChange(Invariant):
         return Violation(self.name, f"{step}, whose claim it did not accept", (witness, founded, record))
 
 
-class MergedVersion(Invariant):
+class MergedVersion(MembershipInvariant):
     """An incarnation that merged into another cluster begins there with a greater version than it had before the merge (M1').
 
     Only a winner that still leads has promised that. If it died meanwhile, or does not answer, the incarnation that merges joins
@@ -272,12 +235,6 @@ class MergedVersion(Invariant):
     """
 
     name = "merged version"
-
-    def __init__(self, incarnations: RunIncarnations) -> None:
-        self._incarnations = incarnations
-
-    def rules(self) -> Mapping[type, Rule]:
-        return {events.ListInstalled: self._install}
 
     def _install(self, record: Record, event: events.ListInstalled) -> Violation | None:
         incarnation = self._incarnations.of(record)

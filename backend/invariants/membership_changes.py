@@ -5,28 +5,25 @@ See Hazelcast: joining and member list, heartbeats and suspicion.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.cluster_profile import allows_joins
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.membership.events import ClusterStateChanged, ListInstalled, MemberAdmitted, MemberRemoved
 from quarterdeck.backend.invariants.incarnations import IncarnationHistory, RunIncarnations
-from quarterdeck.backend.invariants.invariant import Invariant, PendingObligation, Rule, Violation
+from quarterdeck.backend.invariants.invariant import MembershipInvariant, PendingObligation, Violation
 
 
-class RemovalReason(Invariant):
+class RemovalReason(MembershipInvariant):
     """A master that leaves a member off its next list has recorded that it removes it, and whom it removes it leaves off."""
 
     name = "removal"
 
     def __init__(self, incarnations: RunIncarnations) -> None:
-        self._incarnations = incarnations
+        super().__init__(incarnations)
         self._recorded: dict[str, dict[str, Record]] = {}
         """By master, the incarnations that its next list must not hold."""
-
-    def rules(self) -> Mapping[type, Rule]:
-        return {MemberRemoved: self._remove, ListInstalled: self._install}
 
     def _remove(self, record: Record, event: MemberRemoved) -> None:
         self._recorded.setdefault(record.uuid, {})[event.removed_uuid] = record
@@ -51,7 +48,7 @@ class RemovalReason(Invariant):
         return None
 
 
-class IncarnationOrder(Invariant):
+class IncarnationOrder(MembershipInvariant):
     """A master that has had an incarnation of a member on its list never takes in one that was started earlier.
 
     What an incarnation sends may arrive long after its end (Cluster Service Consistency Improvements, Explicit Suspicion).
@@ -60,12 +57,9 @@ class IncarnationOrder(Invariant):
     name = "incarnation order"
 
     def __init__(self, incarnations: RunIncarnations) -> None:
-        self._incarnations = incarnations
+        super().__init__(incarnations)
         self._latest: dict[tuple[str, Address], tuple[IncarnationHistory, Record]] = {}
         """By lineage and address: the incarnation on its lists that was started last, and the first list with it."""
-
-    def rules(self) -> Mapping[type, Rule]:
-        return {ListInstalled: self._install}
 
     def _install(self, record: Record, event: ListInstalled) -> Violation | None:
         if not self._incarnations.of(record).is_author_of(event):
@@ -83,18 +77,15 @@ class IncarnationOrder(Invariant):
         return None
 
 
-class AdmissionRecorded(Invariant):
+class AdmissionRecorded(MembershipInvariant):
     """A member that a master puts on its list is recorded as admitted, once, or is removed again."""
 
     name = "admission"
 
     def __init__(self, incarnations: RunIncarnations) -> None:
-        self._incarnations = incarnations
+        super().__init__(incarnations)
         self._owed: dict[tuple[str, str], tuple[Record, Address]] = {}
         """By the incarnations of master and newcomer: the list that took it in."""
-
-    def rules(self) -> Mapping[type, Rule]:
-        return {ListInstalled: self._install, MemberAdmitted: self._admit, MemberRemoved: self._remove}
 
     def pending_obligations(self) -> Iterator[PendingObligation]:
         for (master_uuid, _), (record, address) in self._owed.items():
@@ -118,18 +109,15 @@ class AdmissionRecorded(Invariant):
         self._owed.pop((record.uuid, event.removed_uuid), None)
 
 
-class NoJoinsWhileClosed(Invariant):
+class NoJoinsWhileClosed(MembershipInvariant):
     """While the cluster is FROZEN or PASSIVE its master takes in no one who was no member before (Hazelcast: missing members)."""
 
     name = "no newcomers"
 
     def __init__(self, incarnations: RunIncarnations) -> None:
-        self._incarnations = incarnations
+        super().__init__(incarnations)
         self._closed: dict[str, tuple[Record, set[Address]]] = {}
         """By incarnation: the record that closed the cluster, and who may come back."""
-
-    def rules(self) -> Mapping[type, Rule]:
-        return {ClusterStateChanged: self._change, ListInstalled: self._install}
 
     def _change(self, record: Record, event: ClusterStateChanged) -> None:
         if allows_joins(event.state):

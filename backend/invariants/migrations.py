@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from quarterdeck.backend.core.cluster_profile import allows_migrations
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.membership.events import ClusterStateChanged
@@ -16,11 +14,11 @@ from quarterdeck.backend.core.partitions.events import (
     TableRecovered,
     TableRecoveryStarted,
 )
-from quarterdeck.backend.invariants.invariant import Invariant, Rule, Violation
-from quarterdeck.backend.invariants.partition_tables import PartitionTables
+from quarterdeck.backend.invariants.invariant import Invariant, Violation
+from quarterdeck.backend.invariants.partition_tables import PartitionTables, TableInvariant
 
 
-class OneDecision(Invariant):
+class OneDecision(TableInvariant):
     """A migration is committed for all or for none, masters and participants, and no master decides it twice.
 
     What a destination did that is gone does not count: the others decided without it (Avoid Data Loss on Migration, 2.1). Two
@@ -30,13 +28,10 @@ class OneDecision(Invariant):
     name = "one decision"
 
     def __init__(self, tables: PartitionTables) -> None:
-        self._tables = tables
+        super().__init__(tables)
         self._decisions: dict[str, tuple[bool, Record]] = {}
         self._decided: dict[tuple[str, str], Record] = {}
         """By master and migration, the record of its decision."""
-
-    def rules(self) -> Mapping[type, Rule]:
-        return {MigrationDecided: self._decide, MigrationFinished: self._finish, TableRecovered: self._recover}
 
     def _decide(self, record: Record, event: MigrationDecided) -> Violation | None:
         first = self._decided.setdefault((record.uuid, event.migration_id), record)
@@ -67,7 +62,7 @@ class OneDecision(Invariant):
         return Violation(self.name, text, (witness, record))
 
 
-class CommitOrder(Invariant):
+class CommitOrder(TableInvariant):
     """The destination commits before the master does, and the master before the source (Avoid Data Loss on Migration, 2.1).
 
     A new master commits what destinations of its list have committed (2.2). While members are divided nothing is said.
@@ -76,20 +71,12 @@ class CommitOrder(Invariant):
     name = "commit order"
 
     def __init__(self, tables: PartitionTables) -> None:
-        self._tables = tables
+        super().__init__(tables)
         self._at_destination: dict[str, str] = {}
         """By migration, the incarnation of the destination that has committed it."""
         self._at_master: set[str] = set()
         self._recovering: set[str] = set()
         """The incarnations that search for the latest table: they finish their own part before they record how it ended."""
-
-    def rules(self) -> Mapping[type, Rule]:
-        return {
-            MigrationDecided: self._decide,
-            MigrationFinished: self._finish,
-            TableRecoveryStarted: self._search,
-            TableRecovered: self._recover,
-        }
 
     def _search(self, record: Record, event: TableRecoveryStarted) -> None:
         self._recovering.add(record.uuid)
@@ -133,9 +120,6 @@ class MigrationsAllowed(Invariant):
     def __init__(self) -> None:
         self._forbidden: dict[str, tuple[Record, ClusterStateChanged]] = {}
 
-    def rules(self) -> Mapping[type, Rule]:
-        return {ClusterStateChanged: self._change, MigrationStarted: self._start}
-
     def _change(self, record: Record, event: ClusterStateChanged) -> None:
         if allows_migrations(event.state):
             self._forbidden.pop(record.uuid, None)
@@ -160,9 +144,6 @@ class OneAtATime(Invariant):
         self._active: dict[tuple[str, int], tuple[str, Record]] = {}
         """By incarnation and partition, the migration that it takes part in."""
 
-    def rules(self) -> Mapping[type, Rule]:
-        return {MigrationAccepted: self._accept, MigrationFinished: self._finish}
-
     def _accept(self, record: Record, event: MigrationAccepted) -> Violation | None:
         key = record.uuid, event.partition
         known, witness = self._active.setdefault(key, (event.migration_id, record))
@@ -179,7 +160,7 @@ class OneAtATime(Invariant):
             del self._active[key]
 
 
-class Eviction(Invariant):
+class Eviction(TableInvariant):
     """A master forgets a migration only when every member of its list knows how it ended (Avoid Data Loss on Migration, 2.1).
 
     Two halves of a split may end it differently: once the members were divided a master answers for its own decisions only.
@@ -188,12 +169,9 @@ class Eviction(Invariant):
     name = "eviction"
 
     def __init__(self, tables: PartitionTables) -> None:
-        self._tables = tables
+        super().__init__(tables)
         self._final: dict[str, dict[str, tuple[int, int, Record]]] = {}
         """By migration and master, its partition and the version after the decision; the latest decision last."""
-
-    def rules(self) -> Mapping[type, Rule]:
-        return {MigrationDecided: self._decide, CompletedEvicted: self._evict}
 
     def _decide(self, record: Record, event: MigrationDecided) -> None:
         by_master = self._final.setdefault(event.migration_id, {})

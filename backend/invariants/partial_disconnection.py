@@ -5,7 +5,7 @@ The rules are those of Partial Member Disconnection Resolution; Decisions: Equal
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import combinations
 
 from quarterdeck.backend.core.address import Address
@@ -14,7 +14,7 @@ from quarterdeck.backend.core.link_condition import LinkChanged
 from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.invariants.incarnations import IncarnationHistory, RunIncarnations
-from quarterdeck.backend.invariants.invariant import Invariant, Rule, Violation
+from quarterdeck.backend.invariants.invariant import MembershipInvariant, Violation
 
 MOST_RECOMPUTED = 12
 """Up to so many members in conflict, a decision is compared with all 4096 others that were possible."""
@@ -25,7 +25,7 @@ MOST_REMOVALS = 3
 Conflict = frozenset[Address]
 
 
-class FullyConnected(Invariant):
+class FullyConnected(MembershipInvariant):
     """A master's decision leaves no reported conflict between two who stay, removes only who was in one, and no more than needed.
 
     M15 and M16. Most data members stay, then most members; which of equal ones is not judged here.
@@ -34,17 +34,10 @@ class FullyConnected(Invariant):
     name = "full connection"
 
     def __init__(self, incarnations: RunIncarnations) -> None:
-        self._incarnations = incarnations
+        super().__init__(incarnations)
         self._reports: dict[str, dict[Address, events.DisconnectionReported]] = {}
         """By master and reporter."""
         self._recorded: dict[str, dict[Address, Record]] = {}
-
-    def rules(self) -> Mapping[type, Rule]:
-        return {
-            events.DisconnectionReported: self._report,
-            events.MemberRemoved: self._remove,
-            events.DisconnectionResolved: self._resolve,
-        }
 
     def _report(self, record: Record, event: events.DisconnectionReported) -> None:
         self._reports.setdefault(record.uuid, {})[event.reporter] = event
@@ -76,7 +69,7 @@ class FullyConnected(Invariant):
         return Violation(self.name, f"{record.member} {text}", (*recorded.values(), record))
 
 
-class NoFlapping(Invariant):
+class NoFlapping(MembershipInvariant):
     """A member that a master removed for a partial disconnection stays out while a link of it is blocked (M17).
 
     No member whose own links are sound is removed again and again. A removed member has to prove its links before it comes back.
@@ -88,21 +81,11 @@ class NoFlapping(Invariant):
     name = "no flapping"
 
     def __init__(self, incarnations: RunIncarnations) -> None:
-        self._incarnations = incarnations
+        super().__init__(incarnations)
         self._removed: dict[str, dict[Address, Record]] = {}
         """By master: whom it removed so, and when."""
         self._sound: dict[str, list[Record]] = {}
         """By label: the removals of a member since anything was done to it or to a link of it."""
-
-    def rules(self) -> Mapping[type, Rule]:
-        return {
-            events.DisconnectionResolved: self._resolve,
-            events.ListInstalled: self._install,
-            LinkChanged: self._touch_link,
-            ProcessKilled: self._touch,
-            ProcessPaused: self._touch,
-            ProcessResumed: self._touch,
-        }
 
     def _touch_link(self, record: Record, event: LinkChanged) -> None:
         self._sound.pop(event.source, None)

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from quarterdeck.backend.core.data.events import EntriesMerged
 from quarterdeck.backend.core.events import ProcessKilled, Record
 from quarterdeck.backend.core.membership.events import ListInstalled, MemberMerging, MemberStopped
 from quarterdeck.backend.core.partitions import events as partition_events
 from quarterdeck.backend.core.partitions.arrangement.member_groups import GroupedMember, grouped
+from quarterdeck.backend.invariants.event_rules import EventRules
 from quarterdeck.backend.invariants.incarnations import IncarnationHistory, RunIncarnations
+from quarterdeck.backend.invariants.invariant import Invariant
 from quarterdeck.backend.picture.fold.belief import Unsafety
 
 
@@ -40,38 +43,34 @@ class Imbalance(NamedTuple):
     """Groups of members that may hold data beyond those that one row takes."""
 
 
+@dataclass(slots=True, eq=False)
 class IncarnationTable:
     """The table of one incarnation."""
 
-    __slots__ = ("author", "before", "digest", "partitions", "record", "rows", "version")
-
-    def __init__(self) -> None:
-        self.rows: dict[int, PartitionRow] = {}
-        self.before: dict[int, PartitionRow | None] = {}
-        """What the rows that changed last were before; None for those that were not."""
-        self.partitions = 0
-        self.version = 0
-        self.digest = ""
-        self.author = ""
-        self.record: Record | None = None
-        """The last change."""
+    rows: dict[int, PartitionRow] = field(default_factory=dict)
+    before: dict[int, PartitionRow | None] = field(default_factory=dict)
+    """What the rows that changed last were before; None for those that were not."""
+    partitions: int = 0
+    version: int = 0
+    digest: str = ""
+    author: str = ""
+    record: Record | None = None
+    """The last change."""
 
 
+@dataclass(slots=True, eq=False)
 class MasterMigrations:
     """What one incarnation does as a master."""
 
-    __slots__ = ("latest", "planned", "running")
-
-    def __init__(self) -> None:
-        self.planned: dict[int, int] = {}
-        """By partition, how many migrations are in the queue and not begun."""
-        self.running: dict[int, tuple[Record, partition_events.MigrationStarted]] = {}
-        """By partition, the migration that is begun and not decided."""
-        self.latest: dict[int, tuple[Record, partition_events.MigrationStarted]] = {}
-        """By partition, the migration that was begun last."""
+    planned: dict[int, int] = field(default_factory=dict)
+    """By partition, how many migrations are in the queue and not begun."""
+    running: dict[int, tuple[Record, partition_events.MigrationStarted]] = field(default_factory=dict)
+    """By partition, the migration that is begun and not decided."""
+    latest: dict[int, tuple[Record, partition_events.MigrationStarted]] = field(default_factory=dict)
+    """By partition, the migration that was begun last."""
 
 
-class PartitionTables:
+class PartitionTables(EventRules):
     """All tables, by incarnation. `incarnations` must be shown each record before."""
 
     def __init__(self, incarnations: RunIncarnations) -> None:
@@ -92,20 +91,6 @@ class PartitionTables:
         self._gone: set[str] = set()
         self.bringing: dict[str, str] = {}
         """The incarnations that bring entries along from the cluster that they have left, with their labels."""
-
-    def rules(self) -> Mapping[type, Callable[[Record, Any], None]]:
-        return {
-            partition_events.TableChanged: self._change,
-            partition_events.MigrationsPlanned: self._plan,
-            partition_events.MigrationsCancelled: self._cancel,
-            partition_events.MigrationStarted: self._start,
-            partition_events.MigrationDecided: self._decide,
-            ListInstalled: self._install,
-            EntriesMerged: self._brought,
-            MemberStopped: self._stop,
-            MemberMerging: self._merge,
-            ProcessKilled: self._kill,
-        }
 
     @property
     def in_use(self) -> bool:
@@ -369,3 +354,10 @@ class PartitionTables:
         self._gone.add(uuid)
         self.bringing.pop(uuid, None)
         self._look_whether_one()
+
+
+class TableInvariant(Invariant):
+    """An invariant of tables and migrations. It reads `tables`, which must see each record before it does."""
+
+    def __init__(self, tables: PartitionTables) -> None:
+        self._tables = tables

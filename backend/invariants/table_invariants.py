@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import Record
@@ -11,24 +10,26 @@ from quarterdeck.backend.core.membership.events import ListInstalled, MasterChan
 from quarterdeck.backend.core.partitions.events import DrainStarted, MigrationsPlanned, TableChanged, TableRecovered
 from quarterdeck.backend.core.partitions.migration.migration import FAILURE_INCREMENT, SUCCESS_INCREMENT
 from quarterdeck.backend.invariants.incarnations import IncarnationHistory
-from quarterdeck.backend.invariants.invariant import Invariant, Rule, Violation
-from quarterdeck.backend.invariants.partition_tables import IncarnationTable, PartitionRow, PartitionTables
+from quarterdeck.backend.invariants.invariant import Violation
+from quarterdeck.backend.invariants.partition_tables import (
+    IncarnationTable,
+    PartitionRow,
+    PartitionTables,
+    TableInvariant,
+)
 
 
-class TableMonotone(Invariant):
+class TableMonotone(TableInvariant):
     """Within an incarnation the version of a partition only grows, and the table's version is the sum of them."""
 
     name = "table version"
     divided_by = "incarnation"
 
     def __init__(self, tables: PartitionTables) -> None:
-        self._tables = tables
+        super().__init__(tables)
         self._latest: dict[str, Record] = {}
         self._sums: Counter[str] = Counter()
         """By incarnation, the sum of the versions of its partitions, kept up to date with every changed row."""
-
-    def rules(self) -> Mapping[type, Rule]:
-        return {TableChanged: self._change}
 
     def _change(self, record: Record, event: TableChanged) -> Violation | None:
         latest = self._latest.get(record.uuid, record)
@@ -50,7 +51,7 @@ class TableMonotone(Invariant):
         return None
 
 
-class TableContent(Invariant):
+class TableContent(TableInvariant):
     """One version of a partition has one content, so it has one owner.
 
     Everywhere while the members are one undivided cluster; among what one author published afterwards, since two halves of
@@ -60,12 +61,9 @@ class TableContent(Invariant):
     name = "table content"
 
     def __init__(self, tables: PartitionTables) -> None:
-        self._tables = tables
+        super().__init__(tables)
         self._seen: dict[tuple[str, int, int], tuple[PartitionRow, list[Record]]] = {}
         """By author, partition and version: the content, and the records of those who had it."""
-
-    def rules(self) -> Mapping[type, Rule]:
-        return {TableChanged: self._change}
 
     def _change(self, record: Record, event: TableChanged) -> Violation | None:
         table = self._tables.by_incarnation[record.uuid]
@@ -93,18 +91,15 @@ class TableContent(Invariant):
         return Violation(self.name, text, (witness, record))
 
 
-class TableAuthor(Invariant):
+class TableAuthor(TableInvariant):
     """A member that changes its table takes the change from the master that it follows, or is master itself."""
 
     name = "table author"
 
     def __init__(self, tables: PartitionTables) -> None:
-        self._tables = tables
+        super().__init__(tables)
         self._followed: dict[str, tuple[Address | None, Record]] = {}
         """By incarnation, its master by its own account: of its list, or one that it has promised to follow since."""
-
-    def rules(self) -> Mapping[type, Rule]:
-        return {ListInstalled: self._follow, MasterChanged: self._follow, TableChanged: self._change}
 
     def _follow(self, record: Record, event: ListInstalled | MasterChanged) -> None:
         self._followed[record.uuid] = event.master, record
@@ -118,16 +113,10 @@ class TableAuthor(Invariant):
         return Violation(self.name, text, (witness, record))
 
 
-class TableSteps(Invariant):
+class TableSteps(TableInvariant):
     """At its author a version grows for a reason: 1 for a commit and each repaired slot, 2 for a failed migration."""
 
     name = "table steps"
-
-    def __init__(self, tables: PartitionTables) -> None:
-        self._tables = tables
-
-    def rules(self) -> Mapping[type, Rule]:
-        return {TableChanged: self._change}
 
     def _change(self, record: Record, event: TableChanged) -> Violation | None:
         if event.author != record.uuid or event.cause in ("published", "recovered"):
@@ -158,7 +147,7 @@ def _step_problem(before: PartitionRow | None, row: PartitionRow, event: TableCh
     return "" if 1 <= grown <= max(1, changed) else f"{changed} repaired slots raised the version by {grown}"
 
 
-class RowSanity(Invariant):
+class RowSanity(TableInvariant):
     """Every row is of one width, names no member twice, and has an owner before it has backups.
 
     At the master, a member that gets a slot stands on the list and may hold data.
@@ -167,11 +156,8 @@ class RowSanity(Invariant):
     name = "row"
 
     def __init__(self, tables: PartitionTables) -> None:
-        self._tables = tables
+        super().__init__(tables)
         self._widths: dict[str, int] = {}
-
-    def rules(self) -> Mapping[type, Rule]:
-        return {TableChanged: self._change}
 
     def _change(self, record: Record, event: TableChanged) -> Violation | None:
         table = self._tables.by_incarnation[record.uuid]
@@ -203,16 +189,10 @@ class RowSanity(Invariant):
         return f"{self._tables.label(strangers[0])} may not hold data" if strangers else ""
 
 
-class Replicas(Invariant):
+class Replicas(TableInvariant):
     """No migration takes away a replica that is wanted, unless it is marked as unavoidable."""
 
     name = "replicas"
-
-    def __init__(self, tables: PartitionTables) -> None:
-        self._tables = tables
-
-    def rules(self) -> Mapping[type, Rule]:
-        return {TableChanged: self._change}
 
     def _change(self, record: Record, event: TableChanged) -> Violation | None:
         if event.author != record.uuid or event.cause != "migration":
@@ -230,7 +210,7 @@ class Replicas(Invariant):
         return None
 
 
-class LatestTable(Invariant):
+class LatestTable(TableInvariant):
     """A new master's table has no partition older than any member of its list has it (Avoid Data Loss on Migration, 1.2).
 
     Members that are in another cluster by then do not count, for the master does not know that they left: their list is of a
@@ -238,12 +218,6 @@ class LatestTable(Invariant):
     """
 
     name = "latest table"
-
-    def __init__(self, tables: PartitionTables) -> None:
-        self._tables = tables
-
-    def rules(self) -> Mapping[type, Rule]:
-        return {TableRecovered: self._recover}
 
     def _recover(self, record: Record, event: TableRecovered) -> Violation | None:
         master = self._tables.incarnations.of(record)
@@ -268,7 +242,7 @@ class LatestTable(Invariant):
         return None
 
 
-class GroupReplicas(Invariant):
+class GroupReplicas(TableInvariant):
     """When a master has nothing left to migrate, no group (such as a zone) has two replicas of a partition.
 
     What members that leave have still does not count: nothing is planned for them.
@@ -277,11 +251,8 @@ class GroupReplicas(Invariant):
     name = "groups"
 
     def __init__(self, tables: PartitionTables) -> None:
-        self._tables = tables
+        super().__init__(tables)
         self._leaving: set[str] = set()
-
-    def rules(self) -> Mapping[type, Rule]:
-        return {MigrationsPlanned: self._plan, DrainStarted: self._drain}
 
     def _drain(self, record: Record, event: DrainStarted) -> None:
         view = self._tables.incarnations.of(record).view

@@ -7,7 +7,7 @@ read began has certainly replaced it since. Whether a write that ended with a pr
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from math import inf
 
@@ -15,7 +15,7 @@ from quarterdeck.backend.core.data.events import CallFinished, CallStarted, Entr
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.partitions.events import ALL_LOST, PartitionLost
 from quarterdeck.backend.invariants.data.holder_losses import HolderLosses
-from quarterdeck.backend.invariants.invariant import Invariant, Rule, Violation
+from quarterdeck.backend.invariants.invariant import Invariant, Violation
 from quarterdeck.backend.invariants.partition_tables import PartitionTables
 
 Key = tuple[str, str]
@@ -152,14 +152,6 @@ class NoLostWrite(Invariant):
         self._registers: dict[Key, Register] = defaultdict(Register)
         self._calls: dict[tuple[str, int, Key], OpenCall] = {}
         """By incarnation, number and what is asked for, the calls that are under way."""
-
-    def rules(self) -> Mapping[type, Rule]:
-        return {
-            CallStarted: self._begin,
-            CallFinished: self._finish,
-            EntriesEvicted: self._evict,
-            PartitionLost: self._lose,
-        }
 
     def written(self) -> list[Key]:
         """List every map and key that a client wanted to write, in the order of their first use."""

@@ -8,19 +8,18 @@ A member that its master let go, since nothing of it was needed any more, is no 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping
 from math import inf
-from typing import Any
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.data.events import CallFinished, CallStarted
 from quarterdeck.backend.core.events import ProcessKilled, Record
 from quarterdeck.backend.core.membership.events import MemberMerging, MemberStopped
 from quarterdeck.backend.core.partitions.events import DrainFinished, DrainStarted, TableChanged
+from quarterdeck.backend.invariants.event_rules import EventRules
 from quarterdeck.backend.invariants.partition_tables import PartitionTables
 
 
-class HolderLosses:
+class HolderLosses(EventRules):
     """What became of the holders of each partition. `tables` must be shown each record before."""
 
     def __init__(self, tables: PartitionTables) -> None:
@@ -40,19 +39,6 @@ class HolderLosses:
         """When the members became one cluster again. What was written before may be lost."""
         tables.before_change.append(self._look_whether_safe)
         tables.reunited.append(self._begin_anew)
-
-    def rules(self) -> Mapping[type, Callable[[Record, Any], None]]:
-        """Return what is learnt from each kind of event."""
-        return {
-            CallStarted: self._tick,
-            CallFinished: self._tick,
-            TableChanged: self._move,
-            DrainStarted: self._drain,
-            DrainFinished: self._let_leave,
-            ProcessKilled: self._gone,
-            MemberStopped: self._gone,
-            MemberMerging: self._gone,
-        }
 
     def lost_at(self, partition: int | None) -> float:
         """Return when everything that was written to the partition may have been lost last, by a division or its holders."""

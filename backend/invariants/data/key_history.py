@@ -64,32 +64,27 @@ class OperationUnderWay:
     is_uncertain: bool = False
 
 
+@dataclass(slots=True, eq=False)
 class KeyHistory:
     """What was done with one key. Times are those of `HolderLosses.clock`; what began until `excused_at` may be lost."""
 
-    __slots__ = (
-        *("acknowledged", "doubtful", "found", "given_up", "judged"),
-        *("operations", "partition", "registers", "uncertain", "written_at", "written_in"),
-    )
-
-    def __init__(self) -> None:
-        self.operations: dict[tuple[str, int], OperationUnderWay] = {}
-        """Those under way, by the incarnation that was asked and the number of its call."""
-        self.uncertain: list[UncertainWrite] = []
-        self.registers: list[KeyRegister] = []
-        self.partition: int | None = None
-        self.written_at = 0
-        """When a write began last in any stretch."""
-        self.written_in: set[UndividedStretch] = set()
-        """The stretches in which writes began, as far as registers of earlier ones are kept."""
-        self.acknowledged = 0
-        self.judged = 0
-        """Acknowledged writes that a later operation had to find, or what replaced them, and has."""
-        self.doubtful: dict[str | None, float] = {}
-        """The values of other acknowledged writes, with the time of their answers."""
-        self.found = 0
-        """How many of those a later operation has found all the same."""
-        self.given_up = 0
+    operations: dict[tuple[str, int], OperationUnderWay] = field(default_factory=dict)
+    """Those under way, by the incarnation that was asked and the number of its call."""
+    uncertain: list[UncertainWrite] = field(default_factory=list)
+    registers: list[KeyRegister] = field(default_factory=list)
+    partition: int | None = None
+    written_at: int = 0
+    """When a write began last in any stretch."""
+    written_in: set[UndividedStretch] = field(default_factory=set)
+    """The stretches in which writes began, as far as registers of earlier ones are kept."""
+    acknowledged: int = 0
+    judged: int = 0
+    """Acknowledged writes that a later operation had to find, or what replaced them, and has."""
+    doubtful: dict[str | None, float] = field(default_factory=dict)
+    """The values of other acknowledged writes, with the time of their answers."""
+    found: int = 0
+    """How many of those a later operation has found all the same."""
+    given_up: int = 0
 
     def begin(
         self, record: Record, event: CallStarted, now: int, stretch: UndividedStretch | None, excused_at: float

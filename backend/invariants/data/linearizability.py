@@ -6,7 +6,7 @@ How much of a run that proves is counted: acknowledged writes are judged when a 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from msgspec import Struct
 
@@ -17,7 +17,7 @@ from quarterdeck.backend.invariants.data.acknowledged_writes import Key
 from quarterdeck.backend.invariants.data.holder_losses import HolderLosses
 from quarterdeck.backend.invariants.data.key_history import Contradiction, KeyHistory
 from quarterdeck.backend.invariants.data.undivided_clusters import UndividedClusters
-from quarterdeck.backend.invariants.invariant import Invariant, Rule, Violation
+from quarterdeck.backend.invariants.invariant import Invariant, Violation
 from quarterdeck.backend.invariants.partition_tables import PartitionTables
 
 
@@ -38,16 +38,6 @@ class Linearizability(Invariant):
         self._histories: dict[Key, KeyHistory] = defaultdict(KeyHistory)
         self._under_way: dict[str, dict[tuple[Key, int], None]] = defaultdict(dict)
         """By incarnation, the keys and calls that it has not answered."""
-
-    def rules(self) -> Mapping[type, Rule]:
-        return {
-            CallStarted: self._begin,
-            CallFinished: self._finish,
-            EntriesEvicted: self._evict,
-            ProcessKilled: self._kill,
-            MemberStopped: self._end,
-            MemberMerging: self._end,
-        }
 
     def acknowledged(self) -> int:
         """How many writes were acknowledged."""

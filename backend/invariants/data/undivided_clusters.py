@@ -8,8 +8,9 @@ off, they merge, or too many of them end.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from quarterdeck.backend.core.cluster_profile import allows_promotions
 from quarterdeck.backend.core.data.events import EntriesMerged
@@ -17,6 +18,7 @@ from quarterdeck.backend.core.events import ProcessKilled, Record
 from quarterdeck.backend.core.membership.events import ClusterStateChanged, ListInstalled, MemberMerging, MemberStopped
 from quarterdeck.backend.core.partitions.events import ALL_LOST, PartitionLost
 from quarterdeck.backend.invariants.data.holder_losses import HolderLosses
+from quarterdeck.backend.invariants.event_rules import EventRules
 from quarterdeck.backend.invariants.incarnations import IncarnationHistory
 from quarterdeck.backend.invariants.partition_tables import PartitionRow, PartitionTables
 
@@ -25,44 +27,30 @@ FILLING = ("put-if-absent", "discard")
 """The policies by which the values of the winner stay."""
 
 
+@dataclass(slots=True, eq=False)
 class UndividedStretch:
     """A time in which some members are one undivided cluster."""
 
-    __slots__ = (
-        *("before", "began", "goes_on", "is_filled", "is_over", "is_whole"),
-        *("kept", "losses_left", "members", "over_at", "unserved"),
-    )
-
-    def __init__(
-        self,
-        began: int,
-        members: set[str],
-        before: UndividedStretch | None = None,
-        kept: frozenset[int] = frozenset(),
-        *,
-        is_filled: bool = False,
-        goes_on: bool = False,
-    ) -> None:
-        self.began = began
-        """When, on the clock of calls (`HolderLosses.clock`)."""
-        self.members = members
-        """The members of a side of a division; nothing is said of them while nothing is divided."""
-        self.before = before
-        """The stretch whose values are still there where nothing was written since."""
-        self.kept = kept
-        """The partitions for which that is so."""
-        self.is_filled = is_filled
-        """Whether a merge may have put in what was not there before."""
-        self.goes_on = goes_on
-        """Whether what its members asked for in the stretch before goes on in this one."""
-        self.unserved: frozenset[int] = frozenset()
-        """Partitions whose rows keep the name of an owner elsewhere, which may still do what it is asked for."""
-        self.is_whole = False
-        """Whether all members are in it, so that the sides of a division before it are nowhere any more."""
-        self.is_over = False
-        self.over_at = 0
-        self.losses_left = 0
-        """So many members of a side may end before data may be lost."""
+    began: int
+    """When, on the clock of calls (`HolderLosses.clock`)."""
+    members: set[str]
+    """The members of a side of a division; nothing is said of them while nothing is divided."""
+    before: UndividedStretch | None = None
+    """The stretch whose values are still there where nothing was written since."""
+    kept: frozenset[int] = frozenset()
+    """The partitions for which that is so."""
+    is_filled: bool = False
+    """Whether a merge may have put in what was not there before."""
+    goes_on: bool = False
+    """Whether what its members asked for in the stretch before goes on in this one."""
+    unserved: frozenset[int] = frozenset()
+    """Partitions whose rows keep the name of an owner elsewhere, which may still do what it is asked for."""
+    is_whole: bool = False
+    """Whether all members are in it, so that the sides of a division before it are nowhere any more."""
+    is_over: bool = False
+    over_at: int = 0
+    losses_left: int = 0
+    """So many members of a side may end before data may be lost."""
 
     def earlier(self, partition: int | None) -> Iterator[EarlierStretch]:
         """Yield the stretches whose values of a partition are still there in this one, where nothing was written since."""
@@ -91,7 +79,7 @@ class _Last(NamedTuple):
     holders: Mapping[int, set[str | None]]
 
 
-class UndividedClusters:
+class UndividedClusters(EventRules):
     """The undivided clusters of a run. `tables` and `losses` must be shown each record before."""
 
     def __init__(self, tables: PartitionTables, losses: HolderLosses) -> None:
@@ -116,17 +104,6 @@ class UndividedClusters:
         self._is_lost = self._is_reunited = False
         """Whether a member has ended or entries were discarded since then; whether all are one again."""
         tables.reunited.append(self._note_reunion)
-
-    def rules(self) -> Mapping[type, Callable[[Record, Any], None]]:
-        return {
-            ListInstalled: self._install,
-            ClusterStateChanged: self._change_state,
-            PartitionLost: self._lose,
-            EntriesMerged: self._brought,
-            MemberMerging: self._merge,
-            MemberStopped: self._stop,
-            ProcessKilled: self._kill,
-        }
 
     def of(self, uuid: str) -> UndividedStretch | None:
         """Return the stretch that the member is in now; None while it is in no undivided cluster."""
