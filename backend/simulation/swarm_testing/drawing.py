@@ -195,7 +195,12 @@ PROPERTY_CHOICES: dict[str, tuple[PropertyValue, ...]] = {
     "hazelcast.operation.call.timeout.millis": (3_000, 10_000),
     "quarterdeck.partition.arrange.at.once": (True,),
     "quarterdeck.merge.policy": ("pass-through", "latest-update", "latest-access", "higher-hits", "discard"),
+    "hazelcast.member.demote.max.wait": (0, 2),
 }
+
+LIMITS_PROBABILITY = 0.08
+MAP_LIMITS = ("m max-size=3 eviction-policy=LRU", "m max-bytes=100 eviction-policy=LRU", "m max-size=4")
+"""Small enough for the workload to reach them; few runs have any, since what was evicted proves little."""
 
 BACKUPS = (0, 0, 1, 1, 1, 1, 1, 1, 2, 2, 2, 3, 3, 4, 5, 6)
 PARTITIONS = (1, 2, 3, 5, 7, 7, 11, 11, 13, 17, 17, 23, 31)
@@ -230,6 +235,8 @@ def drawn_properties(draws: Random) -> dict[str, PropertyValue]:
     for name, choices in PROPERTY_CHOICES.items():
         if draws.random() < CHOICE_PROBABILITY:
             properties[name] = draws.choice(choices)
+    if draws.random() < LIMITS_PROBABILITY:
+        properties["quarterdeck.map.limits"] = draws.choice(MAP_LIMITS)
     if partitions >= MANY_PARTITIONS:
         properties.pop("hazelcast.partition.migration.interval", None)  # so many of them would take for ever
     return properties

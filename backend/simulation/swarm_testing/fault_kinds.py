@@ -14,7 +14,7 @@ from random import Random
 from typing import Any
 
 from quarterdeck.backend.core.messages import MESSAGE_KINDS
-from quarterdeck.backend.core.properties import MILLISECOND_US, Settings
+from quarterdeck.backend.core.properties import MILLISECOND_US, PropertyValue, Settings
 from quarterdeck.backend.scenarios.format.values import duration_text
 
 LASTING_PROBABILITY = 0.2
@@ -120,6 +120,14 @@ def _drop_kinds(context: FaultContext) -> Iterator[PlannedFault]:
         kinds = context.draws.sample(list(MESSAGE_KINDS), context.draws.randint(1, 3))
         yield begins_us, {"drop-messages": links | {"kinds": kinds}}
         yield ends_us, {"drop-messages": links | {"kinds": []}}
+
+
+def _missed_lists(context: FaultContext) -> Iterator[PlannedFault]:
+    """Plan that one member hears of no changes of the list, though all else arrives."""
+    for begins_us, ends_us in context.episodes(most=2, longest=8.0):
+        link = {"from": list(context.labels), "to": [context.one()]}
+        yield begins_us, {"drop-messages": link | {"kinds": ["members-update"]}}
+        yield ends_us, {"drop-messages": link | {"kinds": []}}
 
 
 def _held_messages(context: FaultContext) -> Iterator[PlannedFault]:
@@ -299,6 +307,21 @@ def _clock_jump(context: FaultContext) -> Iterator[PlannedFault]:
 
 # Commands of operators
 
+RUNTIME_CHOICES: dict[str, tuple[PropertyValue, ...]] = {
+    "hazelcast.heartbeat.interval.seconds": (0.3, 0.5),
+    "hazelcast.member.list.publish.interval.seconds": (1, 5),
+    "hazelcast.merge.next.run.delay.seconds": (0.5, 1),
+    "hazelcast.partition.max.parallel.migrations": (1, 3),
+    "hazelcast.partition.max.parallel.replications": (1, 3),
+    "hazelcast.partition.table.send.interval": (0.5, 1),
+    "hazelcast.partition.backup.sync.interval": (0.5, 1),
+    "quarterdeck.transfer.chunk.bytes": (1, 50, 5_000),
+    "quarterdeck.transfer.window.chunks": (1, 8),
+    "quarterdeck.map.limits": ("m max-size=3 eviction-policy=LRU", "m max-size=5", "m max-bytes=100", ""),
+    "quarterdeck.member.max.entries": (60,),
+}
+"""What a running member may be set to."""
+
 
 def _state_change(context: FaultContext) -> Iterator[PlannedFault]:
     for begins_us, ends_us in context.episodes():
@@ -306,6 +329,19 @@ def _state_change(context: FaultContext) -> Iterator[PlannedFault]:
         yield begins_us, {"change-state": {context.one(): state}}
         if context.draws.random() < 0.7:
             yield ends_us, {"change-state": {context.one(): "ACTIVE"}}
+
+
+def _ordered_suspicion(context: FaultContext) -> Iterator[PlannedFault]:
+    for begins_us, _ in context.episodes(most=2):
+        one, other = context.draws.sample(context.labels, 2)
+        yield begins_us, {"suspect": {one: other}}
+
+
+def _settings_change(context: FaultContext) -> Iterator[PlannedFault]:
+    """Plan other settings for one member, none with which it needs longer to recover."""
+    for begins_us, _ in context.episodes():
+        name = context.draws.choice(tuple(RUNTIME_CHOICES))
+        yield begins_us, {"set": {context.one(): {name: context.draws.choice(RUNTIME_CHOICES[name])}}}
 
 
 def _lite_change(context: FaultContext) -> Iterator[PlannedFault]:
@@ -363,6 +399,9 @@ FAULTS: dict[str, Callable[[FaultContext], Iterator[PlannedFault]]] = {
     "operate": _each_time("operate"),
     "held messages": _held_messages,
     "lite change": _lite_change,
+    "missed lists": _missed_lists,
+    "ordered suspicion": _ordered_suspicion,
+    "settings change": _settings_change,
 }
 """Every kind of fault by its name."""
 

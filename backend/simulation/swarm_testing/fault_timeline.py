@@ -130,7 +130,7 @@ def _possible(standing: Standing, action: dict[str, Any]) -> dict[str, Any] | No
     if word in ("start", "stop", "kill", "pause", "resume", "restart"):
         whom = [label for label in what if standing.try_to(word, label)]
         return {word: whom} if whom else None
-    if word in ("search", "operate", "promote", "demote", "change-state", "set-join-list"):
+    if word in ("search", "operate", "promote", "demote", "suspect", "set", "change-state", "set-join-list"):
         return action if all(label not in standing.down | standing.paused for label in what) else None
     return action
 

@@ -66,6 +66,8 @@ def wait_until_safe() -> StepTree:
 
 READ_BACK = "200ms"
 """So long after a write its key is read through the same member: it is judged before much else can happen to it."""
+SELDOM_SECONDS = 2
+"""That is done where a key is asked for less often than this; otherwise the workload itself asks for it soon."""
 
 
 class SwarmRounds:
@@ -92,8 +94,9 @@ class SwarmRounds:
             "for": "30m",
             "reads": draws.choice((0.1, 0.3, 0.5)),
             "removes": draws.choice((0, 0.1)),
-            "read-back": READ_BACK,
         }
+        if self._keys > SELDOM_SECONDS * load["rate"]:
+            load["read-back"] = READ_BACK
         yield {"do": {"load": load}}
         if draws.random() < 0.7:  # else the faults begin before anything is arranged
             yield self._wait(0.1, 3)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from random import Random
 
 import pytest
@@ -12,6 +13,7 @@ from quarterdeck.backend.scenarios.format.writing import scenario_text
 from quarterdeck.backend.simulation.swarm_testing.guided import GENERATION, Corpus, GuidedSearch, Origin
 from quarterdeck.backend.simulation.swarm_testing.parallel_trials import guided_runs, swarm_run
 from quarterdeck.backend.simulation.swarm_testing.reached_rules import (
+    CANNOT_BE_REACHED,
     ReachedRules,
     ReachedSummary,
     rule_and_branch_names,
@@ -74,10 +76,15 @@ def test_watching_and_counting_change_nothing() -> None:
 def test_all_that_is_counted_has_a_name_of_a_table() -> None:
     names = rule_and_branch_names()
     assert len(set(names)) == len(names)
-    assert {"claim-refused while claiming", "merge-verdict: rule joiner", "claim-started"} <= {*names}
+    assert {"claim-refused while claiming", "merge-verdict: rule address", "claim-started"} <= {*names}
     assert ReachedSummary.of({}).never == names
     assert ReachedSummary.of({"claim-started": 3}).text.startswith(f"1 of {len(names)} rules")
     assert not any(name.startswith(("member-witnessed", "stranger-refused")) or "unknown" in name for name in names)
+    page = (Path(__file__).parents[3] / "docs" / "reference" / "swarm.md").read_text(encoding="utf-8")
+    for why, left_out in CANNOT_BE_REACHED.items():
+        assert not {*left_out} & {*names}
+        kind, _, _ = left_out[0].partition(" ")
+        assert f"| {why} |" in page and f"| `{kind.strip(':')}" in page
 
 
 @pytest.mark.parametrize("seed", [3001357, 3006607])
