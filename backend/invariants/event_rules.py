@@ -16,7 +16,7 @@ class EventRules:
 
     def rules(self) -> Mapping[type, Callable[..., Any]]:
         """Return which kinds of events it wants to see, and what it does with each."""
-        return {kind: getattr(self, name) for kind, name in _rules_of(type(self)).items()}
+        return {kind: getattr(self, name) for kind, name in _rules_of(type(self)).items()}  # type: ignore[arg-type]
 
 
 @cache
