@@ -78,10 +78,17 @@ def _apply_answer(state: MemberState, now: int, call: int, answer: Answer) -> No
         end(state, now, pending, _put_together(pending))
 
 
+def failed(reason: str, *, untouched: bool) -> Answer:
+    """Return the answer that ends a call with a problem."""
+    return Answer(problem=reason if untouched else f"{reason}; the outcome is not known", untouched=untouched)
+
+
 def _put_together(pending: PendingCall) -> Answer:
     answers, operation = pending.answers, pending.operation
     problem = next((answer for answer in answers if answer.problem), None)
     if problem is not None:
+        if pending.sent_elsewhere:
+            return failed(problem.problem, untouched=False)
         return Answer(problem=problem.problem, untouched=all(answer.untouched for answer in answers))
     if isinstance(operation, PutAll | Size):
         return Answer(size=sum(answer.size for answer in answers))

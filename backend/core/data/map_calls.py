@@ -204,8 +204,7 @@ def _sizes(operation: Operation) -> Iterator[tuple[str, int]]:
 
 
 def _fail(state: MemberState, now: int, pending: PendingCall, reason: str) -> None:
-    known = "" if not pending.sent else "; the outcome is not known"
-    call_results.end(state, now, pending, Answer(problem=f"{reason}{known}", untouched=not pending.sent))
+    call_results.end(state, now, pending, call_results.failed(reason, untouched=not pending.sent))
 
 
 # From the call to the partitions
@@ -296,10 +295,12 @@ def _send(state: MemberState, now: int, partition: int, in_flight: InFlightCall)
     call_results.wake_at(state, in_flight.resend_us)
     if owner is None:
         return  # the table will change
+    in_flight.asked_first = in_flight.asked_first or owner
     for sub_operation in in_flight.sub_operations:
         pending = state.data.pending_call(sub_operation.call)
         if pending is not None:
             pending.sent = True
+            pending.sent_elsewhere |= in_flight.asked_first != owner
     operations = tuple(sub_operation.operation for sub_operation in in_flight.sub_operations)
     message = MapCall(state.uuid, partition, in_flight.number, operations)
     if owner.uuid == state.uuid:

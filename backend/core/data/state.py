@@ -34,6 +34,8 @@ class PendingCall:
     """How many partitions have not answered."""
     answers: list[Answer] = field(default_factory=list)
     sent: bool = False
+    sent_elsewhere: bool = False
+    """Whether it was sent to one owner and then to another, so that the first may have done what the second refuses."""
 
 
 @dataclass(slots=True)
@@ -55,6 +57,7 @@ class InFlightCall:
     silence_us: int
     """How long to wait for an answer."""
     sent_to: Replica | None = None
+    asked_first: Replica | None = None
     refused: bool = False
     """The answer was to ask again."""
     resend_us: Instant = 0

@@ -6,6 +6,7 @@ import pytest
 
 from quarterdeck.backend.core.data.events import EntriesEvicted
 from quarterdeck.backend.core.data.eviction import LONG_ANSWER_BYTES
+from quarterdeck.backend.core.data.messages import MapCall
 from quarterdeck.backend.core.data.partition_store import ENTRY_MEMORY
 from quarterdeck.backend.core.map_limits import MapLimit, limit_of, map_limits
 from quarterdeck.backend.core.operations import Answer, Put, PutAll, Remove
@@ -41,6 +42,20 @@ def test_a_map_without_eviction_refuses_new_entries_and_takes_all_else() -> None
     assert "max-size" in refused(network.ask("A", PutAll("many", (("4", b"x"), ("5", b"")))))
     assert held(network, "A") == {"2", "3", "4"}
     network.assert_equal_replicas()
+
+
+def test_what_another_owner_was_asked_for_before_may_be_done_although_the_new_one_has_no_room() -> None:
+    """The first owner may be cut off with what it has done, and bring it along when the clusters merge."""
+    network = bounded(["AB"], "ABC")
+    for key in "123":
+        network.ask("C", Put("many", key, b""))
+    call = network.call("C", Put("many", "4", b""))
+    assert network.drop(MapCall)
+    network.set_row(0, "B")
+    network.learn_all()
+    network.settle()
+    assert not network.answers[call].untouched
+    assert network.answers[call].problem.endswith("(max-size); the outcome is not known")
 
 
 def test_a_map_is_bounded_by_bytes_too() -> None:
