@@ -7,13 +7,14 @@ comes from the records.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from quarterdeck.backend.core.data.events import EntriesMerged
 from quarterdeck.backend.core.events import ProcessKilled, Record
 from quarterdeck.backend.core.membership.events import ListInstalled, MemberMerging, MemberStopped
+from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.partitions import events as partition_events
 from quarterdeck.backend.core.partitions.arrangement.member_groups import GroupedMember, grouped
 from quarterdeck.backend.invariants.event_rules import EventRules
@@ -214,12 +215,17 @@ class PartitionTables(EventRules):
     def _masters(self) -> list[IncarnationHistory]:
         return [member for member in self.alive() if member.view is not None and member.view.master == member.address]
 
-    def grouped(self, master: IncarnationHistory) -> list[GroupedMember]:
+    def data_members(self, master: IncarnationHistory, without: Collection[str] = ()) -> list[Member]:
+        """Return the members of a master's list that may hold data, but for those `without`."""
+        members = master.view.members if master.view is not None else ()
+        return [member for member in members if not member.lite and member.uuid not in without]
+
+    def grouped(self, master: IncarnationHistory, without: Collection[str] = ()) -> list[GroupedMember]:
         """Return the members that may hold data, each with its group: no group has two replicas of a partition.
 
         The list is empty where a journal names groups that cannot be read: then nothing is known of them.
         """
-        data = [member for member in master.view.members if not member.lite] if master.view else []
+        data = self.data_members(master, without)
         kind, patterns = (master.settings.get(f"quarterdeck.partition.{name}", "") for name in ("group.type", "groups"))
         try:
             return grouped(data, kind, patterns)

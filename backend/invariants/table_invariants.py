@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import Record
@@ -245,7 +246,7 @@ class LatestTable(TableInvariant):
 class GroupReplicas(TableInvariant):
     """When a master has nothing left to migrate, no group (such as a zone) has two replicas of a partition.
 
-    What members that leave have still does not count: nothing is planned for them.
+    What members that leave or are to be demoted have still does not count: nothing is planned for them.
     """
 
     name = "groups"
@@ -265,13 +266,16 @@ class GroupReplicas(TableInvariant):
         migrations = self._tables.migrations_by_master.get(record.uuid)
         if event.planned or table is None or (migrations is not None and migrations.running):
             return None
-        groups = self._groups(self._tables.incarnations.of(record))
+        master = self._tables.incarnations.of(record)
+        members = master.view.members if master.view is not None else ()
+        leaving = self._leaving.union(member.uuid for member in members if member.address in event.without)
+        groups = self._groups(master, leaving)
         if len(set(groups.values())) == len(groups) or self._tables.division:
             return None
         if any(word != "other-table" for word, _ in self._tables.unsafety()):
             return None
         for partition, row in table.rows.items():
-            staying = (holder for holder in row.holders if holder is not None and holder not in self._leaving)
+            staying = (holder for holder in row.holders if holder is not None and holder not in leaving)
             of_holders = Counter(groups.get(holder, holder) for holder in staying)
             group, count = of_holders.most_common(1)[0] if of_holders else ("", 0)
             if count > 1:
@@ -280,12 +284,12 @@ class GroupReplicas(TableInvariant):
                 return Violation(self.name, text, (record,))
         return None
 
-    def _groups(self, master: IncarnationHistory) -> dict[str, str]:
-        """Return the group of each member that may hold data. Zones are read here once more, so that the core is not believed."""
-        members = master.view.members if master.view is not None else ()
-        zones = {member.uuid: member.zone or member.address for member in members if not member.lite}
+    def _groups(self, master: IncarnationHistory, leaving: Collection[str]) -> dict[str, str]:
+        """Return the group of each member that holds data and stays. Zones are read here once more: the core is not believed."""
+        members = self._tables.data_members(master, without=leaving)
+        zones = {member.uuid: member.zone or member.address for member in members}
         if master.settings.get("quarterdeck.partition.group.type") == "zone-aware" and len(set(zones.values())) > 1:
             return zones
-        groups = {member.name: member.group for member in self._tables.grouped(master)}
+        groups = {member.name: member.group for member in self._tables.grouped(master, without=leaving)}
         # One group alone counts as two halves, which are others when the members change.
         return {} if any(group.endswith(" of 2)") for group in groups.values()) else groups

@@ -143,6 +143,8 @@ class MigrationsPlanned(Struct, frozen=True, tag_field="kind", tag="migrations-p
     lower_bound: int
     why: str
     cause: PlanCause = "unknown"
+    without: tuple[Address, ...] = ()
+    """Members that hold data and are to hold none: they leave, or are to be demoted."""
 
 
 class MigrationsCancelled(Struct, frozen=True, tag_field="kind", tag="migrations-cancelled"):

@@ -46,6 +46,21 @@ def test_little_that_is_left_is_no_failure(what: str, seed: int) -> None:
     assert trial.converged_seconds is not None
 
 
+def test_members_that_are_to_be_demoted_may_leave_one_zone_alone() -> None:
+    """Chance found this run: the master plans without them already, and no record says so; one zone alone is halved."""
+    text = """title: T
+members: [a, b, c, d]
+settings: {quarterdeck.partition.group.type: zone-aware}
+zones: {a: z, b: z}
+steps:
+  - do: {load: {at: [a], map: m, keys: 30, rate: 2.0, for: 30m, reads: 0.1}}
+  - do: {demote: [d]}
+  - do: {demote: [c]}
+"""
+    trial = run_trial(read_scenario(text, "t.yaml"), 3500006)
+    assert (trial.verdict, trial.text) == ("ok", "")
+
+
 def test_time_never_goes_back_where_clocks_are_slow() -> None:
     """A slow clock shows one time for several moments: a member that is due at that time is due now, not at the first of them."""
     text = """title: T

@@ -118,8 +118,9 @@ def plan(state: PartitionedMember, now: int, master_role: MasterRole) -> None:
     master_role.queue = OrderedDict(by_replicas)
     planned = _shown(state, master_role, table)
     reason = master_role.plan_reason
-    planned_record = MigrationsPlanned(planned, wanted.moves, wanted.lower_bound, reason.text, reason.cause)
-    state.record(now, planned_record, reason.because)
+    without = tuple(master_role.leaving.values())
+    event = MigrationsPlanned(planned, wanted.moves, wanted.lower_bound, reason.text, reason.cause, without)
+    state.record(now, event, reason.because)
     master_role.planned = state.latest_record
 
 
