@@ -18,7 +18,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from quarterdeck.backend.simulation.model_checking.exploration import Explorer
+from quarterdeck.backend.simulation.model_checking import exploration
 from quarterdeck.backend.simulation.model_checking.reading import load_model, shipped_models
 from quarterdeck.backend.simulation.swarm_testing.guided import GuidedSearch
 from quarterdeck.backend.simulation.swarm_testing.parallel_trials import guided_runs
@@ -31,6 +31,8 @@ from tests.mutants.planting import CannotPlantHere, plant_here
 SIZES = (3, 20)
 MOST_SEEDS = 1_000_000
 MOST_STATES = 10_000_000
+STATES_AT_A_TIME = 100
+"""So often a model is asked whether its time is over: there are many models, and little time for each."""
 
 Row = dict[str, str | float | None]
 
@@ -44,7 +46,8 @@ def main() -> int:
     for mutant in chosen:
         row: Row = {"name": mutant.name}
         for way, search in WAYS.items():
-            row[way], row[f"{way} seconds"] = tried(mutant, partial(search, options.first_seed), options.seconds)
+            seconds = options.model_seconds if search is by_exhaustion else options.seconds
+            row[way], row[f"{way} seconds"] = tried(mutant, partial(search, options.first_seed), seconds)
         if all(str(row[way]).startswith("cannot") for way in WAYS):
             print(f"{mutant.name} cannot be tried")
             continue
@@ -109,13 +112,14 @@ def by_guided(first_seed: int, until: float) -> str:
 
 
 def by_exhaustion(first_seed: int, until: float) -> str:
+    exploration.LOOK = STATES_AT_A_TIME
     models = [load_model(name) for name in shipped_models()]
     for place, model in enumerate(models):
         now = time.process_time()
         ends = now + (until - now) / (len(models) - place)
-        exploration = Explorer(model, most_states=MOST_STATES).explore(is_stopped=partial(_is_over, ends))
-        if exploration.found is not None:
-            return f"{model.name}: {exploration.found.violation.invariant}"
+        found = exploration.Explorer(model, most_states=MOST_STATES).explore(is_stopped=partial(_is_over, ends)).found
+        if found is not None:
+            return f"{model.name}: {found.violation.invariant}"
     return ""
 
 
@@ -134,7 +138,8 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.mutants.comparison", description=__doc__)
     parser.add_argument("names", nargs="*", help="mutants to try; all of them when none is given")
     parser.add_argument("--sample", type=int, default=0, help="so many of them, drawn from the first seed")
-    parser.add_argument("--seconds", type=float, default=20, help="CPU time that each way has for each mutant")
+    parser.add_argument("--seconds", type=float, default=20, help="CPU time that seeds have for each mutant")
+    parser.add_argument("--model-seconds", type=float, default=20, help="the same for the models, all together")
     parser.add_argument("--first-seed", type=int, default=1)
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "comparison.json")
     return parser.parse_args()
