@@ -1,4 +1,4 @@
-"""Exit codes, and the one way in which a command fails."""
+"""Exit codes, and how a command fails: what backends raise is a sentence and a code here."""
 
 from __future__ import annotations
 
@@ -36,6 +36,26 @@ class BadUsage(CommandFailed):
 
     def __init__(self, message: str) -> None:
         super().__init__(ExitCode.BAD_INPUT, message)
+
+
+FORESEEN = {
+    ExitCode.BAD_INPUT: (
+        *("BadCertificate", "BadCheckpoint", "BadDocument", "NoJournal", "NoLogs", "OnlySimulated", "RunExists"),
+        "UnknownDemo",
+    ),
+    ExitCode.UNREACHABLE: ("BadResponse", "Unreachable"),
+    ExitCode.REFUSED: ("CommandRefused",),
+}
+"""Exceptions whose message says all that a user needs, by name: to import them would cost the start of every command."""
+
+CODES = {name: code for code, names in FORESEEN.items() for name in names}
+
+
+def code_of(problem: Exception) -> ExitCode | None:
+    """Return the code with which a command ends that raised `problem`; None when that was not foreseen."""
+    if isinstance(problem, OSError) and problem.filename is not None:
+        return ExitCode.BAD_INPUT  # the system refused a file that the command was given
+    return next((CODES[kind.__name__] for kind in type(problem).__mro__ if kind.__name__ in CODES), None)
 
 
 @contextmanager

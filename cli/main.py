@@ -17,7 +17,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from quarterdeck import __version__
-from quarterdeck.cli.exits import ExitCode, in_one_line
+from quarterdeck.cli.exits import ExitCode, code_of, in_one_line
 from quarterdeck.cli.output import say
 
 MODULES = {
@@ -130,6 +130,11 @@ def run() -> NoReturn:
         # The reader has read enough. What is still buffered must not complain at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(ExitCode.DONE)
+    except Exception as problem:
+        if (foreseen := code_of(problem)) is None:
+            raise
+        say(f"quarterdeck: {in_one_line(problem)}")
+        sys.exit(foreseen)
     finally:
         gc.enable()
     sys.exit(code if isinstance(code, int) else ExitCode.DONE)

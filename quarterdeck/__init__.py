@@ -15,38 +15,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from quarterdeck import spark
-    from quarterdeck.library import (
-        AuditResult,
-        BadScenario,
-        Finding,
-        Journal,
-        JournalProblem,
-        LogOptions,
-        LogRecords,
-        LogStory,
-        MemberOutcome,
-        NoJournal,
-        NoLogs,
-        NotJudged,
-        Observation,
-        Outcome,
-        PipelineMissing,
-        QuarantinedEntry,
-        QuarantinedLine,
-        Record,
-        Scenario,
-        SparkUnreachable,
-        StepOutcome,
-        TableOutcome,
-        Violation,
-        audit,
-        campaign,
-        read_journal,
-        read_logs,
-        read_scenario,
-        simulate,
-    )
+    from quarterdeck.library import *  # noqa: F403
 
 __version__ = "0.2.0"
 

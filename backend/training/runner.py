@@ -9,12 +9,10 @@ from __future__ import annotations
 import time
 from bisect import bisect_right
 from collections.abc import Callable
-from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
+from contextlib import closing
 from operator import attrgetter
-from typing import Protocol
 
-from quarterdeck.backend.clusters.cluster import Cluster
 from quarterdeck.backend.clusters.local import JournalWriter, LiveCluster, LocalCluster, MemberOptions
 from quarterdeck.backend.core.commands.catalogue import description_of
 from quarterdeck.backend.core.commands.commands import Command
@@ -48,12 +46,6 @@ class OnlySimulated(ValueError):
     """A scenario that no live cluster can play; the message says which step, and why."""
 
 
-class DemoTarget(Cluster, Protocol):
-    """A cluster that starts its members by itself, in order; `started` is done when it has."""
-
-    started: Future[None]
-
-
 def run_live(
     scenario: Scenario,
     narrate: Narrate,
@@ -70,10 +62,13 @@ def run_live(
     raises.
     """
     cluster = kind(scenario.members, **live_options(scenario), journal=journal, base_port=base_port)
-    try:
-        return run_on(cluster, scenario, narrate)
-    finally:
-        cluster.close()
+    with closing(cluster):
+        run_state = RunState()
+        stage = LiveStage(cluster, run_state)
+        narrate(scenario.title)
+        steps = Interpreter(scenario, stage, run_state, Narrator(run_state, narrate)).play()
+        stage.advance(0)
+        return conclude(steps, run_state, now_us=stage.now_us(), events=run_state.records, fingerprint="", source="live")
 
 
 def live_options(scenario: Scenario) -> MemberOptions:
@@ -95,16 +90,6 @@ def live_options(scenario: Scenario) -> MemberOptions:
     )
 
 
-def run_on(cluster: DemoTarget, scenario: Scenario, narrate: Narrate) -> Outcome:
-    """Run `scenario` on a cluster that is starting its members, and leave it open afterwards. Raises `CommandTimedOut`."""
-    run_state = RunState()
-    stage = LiveStage(cluster, run_state)
-    narrate(scenario.title)
-    steps = Interpreter(scenario, stage, run_state, Narrator(run_state, narrate)).play()
-    stage.advance(0)
-    return conclude(steps, run_state, now_us=stage.now_us(), events=run_state.records, fingerprint="", source="live")
-
-
 class LiveStage:
     """A cluster as a stage: time passes by itself, and meanwhile its records are collected.
 
@@ -112,7 +97,7 @@ class LiveStage:
     for a moment and judged in the order of their times, as causes come before effects there.
     """
 
-    def __init__(self, cluster: DemoTarget, run_state: RunState) -> None:
+    def __init__(self, cluster: LiveCluster, run_state: RunState) -> None:
         self._cluster = cluster
         self._run_state = run_state
         self._held: list[Record] = []

@@ -32,17 +32,9 @@ class LessonFailed(RuntimeError):
     """There is no cluster to learn on; the message says why."""
 
 
-def run_text_lesson(
-    lesson: Lesson, pass_time: Callable[[], None], trainee: Trainee, lines: CommandForms
-) -> DemoSummary:
-    """Lead through the lesson until it is over, or until the trainee leaves.
+class TextLesson:
+    """Leads through a lesson. `pass_time` lets a moment go by and hands what happened in it to the lesson."""
 
-    `pass_time` lets a moment go by and hands what happened in it to the lesson. Raises `LessonFailed`.
-    """
-    return _TextLesson(lesson, pass_time, trainee, lines).run_text_lesson()
-
-
-class _TextLesson:
     def __init__(self, lesson: Lesson, pass_time: Callable[[], None], trainee: Trainee, lines: CommandForms) -> None:
         self._lesson, self._tutor = lesson, lesson.tutor
         self._pass_time, self._trainee, self._lines = pass_time, trainee, lines
@@ -51,7 +43,8 @@ class _TextLesson:
         self._said_missing = False
         """Whether it was said what the present expectation is missing: once is enough."""
 
-    def run_text_lesson(self) -> DemoSummary:
+    def run(self) -> DemoSummary:
+        """Return how it went when it is over, or the trainee leaves. Raises `LessonFailed`."""
         tutor = self._tutor
         self._say(tutor.scenario.title)
         if tutor.scenario.goal:

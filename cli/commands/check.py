@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from quarterdeck.cli.commands.run_options import JournalOption, recording, stopping
+from quarterdeck.cli.commands.run_options import JobsOption, JournalOption, recording, stopping
 from quarterdeck.cli.commands.spark.campaign import MasterOption, failing_without_spark
 from quarterdeck.cli.exits import ExitCode, failing_as
 from quarterdeck.cli.output import Format, FormatOption, say, write_document, write_rows
@@ -47,10 +47,7 @@ def check(
     ticks: Annotated[int | None, typer.Option(min=1, help="How often clocks may wake members.")] = None,
     steps: Annotated[int | None, typer.Option(min=0, help="How many events one run may have.")] = None,
     members: Annotated[int | None, typer.Option(min=1, help="How many members are in the cluster at first.")] = None,
-    jobs: Annotated[
-        int | None,
-        typer.Option(min=1, help="Processes, for all models together; as many as processors when not given."),
-    ] = None,
+    jobs: JobsOption = None,
     memory: Annotated[
         int, typer.Option(min=1, metavar="MB", help="Keep states in temporary files beyond this much memory.")
     ] = 1000,
@@ -78,14 +75,12 @@ def check(
     Exits with 1 when one of them violates an invariant, or leaves members that do not form one cluster again. A model that
     was given up after too many states is not a failure: `exhausted` says so.
     """
-    from quarterdeck.backend.simulation.model_checking.checkpoint import BadCheckpoint
-    from quarterdeck.backend.simulation.model_checking.reading import BadModel, load_model, shipped_models
+    from quarterdeck.backend.simulation.model_checking.reading import load_model, shipped_models
 
     if repeat is not None:
         _repeat(repeat, journal, output)
         return
-    with failing_as(ExitCode.BAD_INPUT, BadModel):
-        chosen = [(name, load_model(name, members)) for name in models or shipped_models()]
+    chosen = [(name, load_model(name, members)) for name in models or shipped_models()]
     if list_models:
         write_rows(({"model": name, "title": model.title} for name, model in chosen), ("model", "title"), output)
         return
@@ -99,7 +94,7 @@ def check(
     }
     search = CheckRun(most_states, jobs or os.cpu_count() or 1, memory * 1_000_000, histories, state)
     rows = []
-    with failing_as(ExitCode.BAD_INPUT, BadCheckpoint), failing_as(ExitCode.BAD_INPUT, OSError, about="--state"):
+    with failing_as(ExitCode.BAD_INPUT, OSError, about="--state"):
         bounded = [_bounded(model, bounds) for _, model in chosen]
         explored = (
             _explorations_on_spark(bounded, search, master) if spark or master else _explorations(bounded, search)
@@ -118,13 +113,12 @@ def _repeat(file: Path, journal: Path | None, output: Format) -> None:
     import msgspec
 
     from quarterdeck.backend.scenarios.format.scenario import ScheduleDoesNotFit
-    from quarterdeck.backend.simulation.model_checking.reading import BadModel, load_model
+    from quarterdeck.backend.simulation.model_checking.reading import load_model
     from quarterdeck.backend.simulation.model_checking.schedule import Schedule, repeated
 
     with failing_as(ExitCode.BAD_INPUT, OSError, msgspec.MsgspecError, about=str(file)):
         schedule = msgspec.json.decode(file.read_bytes(), type=Schedule)
-    with failing_as(ExitCode.BAD_INPUT, BadModel):
-        model = load_model(schedule.model)
+    model = load_model(schedule.model)
     with failing_as(ExitCode.BAD_INPUT, ScheduleDoesNotFit, about=str(file)):
         repetition = repeated(model, schedule.steps)
     with recording(journal, model.name, wanted=journal is not None) as writer:

@@ -27,7 +27,7 @@ from quarterdeck.cli.commands.run_options import (
     recording,
     write_log,
 )
-from quarterdeck.cli.commands.simulate import load, play, scenario_of
+from quarterdeck.cli.commands.simulate import play, scenario_of
 from quarterdeck.cli.configuration.connection import ConnectionTarget, with_connection
 from quarterdeck.cli.configuration.paths import configuration_file, console_state_file
 from quarterdeck.cli.exits import BadUsage, ExitCode, failing_as
@@ -227,42 +227,30 @@ def read_settings(properties: list[str], preset: PresetName) -> Settings:
 
 
 def simulated_cluster(file: Path, seed: int | None, speed: float | None) -> SimulatedCluster:
-    """Return the scenario in `file`, or the copy of a cluster in that folder, in simulated time.
-
-    Raises:
-        CommandFailed: It cannot be read.
-    """
-    from quarterdeck.backend.clusters.simulated.copied_cluster import is_copy
-    from quarterdeck.backend.clusters.simulated.simulated_cluster import SimulatedCluster
-    from quarterdeck.backend.picture.replay.playhead import BadSpeed
-
-    if is_copy(file):
-        return copied_cluster(file, seed, speed)
-    scenario = load(file)
-    with failing_as(ExitCode.BAD_INPUT, BadSpeed, about="--speed"):
-        return SimulatedCluster(scenario, seed or 0, name=file.stem, speed=DEFAULT_SPEED if speed is None else speed)
-
-
-def copied_cluster(folder: Path, seed: int | None, speed: float | None) -> SimulatedCluster:
-    """Return the copy of a cluster in `folder`, with its past.
+    """Return the scenario in `file`, or the copy of a cluster in that folder with its past, in simulated time.
 
     Raises:
         CommandFailed: It cannot be read.
     """
     from quarterdeck.backend.clusters.recorded.recorded_cluster import RecordedCluster
-    from quarterdeck.backend.clusters.simulated.copied_cluster import BadCopy, CopiedCluster, read_copy
+    from quarterdeck.backend.clusters.simulated.copied_cluster import BadCopy, CopiedCluster, is_copy, read_copy
+    from quarterdeck.backend.clusters.simulated.simulated_cluster import SimulatedCluster
     from quarterdeck.backend.journal.files import NoJournal
-    from quarterdeck.backend.picture.replay.playhead import BadSpeed
+    from quarterdeck.backend.picture.replay.playhead import BadSpeed, checked_speed
+    from quarterdeck.backend.scenarios.format.reading import load_scenario
 
+    with failing_as(ExitCode.BAD_INPUT, BadSpeed, about="--speed"):
+        speed = checked_speed(DEFAULT_SPEED if speed is None else speed)
+    if not is_copy(file):
+        return SimulatedCluster(load_scenario(file), seed or 0, name=file.stem, speed=speed)
     with failing_as(ExitCode.BAD_INPUT, BadCopy, OSError, about="--simulate"):
-        snapshot = read_copy(folder)
+        snapshot = read_copy(file)
     try:
-        past = RecordedCluster(folder)
+        past = RecordedCluster(file)
     except NoJournal:  # nothing had been recorded, or nothing was kept
         past = None
     copy = CopiedCluster(snapshot, seed=1 if seed is None else seed, past=past)
-    with failing_as(ExitCode.BAD_INPUT, BadSpeed, about="--speed"):
-        copy.set_speed(DEFAULT_SPEED if speed is None else speed)
+    copy.set_speed(speed)
     return copy
 
 
@@ -325,11 +313,9 @@ def console_settings(theme: str | None) -> ConsoleSettings:
 
     settings = ConsoleSettings()
     if configuration_file().exists():  # else nothing is imported to read it
-        from quarterdeck.backend.documents.yaml_document import BadDocument
         from quarterdeck.cli.configuration.user_configuration import UserConfiguration
 
-        with failing_as(ExitCode.BAD_INPUT, BadDocument):
-            settings = UserConfiguration().console()
+        settings = UserConfiguration().console()
     if theme is None:
         return settings
     with failing_as(ExitCode.BAD_INPUT, NoSuchTheme, about="--theme"):

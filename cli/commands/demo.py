@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
@@ -94,11 +95,10 @@ def show_demo(
 ) -> None:
     """Print the steps of a demo, each action with the command lines that do the same."""
     from quarterdeck.app.commands.command_text import lines_of
-    from quarterdeck.backend.training.demos import UnknownDemo, demo_text
+    from quarterdeck.backend.training.demos import demo_text
 
     if source:
-        with failing_as(ExitCode.BAD_INPUT, UnknownDemo):
-            print(demo_text(demo).partition("\n")[2], end="")  # the first line says where the clone has the schema
+        print(demo_text(demo).partition("\n")[2], end="")  # the first line says where the clone has the schema
         return
     scenario = scenario_of(demo)
 
@@ -156,10 +156,8 @@ def tutor(
 
     _check_kind(simulate, seed, (("--no-journal", no_journal),))
     scenario, name = scenario_of(demo), Path(demo).stem
-    if simulate:
-        summary = _simulated_lesson(scenario, name, seed or 0, journal)
-    else:
-        summary = _live_lesson(scenario, name, journal, wanted=not no_journal)
+    recorded = journal is not None if simulate else not no_journal
+    summary = _lesson(scenario, name, (seed or 0) if simulate else None, journal, recorded=recorded)
     say(summary.score_text())
     if summary.finished:
         scores = ScoreBook(console_state_file().with_name(SCORES_FILE))
@@ -231,45 +229,36 @@ def _check_kind(simulate: bool, seed: int | None, live_only: Sequence[tuple[str,
             raise BadUsage(f"{option}: only for live members; leave out --simulate")
 
 
-def _simulated_lesson(scenario: Scenario, name: str, seed: int, journal: Path | None) -> DemoSummary:
-    """Time passes only while something is waited for."""
+def _lesson(scenario: Scenario, name: str, seed: int | None, journal: Path | None, *, recorded: bool) -> DemoSummary:
+    """Lead through a lesson on live members, or under a `seed` in virtual time, which passes only while something is awaited."""
     from quarterdeck.backend.clusters.simulated.virtual_stage import VirtualStage
     from quarterdeck.backend.journal.files import seeded_run
+    from quarterdeck.backend.training.demo_cluster import LiveDemo
     from quarterdeck.backend.training.lesson import Lesson
-    from quarterdeck.backend.training.text_lesson import run_text_lesson
+    from quarterdeck.backend.training.text_lesson import LessonFailed, TextLesson
     from quarterdeck.backend.training.tutor import Tutor
 
-    run = seeded_run(name, seed)
-    with recording(journal, run, wanted=journal is not None) as writer:
-        stage = VirtualStage(scenario, seed, writer, run=run)
-        lesson = Lesson(Tutor(scenario, seed=seed), stage)
+    run = new_run(name) if seed is None else seeded_run(name, seed)
+    with recording(journal, run, wanted=recorded) as writer:
+        if seed is not None:
+            stage = VirtualStage(scenario, seed, writer, run=run)
+            lesson = Lesson(Tutor(scenario, seed=seed), stage)
 
-        def pass_time() -> None:
-            stage.advance(POLL_US)
-            lesson.advance(stage.drain())
+            def pass_virtual_time() -> None:
+                stage.advance(POLL_US)
+                lesson.advance(stage.drain())
 
-        return run_text_lesson(lesson, pass_time, _TerminalTrainee(), _command_lines)
+            return TextLesson(lesson, pass_virtual_time, _TerminalTrainee(), _command_lines).run()
+        with (
+            failing_as(ExitCode.UNREACHABLE, OSError, LessonFailed, about="the live cluster failed"),
+            closing(LiveDemo(scenario, name, writer)) as cluster,
+        ):
 
+            def pass_time() -> None:
+                time.sleep(POLL_SECONDS)
+                cluster.drain()
 
-def _live_lesson(scenario: Scenario, name: str, journal: Path | None, *, wanted: bool) -> DemoSummary:
-    import time
-
-    from quarterdeck.backend.training.demo_cluster import LiveDemo
-    from quarterdeck.backend.training.runner import OnlySimulated
-    from quarterdeck.backend.training.text_lesson import LessonFailed, run_text_lesson
-
-    with (
-        failing_as(ExitCode.BAD_INPUT, OnlySimulated),
-        recording(journal, new_run(name), wanted=wanted) as writer,
-        failing_as(ExitCode.UNREACHABLE, OSError, LessonFailed, about="the live cluster failed"),
-        closing(LiveDemo(scenario, name, writer)) as cluster,
-    ):
-
-        def pass_time() -> None:
-            time.sleep(POLL_SECONDS)
-            cluster.drain()
-
-        return run_text_lesson(cluster.lesson, pass_time, _TerminalTrainee(), _command_lines)
+            return TextLesson(cluster.lesson, pass_time, _TerminalTrainee(), _command_lines).run()
 
 
 class _TerminalTrainee:

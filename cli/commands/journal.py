@@ -32,7 +32,6 @@ def list_runs(
     output: FormatOption = Format.TABLE,
 ) -> None:
     """List the recorded runs."""
-    from quarterdeck.backend.journal.files import NoJournal
     from quarterdeck.backend.journal.reader import RunListing, list_runs
 
     def row(listing: RunListing) -> dict[str, object]:
@@ -47,8 +46,7 @@ def list_runs(
         say("nothing is recorded yet")
         listings: tuple[RunListing, ...] = ()
     else:
-        with failing_as(ExitCode.BAD_INPUT, NoJournal, OSError):
-            listings = list_runs(path or journal_root())
+        listings = list_runs(path or journal_root())
     write_rows(map(row, listings), RUN_COLUMNS, output)
     for listing in listings:
         for problem in listing.problems:
@@ -61,12 +59,10 @@ def print_records(
     output: FormatOption = Format.TABLE,
 ) -> None:
     """Print the records of a journal in order of time. Exits with 1 when a line could not be read."""
-    from quarterdeck.backend.journal.files import NoJournal
     from quarterdeck.backend.journal.reader import read_journal
 
-    with failing_as(ExitCode.BAD_INPUT, NoJournal, OSError):
-        journal = read_journal(path)
-        write_rows((record_row(record, flat=output.is_flat) for record in journal), RECORD_COLUMNS, output)
+    journal = read_journal(path)
+    write_rows((record_row(record, flat=output.is_flat) for record in journal), RECORD_COLUMNS, output)
     _print_problems(journal)
 
 
@@ -80,15 +76,13 @@ def print_lists(
     legacy: Annotated[bool, typer.Option("--legacy", help="Use the old text, from before lists had versions.")] = False,
 ) -> None:
     """Print the list that every member holds, in the text of members' logs. Exits with 1 when a line could not be read."""
-    from quarterdeck.backend.journal.files import NoJournal
     from quarterdeck.backend.journal.reader import read_journal
     from quarterdeck.backend.picture.text.formatting import one_line
 
     if at is not None and not 0 <= at < inf:
         raise BadUsage(f"--at: {at} is not a time of a run; write seconds from 0 on")
-    with failing_as(ExitCode.BAD_INPUT, NoJournal, OSError):
-        journal = read_journal(path)
-        picture = _picture_at(journal, path, None if at is None else round(at * 1e6))
+    journal = read_journal(path)
+    picture = _picture_at(journal, path, None if at is None else round(at * 1e6))
     if not picture.members and journal.problems:
         raise BadUsage(f"{path}: is not a journal; none of its lines is a record")
     if member is not None and member not in picture.members:
@@ -118,17 +112,15 @@ def import_logs(
     follow: Annotated[bool, typer.Option("--follow", help="Keep reading as the logs grow, until interrupted.")] = False,
 ) -> None:
     """Write the logs of real members into a journal, to replay and audit them."""
-    from quarterdeck.backend.clusters.recorded.log_import import RunExists, import_run
-    from quarterdeck.backend.hazelcast.logs.reader import NoLogs
+    from quarterdeck.backend.clusters.recorded.log_import import import_run
     from quarterdeck.backend.hazelcast.logs.run_reader import named
-    from quarterdeck.backend.journal.files import NoJournal, usable_name
+    from quarterdeck.backend.journal.files import usable_name
 
     options = log_options(zone, run)
     if not run:
         options = log_options(zone, usable_name(named(path, options).run))
-    with failing_as(ExitCode.BAD_INPUT, NoLogs, NoJournal, RunExists, OSError):
-        for line in import_run(path, out, options, follow=follow):
-            say(line)
+    for line in import_run(path, out, options, follow=follow):
+        say(line)
 
 
 def _picture_at(journal: Journal, path: Path, at_us: int | None) -> Picture:

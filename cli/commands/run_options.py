@@ -33,6 +33,9 @@ PropertyOption = Annotated[
 DurationOption = Annotated[
     float | None, typer.Option("--for", min=0, metavar="SECONDS", help="Stop after this time; never by default.")
 ]
+JobsOption = Annotated[
+    int | None, typer.Option(min=1, help="Processes, for all runs together; as many as processors when not given.")
+]
 NoJournalOption = Annotated[bool, typer.Option("--no-journal", help="Record nothing.")]
 
 LogOption = Annotated[

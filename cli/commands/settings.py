@@ -10,7 +10,6 @@ from typing import Annotated, Any
 import typer
 
 from quarterdeck.cli.configuration.paths import APPLICATION, configuration_file, console_state_file, journal_root
-from quarterdeck.cli.exits import ExitCode, failing_as
 from quarterdeck.cli.output import Format, FormatOption, say, write_rows
 
 KEY_COLUMNS = ("action", "keys", "views", "group", "meaning", "changed", "words")
@@ -19,12 +18,10 @@ KEY_COLUMNS = ("action", "keys", "views", "group", "meaning", "changed", "words"
 def keys(output: FormatOption = Format.TABLE) -> None:
     """Print all keys of the console: every action with its keys and words, and whether the configuration has changed them."""
     from quarterdeck.app.key_map import live_key_map
-    from quarterdeck.backend.documents.yaml_document import BadDocument
     from quarterdeck.cli.configuration.user_configuration import UserConfiguration
 
-    with failing_as(ExitCode.BAD_INPUT, BadDocument):
-        settings = UserConfiguration().console()
-    write_rows((row._asdict() for row in live_key_map(settings.keys)), KEY_COLUMNS, output)
+    rows = live_key_map(UserConfiguration().console().keys)
+    write_rows((row._asdict() for row in rows), KEY_COLUMNS, output)
 
 
 def paths(output: FormatOption = Format.TABLE) -> None:
@@ -56,16 +53,15 @@ def check(
     Exits with 2 when a member would not start with one: with file, line, field, and what to do. What it would only warn of is
     printed as well.
     """
-    from quarterdeck.backend.live.security.tls import BadCertificate, Tls
-    from quarterdeck.backend.service.configuration.sources import BadConfiguration, check_file
+    from quarterdeck.backend.live.security.tls import Tls
+    from quarterdeck.backend.service.configuration.sources import check_file
     from quarterdeck.backend.service.process.member_service import wire_security
 
     for file in files:
-        with failing_as(ExitCode.BAD_INPUT, BadConfiguration, BadCertificate):
-            configuration = check_file(file)
-            tls = wire_security(configuration.security).tls
-            if tls is not None:
-                Tls(tls)
+        configuration = check_file(file)
+        tls = wire_security(configuration.security).tls
+        if tls is not None:
+            Tls(tls)
         for warning in configuration.warnings:
             say(f"warning: {warning}")
         print(f"{file}: a member starts with it, as {configuration.label or configuration.address}")

@@ -24,34 +24,23 @@ def simulate(
     output: FormatOption = Format.JSON,
 ) -> None:
     """Simulate a scenario. Exits with 1 when an expectation is missed or an invariant violated."""
-    report(simulated(load(file), file.stem, seed, journal), output)
+    from quarterdeck.backend.scenarios.format.reading import load_scenario
 
-
-def load(path: Path) -> Scenario:
-    """Load the scenario in the file at `path`.
-
-    Raises:
-        CommandFailed: There is none.
-    """
-    from quarterdeck.backend.scenarios.format.reading import BadScenario, load_scenario
-
-    with failing_as(ExitCode.BAD_INPUT, BadScenario):
-        return load_scenario(path)
+    report(simulated(load_scenario(file), file.stem, seed, journal), output)
 
 
 def scenario_of(demo: str) -> Scenario:
     """Return the built-in demo of this name, or else the scenario in this file.
 
     Raises:
-        CommandFailed: It is neither.
+        BadScenario: The file holds none.
+        UnknownDemo: It is neither.
     """
-    from quarterdeck.backend.training.demos import UnknownDemo, demo_names, load_demo
+    from quarterdeck.backend.scenarios.format.reading import load_scenario
+    from quarterdeck.backend.training.demos import demo_names, load_demo
 
     path = Path(demo)
-    if demo not in demo_names() and (path.suffix or path.exists()):
-        return load(path)
-    with failing_as(ExitCode.BAD_INPUT, UnknownDemo):
-        return load_demo(demo)
+    return load_scenario(path) if demo not in demo_names() and (path.suffix or path.exists()) else load_demo(demo)
 
 
 def play(
@@ -68,10 +57,9 @@ def play(
     With `processes`, every member is a process of its own.
     """
     from quarterdeck.backend.clusters.local import LocalCluster, ProcessCluster
-    from quarterdeck.backend.training.runner import CommandTimedOut, OnlySimulated, run_live
+    from quarterdeck.backend.training.runner import CommandTimedOut, run_live
 
     with (
-        failing_as(ExitCode.BAD_INPUT, OnlySimulated),
         recording(journal, new_run(name), wanted=wanted) as writer,
         failing_as(ExitCode.UNREACHABLE, OSError, CommandTimedOut, about="the live cluster failed"),
     ):

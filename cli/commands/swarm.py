@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from quarterdeck.cli.commands.run_options import JobsOption
 from quarterdeck.cli.exits import BadUsage, ExitCode, failing_as
 from quarterdeck.cli.output import Format, FormatOption, say, write_document
 
@@ -34,7 +35,7 @@ def swarm(
     reached: Annotated[
         bool, typer.Option("--reached", help="Say how often each rule and branch was reached, and which never was.")
     ] = False,
-    jobs: Annotated[int | None, typer.Option(min=1, help="Processes; as many as processors when not given.")] = None,
+    jobs: JobsOption = None,
     sizes: Annotated[
         str | None, typer.Option(metavar="FEWEST:MOST", help="How many members a run may have; 3:20.")
     ] = None,

@@ -35,9 +35,9 @@ class ConnectionTarget:
     user: str = ""
     password: str = field(default="", repr=False)
     token: str = field(default="", repr=False)
-    authority: Path | None = None
-    certificate: Path | None = None
-    key: Path | None = None
+    ca_file: Path | None = None
+    certificate_file: Path | None = None
+    key_file: Path | None = None
     cluster_name: str = "dev"
     """What members of Hazelcast want to know before they answer."""
     tls: bool = False
@@ -54,9 +54,9 @@ class ConnectionTarget:
         named = ("--cluster", self.label) if self.label else ("--cluster-name", self.cluster_name)
         given = {
             "--user": self.user,
-            "--ca-file": self.authority,
-            "--certificate-file": self.certificate,
-            "--key-file": self.key,
+            "--ca-file": self.ca_file,
+            "--certificate-file": self.certificate_file,
+            "--key-file": self.key_file,
         }
         return (
             *named,
@@ -171,9 +171,9 @@ def connection_of(
         user=user or known.user,
         password=password,
         token=token or ("" if user else known.token),
-        authority=ca_file or known.authority,
-        certificate=certificate_file or known.certificate,
-        key=key_file or known.key,
+        ca_file=ca_file or known.ca_file,
+        certificate_file=certificate_file or known.certificate_file,
+        key_file=key_file or known.key_file,
         cluster_name=cluster_name or known.cluster_name,
         tls=tls or known.tls,
         address_map=_pairs(address_map) if address_map else known.address_map,
@@ -225,26 +225,16 @@ def profile_of(label: str) -> ConnectionTarget:
         raise BadUsage(f"--cluster {label}: {configuration_file()} has {known}")
     profile = profiles[label]
     return ConnectionTarget(
-        urls=profile.urls,
-        label=profile.label,
-        environment=profile.environment,
-        read_only=profile.read_only,
-        user=profile.user,
+        **profile.model_dump(exclude={"password_file", "token_file", "address_map"}),
         password=_content(profile.password_file, f"password-file of {label}"),
         token=_content(profile.token_file, f"token-file of {label}"),
-        authority=profile.ca_file,
-        certificate=profile.certificate_file,
-        key=profile.key_file,
-        cluster_name=profile.cluster_name,
-        tls=profile.tls,
         address_map=tuple(profile.address_map.items()),
-        logs=profile.logs,
     )
 
 
 def _urls(texts: list[str]) -> tuple[str, ...]:
     from quarterdeck.backend.clusters.remote.access import BadUrl
-    from quarterdeck.cli.configuration.cluster_profiles import member_urls
+    from quarterdeck.cli.configuration.user_configuration import member_urls
 
     with failing_as(ExitCode.BAD_INPUT, BadUrl, about="--connect"):
         return member_urls(texts)

@@ -6,8 +6,7 @@ import asyncio
 import getpass
 import socket
 import time
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
@@ -70,27 +69,17 @@ def credentials_of(connection: ConnectionTarget) -> MemberCredentials:
         connection.user,
         connection.password,
         connection.token,
-        connection.authority,
-        connection.certificate,
-        connection.key,
+        connection.ca_file,
+        connection.certificate_file,
+        connection.key_file,
     )
-
-
-@contextmanager
-def failing_as_members_answer() -> Iterator[None]:
-    """Turn what members of ours refuse or do not answer inside into `CommandFailed`."""
-    from quarterdeck.backend.clusters.remote.member_client import BadResponse, Unreachable
-    from quarterdeck.backend.core.commands.commands import CommandRefused
-
-    with failing_as(ExitCode.REFUSED, CommandRefused), failing_as(ExitCode.UNREACHABLE, Unreachable, BadResponse):
-        yield
 
 
 def asked(connection: ConnectionTarget, work: Callable[[MemberClient], Awaitable[Answer]]) -> Answer:
     """Return what `work` finds out with a client of members of ours.
 
     Raises:
-        CommandFailed: They refuse, or do not answer.
+        CommandRefused: They refuse, or do not answer.
     """
     from quarterdeck.backend.clusters.remote.member_client import MemberClient
 
@@ -98,8 +87,7 @@ def asked(connection: ConnectionTarget, work: Callable[[MemberClient], Awaitable
         async with MemberClient(credentials_of(connection)) as client:
             return await work(client)
 
-    with failing_as_members_answer():
-        return asyncio.run(run())
+    return asyncio.run(run())
 
 
 def open_hazelcast(
@@ -232,7 +220,7 @@ def _watch_settings(connection: ConnectionTarget) -> WatchSettings:
         credentials = RequestToken(connection.token.encode())
     elif connection.user:
         credentials = UserAndPassword(connection.user, connection.password)
-    files = (connection.authority, connection.certificate, connection.key)
+    files = (connection.ca_file, connection.certificate_file, connection.key_file)
     return WatchSettings(
         tuple(
             service_of(url).address if url.startswith(PODS) else parse_address(url.removeprefix(SCHEME))

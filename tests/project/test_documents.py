@@ -8,7 +8,7 @@ from typing import get_args
 
 import pytest
 
-from docs.generators import membership_rules, reference_events
+from docs.generators import reference_events, rule_tables
 from docs.generators.reference_tables import FOLDER, PAGES, property_meanings
 from quarterdeck.backend.core.events import Event
 from tests.project.test_layout import INSTALLED
@@ -46,9 +46,9 @@ def test_every_property_has_a_meaning() -> None:
     assert not [name for name, told in property_meanings().items() if not told]
 
 
-def test_the_table_of_rules_is_up_to_date() -> None:
-    text = membership_rules.PAGE.read_text(encoding="utf-8")
-    assert text == membership_rules.page(text), "run: python -m docs.generators.membership_rules"
+@pytest.mark.parametrize("file", rule_tables.TABLES, ids=lambda file: file.stem)
+def test_tables_of_rules_are_up_to_date(file: Path) -> None:
+    assert file.read_text(encoding="utf-8") == rule_tables.page(file), "run: python -m docs.generators.rule_tables"
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))

@@ -12,7 +12,7 @@ from quarterdeck.backend.simulation.simulated_driver import simulate
 from quarterdeck.backend.training.demo_cluster import DemoCluster, LiveDemo
 from quarterdeck.backend.training.demos import UnknownDemo, demo_names, load_demo
 from quarterdeck.backend.training.runner import run_live
-from quarterdeck.backend.training.text_lesson import run_text_lesson
+from quarterdeck.backend.training.text_lesson import TextLesson
 from tests.ports import take_ports
 from tests.thoroughness import long_after
 from tests.training.test_tutor import Scripted
@@ -110,7 +110,7 @@ def test_a_lesson_on_real_members() -> None:
     try:
         assert isinstance(cluster, DemoCluster)
         trainee = Scripted(["b", "a", "c"])
-        summary = run_text_lesson(cluster.lesson, lambda: cluster.drain() and None, trainee, lambda command: ())
+        summary = TextLesson(cluster.lesson, lambda: cluster.drain() and None, trainee, lambda command: ()).run()
         assert summary.passed, trainee.heard
         assert (summary.right, summary.judged) == (3, 3)
     finally:

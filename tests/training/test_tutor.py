@@ -16,7 +16,7 @@ from quarterdeck.backend.scenarios.format.scenario import Scenario, paragraphs
 from quarterdeck.backend.training.lesson import Lesson
 from quarterdeck.backend.training.results import DemoSummary, TraineePrediction
 from quarterdeck.backend.training.scores import ScoreBook
-from quarterdeck.backend.training.text_lesson import LEAVE, LessonFailed, run_text_lesson
+from quarterdeck.backend.training.text_lesson import LEAVE, LessonFailed, TextLesson
 from quarterdeck.backend.training.tutor import Tutor
 from quarterdeck.backend.training.tutor_facts import bar_text, step_text, tutor_facts
 from tests.thoroughness import examples
@@ -196,7 +196,7 @@ def test_members_that_cannot_be_started_end_the_lesson_before_it_begins() -> Non
     lesson.advance()
     assert lesson.problem == "the members cannot be started: no port"
     with pytest.raises(LessonFailed, match="no port"):
-        run_text_lesson(lesson, lesson.advance, Scripted([]), lambda command: ())
+        TextLesson(lesson, lesson.advance, Scripted([]), lambda command: ()).run()
 
 
 MOVES = st.lists(st.sampled_from(("go", "a", "b", "cyrene", "", "free", "back", "wait")), max_size=40)
@@ -300,7 +300,7 @@ class Scripted:
 
 def test_a_lesson_in_plain_lines() -> None:
     trainee, reader = Trainee(scenario(KILL)), Scripted(["b"])
-    summary = run_text_lesson(trainee.lesson, trainee.wait, reader, lambda command: (f"$ {command}",))
+    summary = TextLesson(trainee.lesson, trainee.wait, reader, lambda command: (f"$ {command}",)).run()
     assert summary.passed and summary.right == 1
     for line in (
         "T",
@@ -318,7 +318,7 @@ def test_a_lesson_in_plain_lines() -> None:
 @pytest.mark.parametrize(("answers", "pauses"), [([LEAVE], 9), ([], 0), ([], 1), (["b"], 2)])
 def test_a_trainee_may_leave_wherever_he_is_asked(answers: list[str], pauses: int) -> None:
     trainee = Trainee(scenario(KILL))
-    summary = run_text_lesson(trainee.lesson, trainee.wait, Scripted(answers, pauses), lambda command: ())
+    summary = TextLesson(trainee.lesson, trainee.wait, Scripted(answers, pauses), lambda command: ()).run()
     assert not summary.finished and not summary.passed
 
 

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from quarterdeck.cli.commands.run_options import stopping
+from quarterdeck.cli.commands.run_options import DurationOption, stopping
 from quarterdeck.cli.configuration.connection import ConnectionTarget, with_connection
 from quarterdeck.cli.configuration.opening import open_cluster
 from quarterdeck.cli.exits import BadUsage, ExitCode, failing_as
@@ -33,9 +33,7 @@ def export(
     webhook: Annotated[
         str | None, typer.Option("--webhook", metavar="URL", help="Post the change as JSON to this URL at each change.")
     ] = None,
-    seconds: Annotated[
-        float | None, typer.Option("--for", min=0, metavar="SECONDS", help="Stop after this time; never by default.")
-    ] = None,
+    seconds: DurationOption = None,
 ) -> None:
     """Serve what is known of a cluster as Prometheus metrics, until Ctrl-C or SIGTERM; of members of Hazelcast, too.
 

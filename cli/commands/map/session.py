@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from quarterdeck.cli.commands.run_options import new_run, recording, stopping
 from quarterdeck.cli.configuration.connection import ConnectionTarget
-from quarterdeck.cli.configuration.opening import failing_as_members_answer, open_cluster, wait_until_started
+from quarterdeck.cli.configuration.opening import open_cluster, wait_until_started
 from quarterdeck.cli.exits import BadUsage, CommandFailed, ExitCode, failing_as
 
 if TYPE_CHECKING:
@@ -170,8 +170,7 @@ def _remote_session(connection: ConnectionTarget) -> Iterator[MapSession]:
     cluster = open_cluster(connection.require_http_api(), write=not connection.read_only, records=False)
     try:
         wait_until_started(cluster)
-        with failing_as_members_answer():
-            yield MapSession(cluster, connected(cluster))
+        yield MapSession(cluster, connected(cluster))
     finally:
         cluster.close()
 

@@ -143,7 +143,7 @@ def _campaign(
     """
     from quarterdeck.backend.core.properties import BadProperty
     from quarterdeck.backend.pipeline.campaign.plan import Campaign, variants_of
-    from quarterdeck.cli.commands.simulate import load
+    from quarterdeck.backend.scenarios.format.reading import load_scenario
 
     if (scenario is None) == (not swarm):
         raise BadUsage("--scenario: say what to run: either --scenario FILE or --swarm")
@@ -155,7 +155,7 @@ def _campaign(
         variants = variants_of(_sweep(sweep))
     text = ""
     if scenario is not None:
-        load(scenario)
+        load_scenario(scenario)
         text = scenario.read_text(encoding="utf-8")
     sizes = size_bounds(members or "3-20", "--members")
     return Campaign(text, sizes=sizes, variants=variants, cpu_seconds=budget, guided=guided, counts_reached=reached)
