@@ -40,6 +40,7 @@ class Leftovers:
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         left = sorted(str(file) for file in self._now() - self._files - tracked(self._places[0]))
         end_spark()
+        end_resource_tracker()
         limit = time.monotonic() + SECONDS_TO_END
         while (running := processes_of(self._run)) and time.monotonic() < limit:
             time.sleep(0.1)  # time is the subject: they are given so long
@@ -65,6 +66,13 @@ def end_spark() -> None:
         gateway.shutdown()
         java.stdin.close()
         java.wait(SECONDS_TO_END)
+
+
+def end_resource_tracker() -> None:
+    """Where tests are not shared out, the process that multiprocessing keeps to clean up would end with this one."""
+    module = sys.modules.get("multiprocessing.resource_tracker")
+    if module is not None:
+        module._resource_tracker._stop()
 
 
 def tracked(root: Path) -> set[Path]:

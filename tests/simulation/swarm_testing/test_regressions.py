@@ -9,6 +9,7 @@ import pytest
 
 from quarterdeck.backend.scenarios.format.reading import load_scenario
 from quarterdeck.backend.simulation.swarm_testing.trial import run_trial
+from tests.thoroughness import examples
 
 FOUND = sorted((Path(__file__).parent / "regressions").glob("*.yaml"))
 FURTHER_SEEDS = 5
@@ -25,6 +26,6 @@ def seed_of(path: Path) -> int:
 @pytest.mark.parametrize("path", FOUND, ids=[path.stem for path in FOUND])
 def test_what_was_wrong_once_is_right_now(path: Path) -> None:
     scenario = load_scenario(path)
-    for seed in (seed_of(path), *range(FURTHER_SEEDS)):
+    for seed in (seed_of(path), *range(examples(FURTHER_SEEDS))):
         trial = run_trial(scenario, seed)
         assert (trial.verdict, trial.text) == ("ok", ""), f"seed {seed}"
