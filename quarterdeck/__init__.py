@@ -10,12 +10,14 @@ As a library it reads and audits journals and logs, simulates scenarios and runs
 Whatever `__all__` names is imported on first use, so that `import quarterdeck` alone costs nothing.
 """
 
+# ruff: noqa: F403, F405 — what a type checker sees is what `library` exports
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from quarterdeck.library import *  # noqa: F403
+    from quarterdeck.library import *
 
 __version__ = "0.2.0"
 

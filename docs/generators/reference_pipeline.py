@@ -26,10 +26,10 @@ def page() -> str:
         HEADING,
         _section("events", "every record once: the journal as it is, without repetitions", EVENTS),
         _section("quarantine", "lines that are no records, or contradict one", QUARANTINE),
-        *(_section(one.name, one.meaning, one.schema) for one in TABLES.values()),
+        *(_section(table.name, table.meaning, table.schema) for table in TABLES.values()),
         METRICS_HEADING,
         _section("summary", "percentiles of everything that was measured", SUMMARY),
-        *(_section(one.name, one.meaning, one.schema) for one in METRICS.values()),
+        *(_section(metric.name, metric.meaning, metric.schema) for metric in METRICS.values()),
         "This page is written by `python -m docs.generators.reference_pipeline`.\n",
     ]
     return "\n".join(parts)

@@ -26,9 +26,9 @@ def test_a_name_is_found_by_its_beginning_then_by_a_part_then_by_its_letters() -
 
 def test_words_come_with_their_usage_and_meaning_and_own_words_with_what_they_stand_for() -> None:
     found = candidates("part", Vocabulary(CITIES, EVERYTHING, aliases={"parts": "partitions"}))
-    assert {one.shown for one in found} >= {"partition A,B|C,D", "partitions", "parts"}
-    assert next(one for one in found if one.line == "parts").meaning == "your word for: partitions"
-    assert [one.line for one in candidates("kill hens", Vocabulary(CITIES, EVERYTHING))] == ["kill athens"]
+    assert {suggestion.shown for suggestion in found} >= {"partition A,B|C,D", "partitions", "parts"}
+    assert next(suggestion for suggestion in found if suggestion.line == "parts").meaning == "your word for: partitions"
+    assert [candidate.line for candidate in candidates("kill hens", Vocabulary(CITIES, EVERYTHING))] == ["kill athens"]
 
 
 @pytest.mark.parametrize(

@@ -94,7 +94,7 @@ def test_one_member_comes_back_as_another_life() -> None:
             assert "▸ byzantium" in text, "the cursor stays where it was"
 
     with serving(*cities):
-        cluster = RemoteCluster([one.url for one in cities], timings=PACE, randomness=Random(1))
+        cluster = RemoteCluster([city.url for city in cities], timings=PACE, randomness=Random(1))
         try:
             asyncio.run(scenario(cluster))
         finally:

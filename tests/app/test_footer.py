@@ -91,7 +91,7 @@ def test_u_undoes_the_latest_fault_in_any_view() -> None:
                 if isinstance(app.screen, ConfirmScreen):
                     await pilot.press("y")
                     await pilot.pause()
-                assert [type(one) for one in cluster.commands] == [HealLink], view
+                assert [type(command) for command in cluster.commands] == [HealLink], view
 
     run_async(scenario())
 

@@ -135,7 +135,9 @@ def test_a_views_own_key_clashes_only_when_somebody_wanted_it() -> None:
 
 def test_every_action_has_a_word_and_every_key_a_row() -> None:
     rows = live_key_map()
-    assert all(row.words for row in rows if row.action) and {row.action for row in rows} >= {one.id for one in ACTIONS}
+    assert all(row.words for row in rows if row.action) and {row.action for row in rows} >= {
+        action.id for action in ACTIONS
+    }
     words = [word.word for action in ACTIONS for word in action.words]
     assert len(words) == len(set(words))
     told = {key for row in rows for key in row.keys.split()}

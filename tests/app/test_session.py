@@ -91,28 +91,28 @@ def test_what_was_overtaken_in_a_journal_is_no_violation_wherever_the_pieces_end
     session = ConsoleSession(Reread([installed(5, 1_000)], [installed(4, 2_000)]))
     for _ in range(4):
         session.poll()
-    assert "version" in [one.invariant for one in session.violations], "told once all is read"
+    assert "version" in [violation.invariant for violation in session.violations], "told once all is read"
 
 
 def test_episodes_are_those_of_the_moment_that_is_shown() -> None:
     cluster, session, viewer = eventful()
     viewer.look()
-    assert sum(one.count for one in session.episodes.all) == len(session.tape)
+    assert sum(episode.count for episode in session.episodes.all) == len(session.tape)
     session.playhead.pause()
     cluster.happen("dev", ProcessKilled("c"))
     for _ in range(3):
         viewer.look()
-        assert "kill" not in [one.kind for one in session.episodes.all]
+        assert "kill" not in [episode.kind for episode in session.episodes.all]
     while session.playhead.step(forward=False):
         viewer.look()
-        assert sum(one.count for one in session.episodes.all) == len(session.recent)
+        assert sum(episode.count for episode in session.episodes.all) == len(session.recent)
     while session.playhead.step(forward=True):
         viewer.look()
-        assert sum(one.count for one in session.episodes.all) == len(session.recent)
-    assert "kill" in [one.kind for one in session.episodes.all]
+        assert sum(episode.count for episode in session.episodes.all) == len(session.recent)
+    assert "kill" in [episode.kind for episode in session.episodes.all]
     session.playhead.follow()
     viewer.look()
-    assert "kill" in [one.kind for one in session.episodes.all]
+    assert "kill" in [episode.kind for episode in session.episodes.all]
 
 
 @pytest.mark.parametrize(("members", "beats"), [(5, 4), (100, 1)])

@@ -34,7 +34,9 @@ LINEAR_DEUTERANOPIA = (
 
 def linear(color: str) -> tuple[float, float, float]:
     channels = (channel / 255 for channel in Color.parse(color).rgb)
-    red, green, blue = (one / 12.92 if one <= 0.04045 else ((one + 0.055) / 1.055) ** 2.4 for one in channels)
+    red, green, blue = (
+        channel / 12.92 if channel <= 0.04045 else ((channel + 0.055) / 1.055) ** 2.4 for channel in channels
+    )
     return red, green, blue
 
 

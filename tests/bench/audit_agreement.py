@@ -50,7 +50,7 @@ def main() -> None:
     watch_s = time.monotonic() - began_s
     found: dict[str, list[Told]] = {run: [] for run in runs}
     for run in runs:
-        mine = [one for one in result.findings if one.run == run and one.rule != "convergence"]
+        mine = [finding for finding in result.findings if finding.run == run and finding.rule != "convergence"]
         found[run] = list(told(mine))
     differ = [run for run in runs if not found[run] == streamed[run] == expected[run]]
     for run in differ[:MOST_SHOWN]:
@@ -58,7 +58,7 @@ def main() -> None:
         print(run, "only the simulator:", [one for one in expected[run] if one not in found[run]], file=sys.stderr)
         print(run, "only the stream:", [one for one in streamed[run] if one not in expected[run]], file=sys.stderr)
         print(run, "not the stream:", [one for one in expected[run] if one not in streamed[run]], file=sys.stderr)
-    rules = Counter(one[0] for findings in expected.values() for one in findings)
+    rules = Counter(finding[0] for findings in expected.values() for finding in findings)
     print(
         json.dumps(
             {

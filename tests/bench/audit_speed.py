@@ -56,7 +56,7 @@ def make_journal(root: Path, events: int) -> int:
         run = f"bench-{run_number:06d}"
         directory = root / f"run={run}"
         directory.mkdir(parents=True)
-        lines = b"".join(msgspec.json.encode(replace(one, run=run)) + b"\n" for one in records)
+        lines = b"".join(msgspec.json.encode(replace(record, run=run)) + b"\n" for record in records)
         (directory / "world-000001.jsonl").write_bytes(lines)
         made, run_number = made + len(records), run_number + 1
     return made
@@ -72,7 +72,7 @@ def planted(records: list[Any], which: int) -> list[Any]:
     listed, last = records[place], records[-1]
     if which == 0:
         return records[: place - 1] + records[place:]
-    seq = 1 + max(one.seq for one in records if one.uuid == listed.uuid)
+    seq = 1 + max(record.seq for record in records if record.uuid == listed.uuid)
     others = tuple(member for member in listed.event.members if member.uuid != listed.uuid)
     event = listed.event if which == 1 else replace(listed.event, version=listed.event.version + 1, members=others)
     return [*records, replace(listed, seq=seq, at=last.at, utc=last.utc, event=event, because=None)]
@@ -95,7 +95,7 @@ def audit_on_spark(files: Path, master: str) -> Answers:
 
 
 def _counts(result: Any) -> Answers:
-    return dict(Counter(one.rule for one in result.findings))
+    return dict(Counter(finding.rule for finding in result.findings))
 
 
 # The questions, in SQL for DuckDB and by hand for Polars
@@ -237,7 +237,7 @@ def compare(events: int, directory: Path, engines: tuple[str, ...], say: Callabl
     for engine in engines:
         results[engine] = measured(engine, directory)
         say(f"{engine}: {results[engine]}")
-    found = [one["found"] for one in results.values() if "found" in one]
+    found = [result["found"] for result in results.values() if "found" in result]
     alike = ("version", "view integrity", "numbering")
     return {
         "bench": "audit_speed",

@@ -18,7 +18,7 @@ def test_screens_stand_one_after_the_other_and_the_last_where_nothing_moves() ->
     assert root.get("viewBox") == "0 0 9 5"
     assert [part.get("visibility") for part in parts] == ["hidden", "hidden", "visible"]
     animations = [part.find(f"{SVG}animate") for part in parts]
-    assert [one.get("values") for one in animations if one is not None] == [
+    assert [animation.get("values") for animation in animations if animation is not None] == [
         "visible;hidden",
         "hidden;visible;hidden",
         "hidden;visible",

@@ -35,10 +35,10 @@ def test_a_violation_is_found_once_its_moment_is_over() -> None:
     monitor.take([record(1, 1_000, 5), record(2, 2_000, 4)], 2_000)
     assert not monitor.violations
     monitor.take([], 2_000 + HOLD_US)
-    assert [one.invariant for one in monitor.violations] == ["version"]
+    assert [violation.invariant for violation in monitor.violations] == ["version"]
 
 
 def test_where_records_come_in_order_nothing_waits() -> None:
     monitor = InvariantMonitor(hold_us=0)
     monitor.take([record(1, 1_000, 5), record(2, 2_000, 5, uuid="u2")], 2_000)
-    assert [one.invariant for one in monitor.violations] == ["numbering", "view integrity"]
+    assert [violation.invariant for violation in monitor.violations] == ["numbering", "view integrity"]

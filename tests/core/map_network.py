@@ -76,9 +76,9 @@ class MapNetwork:
             state.doing = Leading() if state.master == state.address else Following()
             state.members = MemberList(len(members), members, "lineage")
             state.peers = {
-                one.address: Peer(one.uuid, DeadlineDetector(0, SECOND_US), 0)
-                for one in members
-                if one.uuid != state.uuid
+                member.address: Peer(member.uuid, DeadlineDetector(0, SECOND_US), 0)
+                for member in members
+                if member.uuid != state.uuid
             }
             handlers.on_list_changed(state, self.now)
             self.take(name)
@@ -89,7 +89,7 @@ class MapNetwork:
         return (*replicas, *[None] * (self.width - len(replicas)))
 
     def names_in(self, partition: int) -> str:
-        return "".join("-" if one is None else name_of(one.address) for one in self.rows[partition])
+        return "".join("-" if row is None else name_of(row.address) for row in self.rows[partition])
 
     def set_row(self, partition: int, names: str) -> None:
         """The master changes a row. Nobody has heard of it yet."""
@@ -168,7 +168,7 @@ class MapNetwork:
     def drop(self, kind: type) -> int:
         """Lose all messages of a kind that wait now; how many there were."""
         before = len(self.sent)
-        self.sent = [one for one in self.sent if not isinstance(one[2], kind)]
+        self.sent = [delivery for delivery in self.sent if not isinstance(delivery[2], kind)]
         return before - len(self.sent)
 
     def tick(self, name: str) -> None:

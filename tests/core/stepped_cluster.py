@@ -211,8 +211,8 @@ class SteppedCluster:
 
     def deliver(self, kind: type, *, to: str | None = None) -> None:
         """Deliver only the messages of one kind that wait now; all others go on waiting."""
-        chosen = [one for one in self.sent if isinstance(one[2], kind) and to in (None, one[1])]
-        assert chosen, f"no {kind.__name__} waits among {[type(one[2]).__name__ for one in self.sent]}"
+        chosen = [delivery for delivery in self.sent if isinstance(delivery[2], kind) and to in (None, delivery[1])]
+        assert chosen, f"no {kind.__name__} waits among {[type(delivery[2]).__name__ for delivery in self.sent]}"
         for one in chosen:
             self.sent.remove(one)
         for sender, receiver, message in chosen:
@@ -227,7 +227,9 @@ class SteppedCluster:
     def drop(self, kind: type, *, to: str | None = None) -> int:
         """Lose the messages of one kind that wait now; how many there were."""
         before = len(self.sent)
-        self.sent = [one for one in self.sent if not (isinstance(one[2], kind) and to in (None, one[1]))]
+        self.sent = [
+            delivery for delivery in self.sent if not (isinstance(delivery[2], kind) and to in (None, delivery[1]))
+        ]
         return before - len(self.sent)
 
     def messages(self, kind: type[MessageKind], *, to: str | None = None) -> list[MessageKind]:

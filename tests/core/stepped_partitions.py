@@ -165,11 +165,11 @@ class SteppedPartitions(SteppedCluster):
 
     def take_message(self, kind: type[MessageKind], *, to: str | None = None) -> tuple[str, str, MessageKind]:
         """Take the first waiting message of this kind off its way: sender, receiver, message."""
-        for one in self.sent:
-            if isinstance(one[2], kind) and to in (None, one[1]):
-                self.sent.remove(one)
-                return one
-        raise AssertionError(f"no {kind.__name__} waits among {[type(one[2]).__name__ for one in self.sent]}")
+        for delivery in self.sent:
+            if isinstance(delivery[2], kind) and to in (None, delivery[1]):
+                self.sent.remove(delivery)
+                return delivery
+        raise AssertionError(f"no {kind.__name__} waits among {[type(delivery[2]).__name__ for delivery in self.sent]}")
 
     def holders(self, partition: int) -> str:
         """Who has the data of a partition, whatever the tables say."""
@@ -300,7 +300,7 @@ class SteppedPartitions(SteppedCluster):
         ):
             found.append(f"the master is not at rest: {master_role}")
         for partition, replicas in enumerate(self.table(living[0]).rows):
-            places = [one for one in replicas if one is not None]
+            places = [replica for replica in replicas if replica is not None]
             if len(places) < min(len(data), len(replicas)) or replicas[0] is None:
                 found.append(f"row {partition} is {self.row(living[0], partition)}")
             for name in living:

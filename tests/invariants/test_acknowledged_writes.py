@@ -48,7 +48,7 @@ def test_after_the_data_was_safe_again_another_crash_is_no_excuse() -> None:
     )
     killed_b: tuple[Happened, ...] = (killed(B), *done(C, 1, "get", "one"))
     safe = watched(recorded(*repaired, table(B, {0: (3, (B, C))}, B, "migration"), *killed_b))
-    assert {one.invariant for one in safe.violations} == BOTH
+    assert {violation.invariant for violation in safe.violations} == BOTH
     assert safe.writes.why_uncertain() == ""
     too_early = watched(recorded(*repaired, *killed_b))
     assert not too_early.violations
@@ -69,7 +69,7 @@ def test_a_write_that_is_asked_again_after_its_owner_was_lost_may_be_done_twice(
     )
     assert not watched(recorded(*lost_under_way)).violations
     replaced = (*lost_under_way, *done(C, 11, "put", "late", put="newer"), *done(C, 12, "get", "late"))
-    assert {one.invariant for one in watched(recorded(*replaced)).violations} == BOTH
+    assert {violation.invariant for violation in watched(recorded(*replaced)).violations} == BOTH
     nobody_lost = (
         *WRITTEN,
         asked(C, 7, "put", "late"),
@@ -130,13 +130,15 @@ def test_a_division_lasts_until_all_that_is_brought_along_is_merged() -> None:
 
 def test_an_eviction_is_no_loss_but_what_is_written_after_it_has_to_be_there() -> None:
     evicted: Happened = (A, EntriesEvicted(0, "m", ("k", "another")))
-    assert {one.invariant for one in watched(recorded(*WRITTEN, *done(C, 1, "get", None))).violations} == BOTH
+    assert {
+        violation.invariant for violation in watched(recorded(*WRITTEN, *done(C, 1, "get", None))).violations
+    } == BOTH
     assert not watched(recorded(*WRITTEN, evicted, *done(C, 1, "get", None))).violations
     undone = watched(recorded(*WRITTEN, evicted, *done(C, 1, "get", "two")))
     assert not undone.violations, "an eviction that no backup knows of goes with its owner"
     later = (evicted, *done(B, 3, "put", None, put="three"))
     assert not watched(recorded(*WRITTEN, *later, *done(C, 1, "get", "three"))).violations
     lost = watched(recorded(*WRITTEN, *later, *done(C, 1, "get", None)))
-    assert {one.invariant for one in lost.violations} == BOTH
+    assert {violation.invariant for violation in lost.violations} == BOTH
     other = watched(recorded(*WRITTEN, (A, EntriesEvicted(0, "m", ("another",))), *done(C, 1, "get", None)))
-    assert {one.invariant for one in other.violations} == BOTH
+    assert {violation.invariant for violation in other.violations} == BOTH

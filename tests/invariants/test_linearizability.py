@@ -208,7 +208,11 @@ SOUND: dict[str, tuple[Happened, ...]] = {
 
 
 def broken(history: tuple[Happened, ...]) -> list[str]:
-    return [one.text for one in watched(recorded(*history)).violations if one.invariant == "linearizability"]
+    return [
+        violation.text
+        for violation in watched(recorded(*history)).violations
+        if violation.invariant == "linearizability"
+    ]
 
 
 @pytest.mark.parametrize("what", BROKEN)
@@ -237,4 +241,4 @@ def test_a_violation_says_what_was_found_and_what_there_can_have_been() -> None:
         if one.invariant == "linearizability"
     )
     assert violation.text == "c found 'x' for k of m, where there can only have been 'y'"
-    assert [type(one.event).__name__ for one in violation.witnesses] == ["CallFinished", "CallFinished"]
+    assert [type(witness.event).__name__ for witness in violation.witnesses] == ["CallFinished", "CallFinished"]

@@ -416,12 +416,12 @@ def test_what_has_an_excuse_is_no_violation(what: str) -> None:
 
 def test_records_are_numbered_without_gaps_and_in_time() -> None:
     first, second, third = recorded(*FORMED[:3])
-    assert "numbering" in {one.invariant for one in watched([second]).violations}
-    assert [one.invariant for one in watched([first, third]).violations if one.invariant == "numbering"] == [
-        "numbering"
-    ]
+    assert "numbering" in {violation.invariant for violation in watched([second]).violations}
+    assert [
+        violation.invariant for violation in watched([first, third]).violations if violation.invariant == "numbering"
+    ] == ["numbering"]
     early = Record(second.run, second.member, second.uuid, 2, -1, -1, second.event)
-    assert [one.invariant for one in watched([first, early]).violations] == ["numbering"]
+    assert [violation.invariant for violation in watched([first, early]).violations] == ["numbering"]
 
 
 def test_other_records_are_passed_over() -> None:

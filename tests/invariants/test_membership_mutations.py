@@ -131,7 +131,7 @@ def obey(patch: Patch, kind: type, rule: Any) -> None:
 
 def a_claimant_leaves_itself_out(patch: Patch) -> None:
     def conclude(state: Membership, now: int, claim: Any) -> None:
-        younger = tuple(one for one in claim.latest.members if one.address != state.address)
+        younger = tuple(member for member in claim.latest.members if member.address != state.address)
         claim.latest = msgspec.structs.replace(claim.latest, members=younger)
         sound(state, now, claim)
 
@@ -276,7 +276,7 @@ def newcomers_enter_a_frozen_cluster(patch: Patch) -> None:
 
 def everybody_stays(patch: Patch) -> None:
     def resolve_conflicts(members: list[CliqueCandidate], conflicts: object, **limits: object) -> ConflictResolution:
-        return ConflictResolution(tuple(one.name for one in members), (), True, 0, "")
+        return ConflictResolution(tuple(member.name for member in members), (), True, 0, "")
 
     patch.setattr(disconnection_reports, "resolve_conflicts", resolve_conflicts)
 
@@ -286,8 +286,8 @@ def both_ends_of_a_broken_link_go(patch: Patch) -> None:
         members: list[CliqueCandidate], conflicts: list[tuple[str, str]], **limits: object
     ) -> ConflictResolution:
         ends = {end for conflict in conflicts for end in conflict}
-        names = [one.name for one in members]
-        keep, remove = [one for one in names if one not in ends], [one for one in names if one in ends]
+        names = [member.name for member in members]
+        keep, remove = [name for name in names if name not in ends], [name for name in names if name in ends]
         return ConflictResolution(tuple(keep), tuple(remove), True, 0, "")
 
     patch.setattr(disconnection_reports, "resolve_conflicts", resolve_conflicts)
@@ -295,7 +295,7 @@ def both_ends_of_a_broken_link_go(patch: Patch) -> None:
 
 def the_youngest_goes_whoever_is_reported(patch: Patch) -> None:
     def resolve_conflicts(members: list[CliqueCandidate], conflicts: object, **limits: object) -> ConflictResolution:
-        *keep, last = [one.name for one in members]
+        *keep, last = [member.name for member in members]
         return ConflictResolution(tuple(one for one in keep if not one.endswith("5704")), (keep[3], last), True, 0, "")
 
     patch.setattr(disconnection_reports, "resolve_conflicts", resolve_conflicts)

@@ -55,14 +55,14 @@ def table(
     total: int | None = None,
 ) -> Happened:
     """The table of `who` changes to have these rows: by partition, version and holders. `total` defaults to their sum."""
-    members = list(dict.fromkeys(one for _, holders in rows.values() for one in holders if one))
+    members = list(dict.fromkeys(holder for _, holders in rows.values() for holder in holders if holder))
     lines = tuple(
-        (partition, version, *(-1 if one is None else members.index(one) for one in holders))
+        (partition, version, *(-1 if holder is None else members.index(holder) for holder in holders))
         for partition, (version, holders) in rows.items()
     )
     version = sum(version for version, _ in rows.values()) if total is None else total
     digest = repr([(line[0], line[1]) for line in lines])
-    holders = tuple(Holder(one.address, one.uuid) for one in members)
+    holders = tuple(Holder(member.address, member.uuid) for member in members)
     return who, TableChanged(version, digest, 1, holders, lines, author.uuid, cause)
 
 

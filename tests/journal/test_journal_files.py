@@ -73,7 +73,7 @@ def test_the_background_thread_writes_and_rotates_by_itself(tmp_path: Path, monk
         wait_until(lambda: list(tmp_path.glob("run=r1/*.jsonl")))
         journal.append(record(2))
         wait_until(lambda: len(list(tmp_path.glob("run=r1/*.jsonl"))) == 2)
-    assert [one.name for one in sorted(tmp_path.glob("run=r1/*"))] == ["console-000001.jsonl", "console-000002.jsonl"]
+    assert [path.name for path in sorted(tmp_path.glob("run=r1/*"))] == ["console-000001.jsonl", "console-000002.jsonl"]
     assert list(read_journal(tmp_path)) == [record(1), record(2)]
 
 
@@ -195,12 +195,12 @@ def test_recovery_of_files_without_a_record(tmp_path: Path) -> None:
     (opened / "empty-000001.jsonl.open").touch()
     (opened / "strange-000001.jsonl.open").write_bytes(b"not ours\n")
     (opened / "torn-000001.jsonl.open").write_bytes(b'{"run":')
-    assert [(one.file.name, one.sealed, one.torn_bytes) for one in recover_open_files(tmp_path)] == [
+    assert [(file.file.name, file.sealed, file.torn_bytes) for file in recover_open_files(tmp_path)] == [
         ("empty-000001.jsonl.open", None, 0),
         ("strange-000001.jsonl.open", None, 0),
         ("torn-000001.jsonl.open", None, 7),
     ]
-    assert [one.name for one in opened.iterdir()] == ["strange-000001.jsonl.open"]
+    assert [path.name for path in opened.iterdir()] == ["strange-000001.jsonl.open"]
 
 
 def test_a_finished_file_is_never_replaced(tmp_path: Path) -> None:
@@ -242,7 +242,7 @@ def test_corrupt_lines_are_reported_and_their_neighbours_kept(tmp_path: Path) ->
     journal = read_journal(file)
     for _ in range(2):
         assert [one.seq for one in journal.records()] == [1, 5]
-        assert [(one.file, one.line, one.torn) for one in journal.problems] == [
+        assert [(problem.file, problem.line, problem.torn) for problem in journal.problems] == [
             (file, 2, False),
             (file, 3, False),
             (file, 4, False),
@@ -387,7 +387,7 @@ def test_listing_of_runs(tmp_path: Path) -> None:
         first, second = list_runs(tmp_path)
     assert (first.run, first.files, first.records, first.members) == ("r1", 2, 3, ("athens", "delphi"))
     assert (first.first_utc, first.last_utc) == (1_000_001, 2_000_000)
-    assert [(one.file.name, one.torn) for one in first.problems] == [("torn-000001.jsonl", True)]
+    assert [(problem.file.name, problem.torn) for problem in first.problems] == [("torn-000001.jsonl", True)]
     assert (second.run, second.files, second.records, second.problems) == ("r2", 1, 1, ())
     assert second.size_bytes == len(as_line(record(1, run="r2")))
 

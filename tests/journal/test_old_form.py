@@ -47,12 +47,14 @@ def test_an_old_journal_reads_as_a_new_one(old: Path) -> None:
     assert not journal.problems and {record.form for record in was} == {1}
     told = list(read_journal(NEW / old.name))
     assert {record.form for record in told} == {FORM}
-    assert [(one.uuid, one.seq, one.at, one.event) for one in was] == [
-        (one.uuid, one.seq, one.at, without_precision(one.event)) for one in told
+    assert [(record.uuid, record.seq, record.at, record.event) for record in was] == [
+        (record.uuid, record.seq, record.at, without_precision(record.event)) for record in told
     ]
-    explained = [[(one.record.uuid, one.record.seq, one.reason) for one in causes(was, record)] for record in was]
+    explained = [
+        [(cause.record.uuid, cause.record.seq, cause.reason) for cause in causes(was, record)] for record in was
+    ]
     assert explained == [
-        [(one.record.uuid, one.record.seq, one.reason) for one in causes(told, record)] for record in told
+        [(cause.record.uuid, cause.record.seq, cause.reason) for cause in causes(told, record)] for record in told
     ]
 
 

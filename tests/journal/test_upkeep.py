@@ -165,7 +165,9 @@ def test_a_writer_merges_and_retires_by_itself(tmp_path: Path, monkeypatch: pyte
     with JournalWriter(tmp_path, "r1", "athens", rotate_seconds=0) as journal:
         for seq in range(1, 9):
             journal.append(record(seq))
-            wait_until(lambda seq=seq: any(numbers_of(one.name).last == seq for one in tmp_path.glob("run=r1/*.jsonl")))
+            wait_until(
+                lambda seq=seq: any(numbers_of(path.name).last == seq for path in tmp_path.glob("run=r1/*.jsonl"))
+            )
         wait_until(lambda: list(tmp_path.glob("run=r1/athens-*.*.jsonl")))
         assert [one.seq for one in read_journal(tmp_path)] == list(range(1, 9))
         journal.retention = lambda: Retention(most_bytes=1)

@@ -29,7 +29,7 @@ WAYS = ("unit test", "scenario", "seed", "model")
 
 def main() -> int:
     options = _options()
-    mutants = {one.name: one for one in all_mutants()}
+    mutants = {mutant.name: mutant for mutant in all_mutants()}
     if unknown := set(options.names) - mutants.keys():
         print(f"no such mutant: {', '.join(sorted(unknown))}", file=sys.stderr)
         return 2

@@ -44,12 +44,12 @@ class Mutant(BaseModel):
     @property
     def unit_tests(self) -> tuple[str, ...]:
         """The examples that pytest runs."""
-        return tuple(one for one in self.examples if not one.endswith(".yaml"))
+        return tuple(example for example in self.examples if not example.endswith(".yaml"))
 
     @property
     def scenarios(self) -> tuple[str, ...]:
         """The examples that are scenarios."""
-        return tuple(one for one in self.examples if one.endswith(".yaml"))
+        return tuple(example for example in self.examples if example.endswith(".yaml"))
 
     def changed_source(self) -> str:
         """The chapter with the fault in it. Raises ValueError if the source to be replaced is not there exactly once."""

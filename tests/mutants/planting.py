@@ -44,13 +44,13 @@ def _swap(sound: CodeType, changed: CodeType, namespace: Mapping[str, Any]) -> N
 
 
 def _inner(code: CodeType) -> list[CodeType]:
-    return [one for one in code.co_consts if isinstance(one, CodeType)]
+    return [const for const in code.co_consts if isinstance(const, CodeType)]
 
 
 def _essence(code: CodeType, *, with_functions: bool = True) -> tuple[object, ...]:
     """All of it but where it stands."""
     constants = [
-        (_essence(one) if with_functions else one.co_name) if isinstance(one, CodeType) else (type(one), one)
-        for one in code.co_consts
+        (_essence(const) if with_functions else const.co_name) if isinstance(const, CodeType) else (type(const), const)
+        for const in code.co_consts
     ]
     return (code.co_code, code.co_names, code.co_varnames, code.co_freevars, *constants)

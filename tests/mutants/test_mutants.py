@@ -14,7 +14,7 @@ MUTANTS = all_mutants()
 
 def test_every_mutant_can_be_planted() -> None:
     """When a rule's text has moved, its mutant has to follow: what it replaces stands in the core exactly once."""
-    assert [problem for one in MUTANTS if (problem := why_not_planted(one))] == []
+    assert [problem for mutant in MUTANTS if (problem := why_not_planted(mutant))] == []
 
 
 def why_not_planted(mutant: Mutant) -> str:
@@ -27,9 +27,9 @@ def why_not_planted(mutant: Mutant) -> str:
 
 
 def test_mutants_are_told_apart_and_name_their_examples() -> None:
-    names = [one.name for one in MUTANTS]
+    names = [mutant.name for mutant in MUTANTS]
     assert len(names) == len(set(names))
-    missing = [path for one in MUTANTS for path in one.examples if not (ROOT / path.partition("::")[0]).exists()]
+    missing = [path for mutant in MUTANTS for path in mutant.examples if not (ROOT / path.partition("::")[0]).exists()]
     assert not missing
 
 

@@ -12,7 +12,7 @@ from tests.mutants.exhaustion import caught_by_exhaustion
 from tests.mutants.mutant import Mutant, all_mutants
 from tests.mutants.planting import CannotPlantHere
 
-BY_NAME = {one.name: one for one in all_mutants()}
+BY_NAME = {mutant.name: mutant for mutant in all_mutants()}
 
 NO_BUMP = Mutant(
     name="removal-bumps-no-version",

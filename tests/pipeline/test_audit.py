@@ -59,14 +59,14 @@ def test_a_clean_journal_with_duplicates_torn_and_corrupt_lines(spark: SparkSess
     lives, records = 9, len(story.records)
 
     assert result.findings == ()
-    assert {(Path(one.file), one.reason) for one in result.problems} == {
+    assert {(Path(problem.file), problem.reason) for problem in result.problems} == {
         (damaged, "torn, no JSON, or a value of the wrong type"),
         (damaged, "contradicts another event with the same identity, uuid uuid-a1 seq 1"),
         (damaged, "list-installed lacks lineage"),
         (damaged, "unknown kind of event moon-landed"),
         (damaged, "lacks uuid"),
     }
-    assert {one.line for one in result.problems} > {"no json", "", line(first)[:40].decode()}
+    assert {problem.line for problem in result.problems} > {"no json", "", line(first)[:40].decode()}
     installed = sum("lineage" in msgspec.to_builtins(one.event) for one in story.records)
     assert result.counts == {
         "files": 3,
@@ -152,12 +152,12 @@ def test_what_needs_the_whole_journal_is_only_a_warning_where_something_is_missi
     story.installs("a1", "one/1", 3, "a1")
     result = audit([write(tmp_path, story)], rules=["version", "removal", "numbering"])
     assert result.incomplete == {"gap": "events of b before its event 2 are missing"}
-    assert [(one.rule, one.severity, bool(one.doubt), one.versions) for one in result.findings] == [
+    assert [(finding.rule, finding.severity, bool(finding.doubt), finding.versions) for finding in result.findings] == [
         ("version", "violation", False, (3,)),
         ("numbering", "warning", False, ()),
         ("removal", "warning", True, (2, 3)),
     ]
-    assert all(one.link.endswith(f"--at {one.at / 1e6:g}") for one in result.findings)
+    assert all(finding.link.endswith(f"--at {finding.at / 1e6:g}") for finding in result.findings)
     assert result.rules == ("numbering", "removal", "version")
 
 
@@ -188,8 +188,10 @@ def test_a_member_that_never_joins_anybody_is_found(tmp_path: Path) -> None:
     story.says("a1")
     root = write(tmp_path / "root", story)
     write(root, clean_story("clean"))
-    found = [one for one in audit([root], rules=["convergence"], bound_us=0).findings if one.run == "alone"]
-    assert [(one.rule, one.member, one.uuid, one.seq) for one in found] == [("convergence", "a", "uuid-a1", 1)]
+    found = [finding for finding in audit([root], rules=["convergence"], bound_us=0).findings if finding.run == "alone"]
+    assert [(finding.rule, finding.member, finding.uuid, finding.seq) for finding in found] == [
+        ("convergence", "a", "uuid-a1", 1)
+    ]
     assert found[0].detail.startswith("a belongs to no cluster")
 
 
@@ -241,12 +243,12 @@ def test_before_its_first_record_a_run_is_not_known_to_have_been_calm(tmp_path: 
     story.installs("a1 b1", "one/1", 1, "a1 b1")
     story.installs("a1", "one/1", 2, "a1 b1")
     story.says("a1")
-    late = [msgspec.structs.replace(one, at=one.at + 100_000 * SECOND_US) for one in story.records]
+    late = [msgspec.structs.replace(record, at=record.at + 100_000 * SECOND_US) for record in story.records]
     (tmp_path / "late.jsonl").write_bytes(b"".join(map(line, late)))
     rules = ["convergence", "view agreement"]
     assert audit([tmp_path / "late.jsonl"], rules=rules).findings == ()
     found = audit([tmp_path / "late.jsonl"], rules=rules, bound_us=100).findings
-    assert sorted(one.rule for one in found) == rules
+    assert sorted(finding.rule for finding in found) == rules
 
 
 def test_an_event_that_no_checker_can_read_is_not_one_that_is_missing(tmp_path: Path) -> None:
@@ -258,7 +260,7 @@ def test_an_event_that_no_checker_can_read_is_not_one_that_is_missing(tmp_path: 
     text = b"".join(map(line, story.records)).replace(b"arranged", b"conjured")
     (tmp_path / "strange.jsonl").write_bytes(text)
     result = audit([tmp_path / "strange.jsonl"], rules=["numbering", "version"])
-    assert [one.rule for one in result.findings] == ["version"]
+    assert [finding.rule for finding in result.findings] == ["version"]
     assert "not as this version knows it" in result.incomplete["strange"]
 
 

@@ -110,7 +110,7 @@ def test_a_store_of_an_earlier_form_is_replaced(tmp_path: Path) -> None:
         commit.commit(tmp_path, building, NEW, KEPT)
     assert content(tmp_path) == AFTER
     commit.finish(tmp_path)
-    assert sorted(one.name for one in tmp_path.iterdir() if not one.name.startswith(commit.STATE)) == [
+    assert sorted(path.name for path in tmp_path.iterdir() if not path.name.startswith(commit.STATE)) == [
         commit.CURRENT, ".lock", commit.MANIFEST, *TABLES,
     ]  # fmt: skip
 

@@ -84,7 +84,8 @@ def test_logs_give_the_records_of_the_library(session: SparkSession) -> None:
     expected = quarterdeck.read_logs(LOGS, quarterdeck.LogOptions(run="mine")).records
     found = sorted((row.run, row.member, row.uuid, row.seq, row.at, row.event.kind) for row in read.collect())
     assert found == sorted(
-        (one.run, one.member, one.uuid, one.seq, one.at, one.event.__struct_config__.tag) for one in expected
+        (record.run, record.member, record.uuid, record.seq, record.at, record.event.__struct_config__.tag)
+        for record in expected
     )
 
 

@@ -35,11 +35,11 @@ def root(tmp_path: Path) -> Path:
 def test_what_the_engine_reads_is_judged_alike(spark: SparkSession, root: Path) -> None:
     """One of the runs stands in two places: its parts come together."""
     here, there = audit([root]), audit([f"file://{root}"])
-    assert [msgspec.structs.replace(one, link="") for one in here.findings] == list(there.findings)
+    assert [msgspec.structs.replace(finding, link="") for finding in here.findings] == list(there.findings)
     assert there.findings
     assert (there.counts, there.incomplete) == (here.counts, here.incomplete)
-    assert [(one.line, one.reason, one.number) for one in there.problems] == [
-        (one.line, one.reason, one.number) for one in here.problems
+    assert [(problem.line, problem.reason, problem.number) for problem in there.problems] == [
+        (problem.line, problem.reason, problem.number) for problem in here.problems
     ]
     assert there.problems[0].file.startswith("file:/")
 
@@ -67,7 +67,9 @@ def test_logs_that_the_engine_reads_are_judged_alike(spark: SparkSession, record
     here, there = audit([LOGS / recording]), audit([(LOGS / recording).as_uri()])
     assert there.counts == here.counts and there.counts["records"]
     assert there.rules == here.rules
-    assert [one.headline for one in there.observations] == [one.headline for one in here.observations]
+    assert [observation.headline for observation in there.observations] == [
+        observation.headline for observation in here.observations
+    ]
     assert there.migration_rounds == here.migration_rounds
     for one, other in zip(there.merge_verdicts, here.merge_verdicts, strict=True):
         assert one == msgspec.structs.replace(other, file=f"file:{other.file}")

@@ -65,7 +65,7 @@ VALUES: dict[ArgumentKind, st.SearchStrategy[Any]] = {
     "bytes": TEXT.map(str.encode),
 }
 
-named = [pytest.param(one, id=f"{one.command.__name__} {one.tag}") for one in CATALOGUE if one.operation is not PutAll]
+named = [pytest.param(row, id=f"{row.command.__name__} {row.tag}") for row in CATALOGUE if row.operation is not PutAll]
 
 
 @st.composite
@@ -73,7 +73,8 @@ def commands(draw: st.DrawFn, description: CommandDescription) -> Command:
     """One command of this kind, between two members where it is about links."""
     ends = iter(draw(st.permutations(LABELS)))
     values = {
-        one.name: (next(ends),) if one.kind == "members" else draw(VALUES[one.kind]) for one in description.arguments
+        argument.name: (next(ends),) if argument.kind == "members" else draw(VALUES[argument.kind])
+        for argument in description.arguments
     }
     if "up_to_us" in values:  # the end of a range, or nothing
         values["up_to_us"] = draw(st.sampled_from((0, values["delay_us"] + 1 + values["up_to_us"])))
@@ -88,15 +89,17 @@ def as_typed(command: Command) -> Command:
 
 
 def test_every_command_and_every_operation_is_described_once() -> None:
-    described = Counter(one.operation or one.command for one in CATALOGUE)
-    assert described == Counter([one for one in get_args(Command) if one is not CallMap] + list(get_args(Operation)))
-    assert {one.command for one in CATALOGUE if one.operation} == {CallMap}
+    described = Counter(row.operation or row.command for row in CATALOGUE)
+    assert described == Counter([arg for arg in get_args(Command) if arg is not CallMap] + list(get_args(Operation)))
+    assert {row.command for row in CATALOGUE if row.operation} == {CallMap}
 
 
 @pytest.mark.parametrize("description", named)
 def test_a_description_names_every_argument_and_makes_the_command(description: CommandDescription) -> None:
-    fields = {one.name for one in msgspec.structs.fields(description.operation or description.command)}
-    assert {one.name for one in description.arguments} == fields | ({"member"} if description.operation else set())
+    fields = {field.name for field in msgspec.structs.fields(description.operation or description.command)}
+    assert {argument.name for argument in description.arguments} == fields | (
+        {"member"} if description.operation else set()
+    )
 
     @given(commands(description))
     def is_made(command: Command) -> None:
@@ -109,7 +112,7 @@ def test_a_description_names_every_argument_and_makes_the_command(description: C
 def test_the_words_of_the_prompt_and_the_keys_are_those_of_the_catalogue() -> None:
     words = command_words(EVERYTHING)
     assert {word for word, (_, one) in words.items() if one.takes == "command"} == {
-        one.word for one in CATALOGUE if one.meaning
+        row.word for row in CATALOGUE if row.meaning
     }
     for one in CATALOGUE:
         if one.key:
@@ -120,7 +123,7 @@ def test_the_words_of_the_prompt_and_the_keys_are_those_of_the_catalogue() -> No
 
 
 def words_of(action: Any) -> set[str]:
-    return {one.word for one in action.words if one.takes == "command"}
+    return {word.word for word in action.words if word.takes == "command"}
 
 
 @pytest.mark.parametrize("description", [one for one in named if one.values[0].word in command_words(EVERYTHING)])
@@ -183,8 +186,8 @@ def test_the_command_line_of_a_command_does_it(
 def written(description: CommandDescription, command: Command) -> object:
     """What stands in a scenario behind the name of the action."""
     values = description.values(command)
-    plain = {one.key: in_yaml(one.kind, values[one.name]) for one in description.arguments}
-    details = [one.key for one in description.details]
+    plain = {argument.key: in_yaml(argument.kind, values[argument.name]) for argument in description.arguments}
+    details = [detail.key for detail in description.details]
     if description.target != "member" or description.operation is not None:
         return plain
     if not details:

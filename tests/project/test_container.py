@@ -125,7 +125,7 @@ def network() -> Iterator[None]:
 def pod_of(kind: str, file: str) -> dict[str, Any]:
     """The specification of pods in a manifest."""
     documents = yaml.safe_load_all((MANIFESTS / file).read_text())
-    (found,) = (one for one in documents if one["kind"] == kind)
+    (found,) = (document for document in documents if document["kind"] == kind)
     return found["spec"]["template"]["spec"]  # type: ignore[no-any-return]
 
 

@@ -70,7 +70,7 @@ def test_every_picture_stands_on_a_page() -> None:
         for document in DOCUMENTS
         for target in LINK.findall(document.read_text(encoding="utf-8"))
     }
-    assert not [str(one) for one in sorted((ROOT / "docs" / "screenshots").rglob("*.svg")) if one not in shown]
+    assert not [str(path) for path in sorted((ROOT / "docs" / "screenshots").rglob("*.svg")) if path not in shown]
 
 
 @pytest.mark.parametrize("page", sorted((ROOT / "docs" / "console").glob("*.md")), ids=lambda page: page.stem)

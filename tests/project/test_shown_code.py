@@ -39,7 +39,7 @@ def test_commands_exist_and_have_the_options_that_are_shown(shown: Shown) -> Non
     if command.allow_extra_args or command.context_settings.get("allow_extra_args"):  # it hands them on
         return
     given = positional(command, arguments, shown)
-    wanted = [one for one in command.params if one.param_type_name == "argument"]
+    wanted = [param for param in command.params if param.param_type_name == "argument"]
     most = sum(one.nargs for one in wanted) if all(one.nargs > 0 for one in wanted) else len(given)
     assert len(given) <= most, f"{command.name} takes {most} arguments"
     if shown.whole and not inner_commands(command):
@@ -63,7 +63,7 @@ def inner_commands(command: Any) -> dict[str, Any]:
 
 def positional(command: Any, words: list[str], shown: Shown) -> list[str]:
     """What of `words` is no option and no value of one."""
-    options = {name: one for one in command.params for name in (*one.opts, *one.secondary_opts)}
+    options = {name: param for param in command.params for name in (*param.opts, *param.secondary_opts)}
     given, waiting = [], False
     for word in words:
         name, has_value, _ = word.partition("=")
@@ -84,7 +84,7 @@ def positional(command: Any, words: list[str], shown: Shown) -> list[str]:
 def test_members_have_the_paths_that_curl_is_shown_to_ask(shown: Shown, paths: list[re.Pattern[str]]) -> None:
     (address,) = [word for word in words_of(shown.text) if word.startswith(("http://", "https://"))]
     path = urlsplit(address).path
-    assert any(one.fullmatch(path) for one in paths), f"no member serves {path}"
+    assert any(pattern.fullmatch(path) for pattern in paths), f"no member serves {path}"
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +93,7 @@ def paths() -> list[re.Pattern[str]]:
     from quarterdeck.backend.service.console_api.routes import ROOT, ROUTERS
 
     inner = [ROOT + str(getattr(route, "path", "")) for router in ROUTERS for route in router.routes]
-    known = [*(one.path for one in OPERATOR_PATHS), *inner, "/metrics"]
+    known = [*(path.path for path in OPERATOR_PATHS), *inner, "/metrics"]
     with_names = [re.sub(r"\{\w+\}", "[^/]+", re.sub(r"\{\w+:\w+\}", ".+", path)) for path in known]
     return [re.compile(path) for path in with_names]
 

@@ -21,7 +21,7 @@ def run(*steps: str, seed: int = 1) -> Outcome:
 
 
 def met(outcome: Outcome) -> list[bool]:
-    return [one.met for one in outcome.expectations]
+    return [expectation.met for expectation in outcome.expectations]
 
 
 def test_actions_on_data_are_commands() -> None:
@@ -112,7 +112,7 @@ def test_a_scenario_with_data_is_played_and_judged() -> None:
         "do: {get: {at: athens, map: m, key: nothing}}",
         "expect: {within: 5s, value: {map: m, key: nothing, is: null}}",
     )
-    assert [one.missing for one in outcome.expectations] == [""] * 5
+    assert [expectation.missing for expectation in outcome.expectations] == [""] * 5
     assert outcome.violations == ()
     assert outcome.table.version >= 7
 
@@ -146,7 +146,7 @@ def test_what_is_missing_is_said() -> None:
         "do: {wait: 20s}",
         "expect: {no-lost-writes: true}",
     )
-    missing = [one.missing for one in outcome.expectations]
+    missing = [expectation.missing for expectation in outcome.expectations]
     assert "held by athens, byzantium; expected cyrene" in missing[0]
     assert missing[1:3] == ["the table is balanced", "no get of k of map has ended since the last action"]
     assert "cyrene holds partition" in missing[3]

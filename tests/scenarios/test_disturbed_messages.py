@@ -38,7 +38,7 @@ LINK = ("athens", "byzantium")
 
 
 def read(*steps: str, head: str = HEAD) -> Scenario:
-    return read_scenario(f"{head}steps:\n" + "".join(f"  - {one}\n" for one in steps), "t.yaml")
+    return read_scenario(f"{head}steps:\n" + "".join(f"  - {step}\n" for step in steps), "t.yaml")
 
 
 def commands(text: str) -> list[object]:
@@ -126,7 +126,7 @@ def test_one_fault_is_healed_and_the_others_stay() -> None:
     assert links.of(*LINK) == LinkChanged(*LINK, delay=7, delay_up_to=9, of_kinds=(everything, heartbeats))
     links.apply(HealLink(*ENDS, ("delay",)))
     assert links.of(*LINK) == LinkChanged(*LINK, of_kinds=(everything, KindCondition("heartbeat", loss=0.5)))
-    assert [one.kind for one in conditions_for(links.of(*LINK), "heartbeat")] == ["", "", "heartbeat"]  # type: ignore[arg-type]
+    assert [condition.kind for condition in conditions_for(links.of(*LINK), "heartbeat")] == ["", "", "heartbeat"]  # type: ignore[arg-type]
     links.apply(HealLink(*ENDS, ("lose",)))
     assert links.release(*ENDS) == (LinkChanged(*LINK),)
     assert links.conditions == {}

@@ -12,7 +12,7 @@ from quarterdeck.backend.simulation.simulated_driver import simulate
 
 
 def scenario(*steps: str) -> Scenario:
-    text = "".join(f"  - {one}\n" for one in steps)
+    text = "".join(f"  - {step}\n" for step in steps)
     return read_scenario(f"title: T\nmembers: [athens, byzantium, cyrene]\nsteps:\n{text}", "t.yaml")
 
 
@@ -21,7 +21,7 @@ def run(*steps: str) -> Outcome:
 
 
 def missing(*steps: str) -> list[str]:
-    return [one.missing for one in run(*steps).expectations]
+    return [expectation.missing for expectation in run(*steps).expectations]
 
 
 def test_a_pattern_stands_alone_or_in_a_list_and_a_kind_is_one() -> None:

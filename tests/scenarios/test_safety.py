@@ -22,8 +22,8 @@ def test_what_is_missing_is_said_and_no_other_reason_will_do() -> None:
     text = "title: T\nmembers: [a, b]\nsettings: {hazelcast.partition.count: 7}\nsteps:\n"
     steps = ["do: {arrange: a}", "expect: {safe: replica-missing}", "expect: {within: 5s, safe: true}"]
     steps += ["expect: {safe: migrating}", "do: {cut: {from: a, to: b}}", "expect: {within: 20s, safe: migrating}"]
-    outcome = simulate(read_scenario(text + "".join(f"  - {one}\n" for one in steps), "t.yaml"), 1)
-    first, second, third, fourth = (one.missing for one in outcome.expectations)
+    outcome = simulate(read_scenario(text + "".join(f"  - {step}\n" for step in steps), "t.yaml"), 1)
+    first, second, third, fourth = (expectation.missing for expectation in outcome.expectations)
     assert first == (
         "the data is not safe for another reason: b has another table than its master a; expected replica-missing"
     )

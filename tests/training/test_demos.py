@@ -69,9 +69,9 @@ def test_a_demo_comes_true_under_any_seed(name: str, seed: int) -> None:
 def test_a_trainee_is_led_to_the_end_however_long_he_reads(name: str, reads_for: int) -> None:
     tutor = Trainee(load_demo(name), seed=4).finish(reads_for=reads_for)
     summary = tutor.summary
-    assert [one for one in summary.expectation_results if one.missing] == []
+    assert [result for result in summary.expectation_results if result.missing] == []
     assert summary.passed
-    assert all(one.right is not None for one in summary.predictions), "none of the choices was right"
+    assert all(prediction.right is not None for prediction in summary.predictions), "none of the choices was right"
     assert len(summary.predictions) == sum(step.ask is not None for step in tutor.scenario.steps)
 
 
@@ -79,7 +79,7 @@ def test_a_trainee_is_led_to_the_end_however_long_he_reads(name: str, reads_for:
 def test_what_the_demo_takes_for_right_is_right(name: str) -> None:
     """Whoever answers with what was so the last time has all predictions right, under another seed too."""
     predictions = Trainee(load_demo(name), seed=1).finish().summary.predictions
-    asked = {one.question: one.truth for one in predictions}
+    asked = {prediction.question: prediction.truth for prediction in predictions}
     summary = Trainee(load_demo(name), seed=2).finish(answer=lambda ask: asked[ask.question]).summary
     assert (summary.right, summary.judged) == (len(predictions), len(predictions))
 

@@ -38,7 +38,7 @@ def scenario(steps: str) -> Scenario:
 
 
 def kinds(tutor: Tutor) -> list[str]:
-    return [one.kind for one in tutor.transcript]
+    return [entry.kind for entry in tutor.transcript]
 
 
 def test_it_waits_for_the_trainee_and_for_the_cluster() -> None:
@@ -142,7 +142,7 @@ def test_a_question_may_be_answered_by_a_later_expectation() -> None:
     trainee.lesson.go_on()
     trainee.lesson.advance(trainee.stage.drain())
     assert len(trainee.tutor._questions) == 1 and kinds(trainee.tutor)[-1] == "met"
-    assert [one.truth for one in trainee.finish().summary.predictions] == ["byzantium"]
+    assert [prediction.truth for prediction in trainee.finish().summary.predictions] == ["byzantium"]
 
 
 class Silent:
@@ -184,7 +184,7 @@ def test_a_failed_command_is_told_in_words() -> None:
     lesson.advance()
     lesson.go_on()
     lesson.advance()
-    assert ("refused", "TimeoutError: too slow") in [(one.kind, one.text) for one in lesson.tutor.transcript]
+    assert ("refused", "TimeoutError: too slow") in [(entry.kind, entry.text) for entry in lesson.tutor.transcript]
 
 
 def test_members_that_cannot_be_started_end_the_lesson_before_it_begins() -> None:
@@ -237,13 +237,13 @@ def test_the_board_says_what_is_to_be_seen_at_each_moment() -> None:
     trainee = Trainee(scenario(KILL))
     assert step_text(trainee.tutor) == "step 3 of 9"
     trainee.lesson.go_on()
-    assert [(one.heading.strip(), one.text) for one in texts(trainee)[-3:]] == [
+    assert [(text.heading.strip(), text.text) for text in texts(trainee)[-3:]] == [
         ("a", "athens"),
         ("b", "byzantium"),
         ("c", "cyrene"),
     ]
     trainee.lesson.answer("a")
-    assert [one.text for one in texts(trainee)[-3:]] == ["kill athens", ":KillMember(member='athens')", "$ line"]
+    assert [text.text for text in texts(trainee)[-3:]] == ["kill athens", ":KillMember(member='athens')", "$ line"]
     trainee.lesson.go_on()
     trainee.lesson.advance(trainee.stage.drain())
     shown = texts(trainee)

@@ -154,7 +154,7 @@ def words(row: SpaceTimeRow) -> str:
 
 def diagram_of(name: str, labels: int = 20, zoom_us: int = 0) -> tuple[SpaceTimeDiagram, SpaceTime]:
     event_index = event_index_of(name)
-    known = list(dict.fromkeys(one.member for one in event_index.records if one.uuid != one.run))
+    known = list(dict.fromkeys(record.member for record in event_index.records if record.uuid != record.run))
     model = SpaceTime(event_index, known[:labels], zoom_us)
     model.extend(event_index.records)
     return SpaceTimeDiagram(clock_text, len("99999.999"), words), model

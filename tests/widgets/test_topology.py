@@ -43,7 +43,7 @@ tones = st.sampled_from(["faint", "bad", "warning"])
 @given(st.lists(names, max_size=9), st.data(), st.integers(0, 60), st.integers(0, 20))
 def test_every_row_is_as_wide_as_the_widget(labels: list[str], data: st.DataObject, width: int, height: int) -> None:
     nodes = tuple(NetworkNode(label, "plain", False) for label in labels)
-    ends = [(one, other) for other in range(len(labels)) for one in range(other)]
+    ends = [(number, other) for other in range(len(labels)) for number in range(other)]
     edges = tuple(
         Edge(one, other, data.draw(tones), data.draw(st.sampled_from(["", "✕"])), "", data.draw(st.integers(1, 3)))
         for one, other in ends

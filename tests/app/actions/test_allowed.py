@@ -15,7 +15,7 @@ from tests.app.fakes.console_driver import FIVE, run_async
 from tests.app.fakes.fake_cluster import FakeCluster
 from tests.app.fakes.screen_text import screen_text, settle
 
-STATES_ONLY = frozenset({SNAPSHOTS, *(one.tag for one in CATALOGUE)}) - {"change-state"}
+STATES_ONLY = frozenset({SNAPSHOTS, *(row.tag for row in CATALOGUE)}) - {"change-state"}
 """What is lacking where nothing but the state of the cluster can be changed."""
 
 

@@ -122,14 +122,14 @@ def test_lines_of_commands(command: Command, line: str) -> None:
 
 
 def test_every_command_has_a_line_or_none_on_purpose() -> None:
-    assert {type(one) for one in ONLY_HERE} == {one.command for one in CATALOGUE if not one.cli} - {CallMap}
+    assert {type(one) for one in ONLY_HERE} == {row.command for row in CATALOGUE if not row.cli} - {CallMap}
     assert lines_of([*ONLY_HERE, Heal()]) == [f"quarterdeck cluster fault {CONNECT_PLACEHOLDER} heal"]
 
 
 def test_a_cluster_that_only_the_console_reaches_has_no_lines() -> None:
     assert connect_options(FakeCluster(("a",), source="live")) is None
     assert lines_of([Heal(), KillMember("a")], None) == []
-    assert line_of_action(next(one for one in ACTIONS if one.cli == "cluster suspicions"), None) == ""
+    assert line_of_action(next(action for action in ACTIONS if action.cli == "cluster suspicions"), None) == ""
 
 
 class HalvesOfHazelcast(FakeCluster):

@@ -204,11 +204,11 @@ def test_completion(beginning: str, whole: str | None) -> None:
 
 def test_no_key_means_two_things_and_none_is_forbidden() -> None:
     for view in ("everywhere", *VIEW_NAMES):  # a view's own keys may mean something else elsewhere
-        owners = [one for one in ACTIONS if (view in one.views if view != "everywhere" else not one.views)]
+        owners = [action for action in ACTIONS if (view in action.views if view != "everywhere" else not action.views)]
         keys = [key for action in owners for key in action.keys.split(",") if key]
         assert len(keys) == len(set(keys)), view
     keys = [key for action in ACTIONS for key in action.keys.split(",") if key]
-    words = [one.word for action in ACTIONS for one in action.words]
+    words = [word.word for action in ACTIONS for word in action.words]
     assert len(words) == len(set(words))
     assert not {"ctrl+a", "ctrl+b", "ctrl+d", "ctrl+k"} & set(keys)
     assert not any(action.needs_write for action in available_actions(READ_ONLY))

@@ -78,7 +78,7 @@ class FakeCluster:
 
     def install(self, label: str, version: int, members: Sequence[str], *, lineage: str = "L1", life: int = 1) -> None:
         master = self.address(members[0])
-        listed = tuple(self.member(one) for one in members)
+        listed = tuple(self.member(member) for member in members)
         self.happen(
             label,
             events.ListInstalled(version, lineage, master, listed, master, "unknown", "a member joined"),

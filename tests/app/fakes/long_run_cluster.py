@@ -41,7 +41,9 @@ def _story() -> tuple[Record, ...]:
     committing = max(place for place, one in enumerate(recorder.records) if isinstance(one.event, MigrationCommitting))
     records = recorder.records[: committing + 1]
     lives = {record.member: (record.uuid, record.seq) for record in records}
-    addresses = {one.member: one.event.address for one in records if isinstance(one.event, events.MemberStarted)}
+    addresses = {
+        record.member: record.event.address for record in records if isinstance(record.event, events.MemberStarted)
+    }
     uuid, seq = lives["cyrene"]
     suspicion = events.SuspicionRaised(addresses["byzantium"], lives["byzantium"][0], "no heartbeat for 4.1 s")
     last = records[-1]

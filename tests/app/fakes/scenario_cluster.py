@@ -11,7 +11,7 @@ class ScenarioCluster(FakeCluster):
 
     def __init__(self, name: str) -> None:
         records = records_of(name)
-        super().__init__(tuple(dict.fromkeys(one.member for one in records if one.uuid != one.run)))
+        super().__init__(tuple(dict.fromkeys(record.member for record in records if record.uuid != record.run)))
         self.event_index = event_index_of(name)
         self._pending = list(records)
         self._at = records[-1].at

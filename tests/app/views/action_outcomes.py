@@ -187,9 +187,9 @@ OUTCOMES: dict[str, Outcome] = {
 LINES: dict[str, tuple[str, Outcome]] = {
     **{action.id: (action.id, OUTCOMES[action.id]) for action in ACTIONS if action.words[0].word == action.id},
     **{
-        one.word: (f"{one.word} fez", either(asks(one.command), says("cannot be done by this cluster")))
-        for one in CATALOGUE
-        if one.meaning and [argument.kind for argument in one.arguments] == ["member"]
+        row.word: (f"{row.word} fez", either(asks(row.command), says("cannot be done by this cluster")))
+        for row in CATALOGUE
+        if row.meaning and [argument.kind for argument in row.arguments] == ["member"]
     },
     "start": ("start athens", asks(core.StartMember)),
     "suspect": ("suspect byzantium fez", asks(core.SuspectMember)),

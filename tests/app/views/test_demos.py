@@ -154,7 +154,7 @@ def test_answers_in_words_and_none_at_all() -> None:
         await pilot.press("enter")  # opens the prompt with the beginning of an answer
         await pilot.press("minus", "enter")
         await until(pilot, lambda: tutor.phase == "to-do")
-        assert [one.text for one in tutor.transcript if one.kind == "answered"] == ["1", "left out"]
+        assert [entry.text for entry in tutor.transcript if entry.kind == "answered"] == ["1", "left out"]
 
     in_console(scenario)
 

@@ -20,10 +20,10 @@ def test_a_file_is_followed_and_a_torn_line_waits_for_its_end(tmp_path: Path) ->
     file = FollowedFindings(path)
     assert not file.look() and not file.findings
     append(path, line(1) + line(2)[:20])
-    assert file.look() and [one.seq for one in file.findings] == [1]
+    assert file.look() and [finding.seq for finding in file.findings] == [1]
     assert not file.look()
     append(path, line(2)[20:] + b"\n")
-    assert file.look() and [one.seq for one in file.findings] == [1, 2]
+    assert file.look() and [finding.seq for finding in file.findings] == [1, 2]
     assert file.bad_lines == 0
 
 
@@ -32,7 +32,7 @@ def test_what_is_no_finding_is_counted_and_left_out(tmp_path: Path) -> None:
     append(path, b'{"rule": 5}\n\xff\xfe\n' + line(3))
     file = FollowedFindings(path)
     file.look()
-    assert file.bad_lines == 2 and [one.seq for one in file.findings] == [3]
+    assert file.bad_lines == 2 and [finding.seq for finding in file.findings] == [3]
 
 
 def test_a_file_that_was_cut_or_replaced_is_read_anew(tmp_path: Path) -> None:
@@ -41,11 +41,11 @@ def test_a_file_that_was_cut_or_replaced_is_read_anew(tmp_path: Path) -> None:
     file = FollowedFindings(path)
     file.look()
     path.write_bytes(line(7))
-    assert file.look() and [one.seq for one in file.findings] == [7]
+    assert file.look() and [finding.seq for finding in file.findings] == [7]
     other = tmp_path / "other"
     append(other, line(8) + line(9) + line(10))
     other.rename(path)
-    assert file.look() and [one.seq for one in file.findings] == [8, 9, 10]
+    assert file.look() and [finding.seq for finding in file.findings] == [8, 9, 10]
 
 
 def test_a_file_that_cannot_be_read_is_said_and_tried_again(tmp_path: Path) -> None:

@@ -165,5 +165,5 @@ def test_a_load_that_ends_by_itself_says_so_once() -> None:
     told = []
     for _ in range(3):
         session.poll()
-        told += [one.text for one in requests.call_outcomes(())]
+        told += [outcome.text for outcome in requests.call_outcomes(())]
     assert told == ["the load is over: 100 operations done"]

@@ -110,8 +110,8 @@ class Crew:
                 self.hosts.cut(targets, sources)
             return
         ends = {
-            "sources": [self.addresses[one] for one in sources],
-            "targets": [self.addresses[one] for one in targets],
+            "sources": [self.addresses[source] for source in sources],
+            "targets": [self.addresses[target] for target in targets],
         }
         command = {"do": "cut", **ends, "one_way": one_way, "mode": mode}
         for member in self.members.values():
@@ -200,12 +200,12 @@ class Crew:
     def are_divided(self) -> bool:
         """Whether somebody's list lacks somebody. A frozen member is not asked."""
         seen = [self._look(member) for label, member in self.members.items() if label not in self.frozen]
-        return any(isinstance(one, Seen) and len(one.members) < MEMBERS for one in seen)
+        return any(isinstance(event, Seen) and len(event.members) < MEMBERS for event in seen)
 
     def _are_one(self, first: Seen, seen: Sequence[Seen | str]) -> bool:
         return (
             sorted(first.members) == sorted(self.addresses[label] for label in self.members)
             and first.safe
             and first.untroubled
-            and all(one == first for one in seen)
+            and all(event == first for event in seen)
         )

@@ -78,7 +78,7 @@ def test_failures_exit_with_1_and_are_shrunk_to_files_that_can_be_run(
     original_trial = trial._TrialRun.trial
 
     def harsh(trial_run: trial._TrialRun, seed: int) -> trial.Trial:
-        killed = [one for one in trial_run._run_state.picture.members.values() if one.status == "killed"]
+        killed = [member for member in trial_run._run_state.picture.members.values() if member.status == "killed"]
         if killed and not trial_run._run_state.invariant_checker.violations:
             trial_run._run_state.invariant_checker.violations.append(
                 Violation("nobody dies", f"{killed[0].label} was killed", ())

@@ -31,7 +31,7 @@ class FakeCluster:
     @property
     def addresses(self) -> tuple[Address, ...]:
         """Of all, the master first."""
-        return tuple(one.address for one in self.members)
+        return tuple(member.address for member in self.members)
 
     def do(self, act: Callable[[], Any]) -> None:
         """Return when `act` was called in the thread of the members."""
@@ -83,7 +83,9 @@ class Watching:
 
     def events(self, kind: type[Event], member: str = "") -> list[Any]:
         """All events of a kind so far."""
-        return [one.event for one in self.records if isinstance(one.event, kind) and member in ("", one.member)]
+        return [
+            record.event for record in self.records if isinstance(record.event, kind) and member in ("", record.member)
+        ]
 
     def until(self, condition: Callable[[], object]) -> None:
         """Take in records until `condition` holds."""
@@ -92,7 +94,7 @@ class Watching:
             self.drain()
             return condition()
 
-        wait_until(holds, lambda: f"{[(one.member, one.event) for one in self.records]}")
+        wait_until(holds, lambda: f"{[(record.member, record.event) for record in self.records]}")
 
 
 @contextmanager

@@ -49,18 +49,18 @@ def test_all_members_are_found_from_one_and_tell_one_list_and_one_table() -> Non
     with fake_cluster(3) as members, watching(members.addresses[0]) as seen:
         seen.until(lambda: len(seen.events(OwnersTold)) >= 3 and len(seen.events(ListInstalled)) == 3)
         assert set(seen.cluster.labels) == set(members.addresses)
-        beliefs = [seen.picture.members[one] for one in members.addresses]
-        assert {one.lineage for one in beliefs} == {uuid_of(1)}
-        assert len({one.table.digest for one in beliefs if one.table is not None}) == 1
+        beliefs = [seen.picture.members[address] for address in members.addresses]
+        assert {belief.lineage for belief in beliefs} == {uuid_of(1)}
+        assert len({belief.table.digest for belief in beliefs if belief.table is not None}) == 1
         assert seen.picture.masters() == (members.addresses[0],)
-        assert all(one.contact == "connected" for one in seen.cluster.connection_status().values())
+        assert all(status.contact == "connected" for status in seen.cluster.connection_status().values())
 
 
 def test_records_of_an_incarnation_are_numbered_without_gaps_in_the_order_of_time() -> None:
     with fake_cluster(2) as members, watching(*members.addresses) as seen:
         seen.until(lambda: len(seen.events(OwnersTold)) >= 2)
         for uuid in (uuid_of(1), uuid_of(2)):
-            own = [one for one in seen.records if one.uuid == uuid]
+            own = [record for record in seen.records if record.uuid == uuid]
             assert [one.seq for one in own] == list(range(1, len(own) + 1))
             assert [one.at for one in own] == sorted(one.at for one in own)
             assert isinstance(own[0].event, MemberWitnessed)
@@ -75,10 +75,10 @@ def test_both_halves_of_a_split_are_seen_each_at_its_own_side() -> None:
         option, urls = list(seen.cluster.connect_options())[:2]
         assert option == "--connect" and set(urls.removeprefix("hazelcast://").split(",")) == set(members.addresses)
         lists = [seen.picture.members[one.address] for one in (a, c)]
-        assert [one.version for one in lists] == [2, 2]
+        assert [member_list.version for member_list in lists] == [2, 2]
         assert lists[0].lineage != lists[1].lineage
         story = seen.cluster.story
-        assert story is not None and [one.kind for one in story.observations] == ["halves-apart"]
+        assert story is not None and [observation.kind for observation in story.observations] == ["halves-apart"]
         apart = story.observations[0]
         assert set(apart.members) == set(members.addresses) and apart.headline.endswith(", until now")
 
@@ -192,12 +192,12 @@ def test_behind_a_map_only_the_members_names_are_left() -> None:
         for number, one in enumerate(members.members):
             one.address = Address(f"10.0.0.{number}:5701")
         members.do(lambda: agree(members.members, 2))
-        mapped = {one.address: one.listens_at for one in members.members}
+        mapped = {member.address: member.listens_at for member in members.members}
         dialled = members.members[0].listens_at
         with watching(dialled, settings=WatchSettings((dialled,), address_map=mapped)) as seen:
             seen.until(lambda: seen.cluster.is_settled and len(seen.events(ListInstalled)) == 2)
             assert set(seen.cluster.labels) == set(mapped)
-            assert all(one.contact == "connected" for one in seen.cluster.connection_status().values())
+            assert all(status.contact == "connected" for status in seen.cluster.connection_status().values())
 
 
 def test_a_map_of_hosts_is_for_all_of_their_ports() -> None:
@@ -236,7 +236,7 @@ def test_what_logs_tell_of_the_same_moment_is_numbered_where_it_happened_and_an_
     numbering.add(150, "a", "u", ConnectionChanged("connected"), 260)
     numbering.add(210, "a", "u", MemberStopped("logged"), 270)
     released = numbering.release(600)
-    assert [(one.seq, one.at, type(one.event)) for one in released] == [
+    assert [(record.seq, record.at, type(record.event)) for record in released] == [
         (1, 100, MemberWitnessed),
         (2, 150, ConnectionChanged),
         (3, 200, MemberStopped),
@@ -271,7 +271,7 @@ def test_halves_that_find_each_other_by_kubernetes_get_no_advice_about_join_list
     with fake_cluster(4) as members, watching(members.addresses[0]) as seen:
         for member in members.members:
             member.answers[GetMemberConfig] = MemberConfig(PODS)
-        seen.until(lambda: len([one for one in seen.events(SettingsChanged) if JOINER in one.properties]) == 4)
+        seen.until(lambda: len([event for event in seen.events(SettingsChanged) if JOINER in event.properties]) == 4)
         a, b, c, d = members.members
         members.do(lambda: (agree([a, b], 2), agree([c, d], 2)))
         seen.until(lambda: len(seen.picture.masters()) == 2 and seen.cluster.story and seen.cluster.story.observations)

@@ -70,7 +70,7 @@ def test_a_suspicion_of_now_is_told_and_one_of_long_ago_is_not(tmp_path: Path) -
             seen.until(lambda: seen.events(SuspicionRaised, a))
             seen.until(lambda: seen.picture.members[a].shows("suspicions"))
             assert not seen.picture.members[b].shows("suspicions")
-            own = [one for one in seen.records if one.uuid == uuid_of(1)]
+            own = [record for record in seen.records if record.uuid == uuid_of(1)]
             assert [one.seq for one in own] == list(range(1, len(own) + 1))
 
 

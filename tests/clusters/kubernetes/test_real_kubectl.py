@@ -52,7 +52,7 @@ def test_pods_are_followed_while_one_comes_back_at_another_address(
 
     def lists() -> list[set[str]]:
         return [
-            {one.address for one in seen.picture.members[name].members}
+            {member.address for member in seen.picture.members[name].members}
             for name in names
             if name in seen.picture.members
         ]
@@ -69,14 +69,14 @@ def test_pods_are_followed_while_one_comes_back_at_another_address(
         api.delete("hz-2")
         seen.until(lambda: statuses()["hz-2:5701"] == "gone")
         assert seen.cluster.connection_status()["hz-2:5701"].why == "there is no pod hz-2 any more"
-        seen.until(lambda: [one for one in seen.events(MemberRemoved, "hz-0:5701") if one.address == "hz-2:5701"])
+        seen.until(lambda: [event for event in seen.events(MemberRemoved, "hz-0:5701") if event.address == "hz-2:5701"])
         api.run(pod_of(cluster, "hz-2", 4))
         cluster.start(4)
         seen.until(lambda: len(seen.events(MemberStarted, "hz-2:5701")) > len(started))
         seen.until(lambda: lists() == [names] * 3)
         assert statuses() == dict.fromkeys(names, "connected")
-        assert {one.member for one in seen.records} == names
-        assert len({one.uuid for one in seen.records if one.member == "hz-2:5701"}) == 2
+        assert {record.member for record in seen.records} == names
+        assert len({record.uuid for record in seen.records if record.member == "hz-2:5701"}) == 2
 
         cluster.signal(4, signal.SIGKILL)
         seen.until(lambda: statuses()["hz-2:5701"] == "gone")

@@ -53,18 +53,18 @@ def test_records_lines_and_observations(opened: Callable[..., LogCluster]) -> No
     records = all_of(cluster)
     expected = read_logs([DATA / "flapping"])
     assert sorted(map(repr, records)) == sorted(map(repr, expected.records))
-    assert [one.at for one in records] == sorted(one.at for one in records)
+    assert [record.at for record in records] == sorted(record.at for record in records)
     assert cluster.labels == ("10.78.0.1:5701", "10.78.0.2:5701", "10.78.0.3:5701", "10.78.0.4:5701")
     assert cluster.notes()[0] == "2 observations in the logs" and "(h1.log:74)" in cluster.notes()[1]
     assert [mark.text for mark in story_landmarks(cluster.story)] == [
-        one.headline for one in expected.stories[0].observations
+        observation.headline for observation in expected.stories[0].observations
     ]
     assert cluster.now_us() >= records[-1].at
 
 
 def test_a_line_is_shown_with_its_message_marked(opened: Callable[..., LogCluster]) -> None:
     cluster = opened(SPLIT)
-    installed = [one for one in all_of(cluster) if isinstance(one.event, ListInstalled)][-1]
+    installed = [record for record in all_of(cluster) if isinstance(record.event, ListInstalled)][-1]
     line = cluster.line_of(installed)
     assert line is not None and cluster.place_of(installed) == f"{Path(line.file).name}:{line.line}"
     excerpt = excerpt_of(line)
@@ -113,10 +113,12 @@ def test_imported_logs_are_a_journal_of_the_same_records(tmp_path: Path, opened:
     records: list[Record] = []
     wait_until(lambda: records.extend(journal.drain()) or journal.complete)
     from_logs = all_of(opened(SPLIT))
-    assert [(one.uuid, one.seq, one.at, one.event) for one in records] == [
-        (one.uuid, one.seq, one.at, one.event) for one in from_logs
+    assert [(record.uuid, record.seq, record.at, record.event) for record in records] == [
+        (record.uuid, record.seq, record.at, record.event) for record in from_logs
     ]
-    assert journal.story is not None and [one.kind for one in journal.story.observations] == ["halves-apart"]
+    assert journal.story is not None and [observation.kind for observation in journal.story.observations] == [
+        "halves-apart"
+    ]
     with pytest.raises(RunExists, match="--run"):
         list(import_run(SPLIT, tmp_path, options))
 
@@ -132,7 +134,7 @@ def test_an_imported_journal_still_knows_its_lines_and_what_was_observed(
         assert isinstance(imported, LoggedCluster)
         records: list[Record] = []
         wait_until(lambda records=records, it=imported: records.extend(it.drain()) or it.complete)
-        assert [imported.line_of(one) for one in records] == [logs.line_of(one) for one in from_logs]
+        assert [imported.line_of(record) for record in records] == [logs.line_of(record) for record in from_logs]
         assert imported.place_of(records[0]) == logs.place_of(from_logs[0]) != ""
         assert len(imported.story.observations) == len(logs.story.observations) > 0
         assert story_landmarks(imported.story) == story_landmarks(logs.story) and imported.notes() == logs.notes()
@@ -189,14 +191,14 @@ def test_logs_that_grow_are_followed(
     wait_until(lambda: records.extend(cluster.drain()) or (len(picture_of(records).members) == 5 and merged(records)))
     assert len(records) > before and not cluster.complete
     if how == "grows":
-        numbered = {(one.uuid, one.seq) for one in records}
+        numbered = {(record.uuid, record.seq) for record in records}
         assert len(numbered) == len(records)
-        told = {repr(one.event) for one in read_logs([SPLIT]).records}
-        assert {repr(one.event) for one in records} == told
+        told = {repr(record.event) for record in read_logs([SPLIT]).records}
+        assert {repr(record.event) for record in records} == told
     wait_until(lambda: cluster.drain() or any("were apart" in note for note in cluster.notes()))
 
 
 def merged(records: list[Record]) -> bool:
     """Whether all hold the last list."""
-    lists = {one.member: one.event.version for one in records if isinstance(one.event, ListInstalled)}
+    lists = {record.member: record.event.version for record in records if isinstance(record.event, ListInstalled)}
     return len(lists) == 5 and set(lists.values()) == {9}

@@ -88,8 +88,8 @@ def test_one_url_finds_all_and_tells_everything_once_in_order(cities: tuple[Fake
         assert records[-1].member == "athens"
         assert 0 <= cluster.now_us() - records[-1].at < 60_000_000
         assert (records[-1].utc - records[-1].at) % 60_000_000 == 0
-        wait_until(lambda: all(one.contact == "connected" for one in cluster.connection_status().values()))
-        assert not any(one.incomplete for one in cluster.connection_status().values())
+        wait_until(lambda: all(status.contact == "connected" for status in cluster.connection_status().values()))
+        assert not any(status.incomplete for status in cluster.connection_status().values())
 
 
 def test_a_silent_member_is_stale_since_it_was_heard_and_comes_back_without_loss(
@@ -240,7 +240,7 @@ def test_who_asks_is_said_and_nobody_is_told_more(cities: tuple[FakeMember, ...]
     with watching(cities[0].url, access=MemberCredentials(token="open-sesame")) as (cluster, records):
         pump(cluster, records, 6)
     with watching(cities[0].url, access=MemberCredentials(user="hugo", password="secret")) as (cluster, _):
-        wait_until(lambda: any(one.why for one in cluster.connection_status().values()))
+        wait_until(lambda: any(status.why for status in cluster.connection_status().values()))
         why = next(iter(cluster.connection_status().values())).why
         assert "who are you?" in why
         assert "secret" not in why + repr(MemberCredentials(user="hugo", password="secret"))
@@ -258,9 +258,9 @@ def test_members_are_believed_by_their_certificates_only(tmp_path: Path) -> None
             member.serve(tmp_path / "member.pem")
         with watching(url, access=MemberCredentials(authority=tmp_path / "authority.pem")) as (cluster, records):
             pump(cluster, records, 4)
-            wait_until(lambda: [one.contact for one in cluster.connection_status().values()] == ["connected"] * 2)
+            wait_until(lambda: [status.contact for status in cluster.connection_status().values()] == ["connected"] * 2)
         with watching(url) as (cluster, records):
-            wait_until(lambda: any(one.why for one in cluster.connection_status().values()))
+            wait_until(lambda: any(status.why for status in cluster.connection_status().values()))
             assert "certificate" in next(iter(cluster.connection_status().values())).why.lower()
     finally:
         athens.vanish()
@@ -272,7 +272,7 @@ def test_members_are_believed_by_their_certificates_only(tmp_path: Path) -> None
 def test_one_to_act_on_only_hears_no_records(cities: tuple[FakeMember, ...]) -> None:
     with watching(cities[0].url, write=True, records=False) as (cluster, _):
         cluster.started.result(20)
-        wait_until(lambda: [one.contact for one in cluster.connection_status().values()] == ["connected"] * 3)
+        wait_until(lambda: [status.contact for status in cluster.connection_status().values()] == ["connected"] * 3)
         cluster.execute(Heal()).result(20)
         assert not any(member.streams for member in cities)
         assert cluster.drain() == []
@@ -296,7 +296,7 @@ def test_without_write_nothing_is_asked(cities: tuple[FakeMember, ...]) -> None:
 @contextmanager
 def commanding(cities: tuple[FakeMember, ...]) -> Iterator[RemoteCluster]:
     with watching(cities[0].url, write=True) as (cluster, _):
-        wait_until(lambda: [one.contact for one in cluster.connection_status().values()] == ["connected"] * 3)
+        wait_until(lambda: [status.contact for status in cluster.connection_status().values()] == ["connected"] * 3)
         yield cluster
 
 

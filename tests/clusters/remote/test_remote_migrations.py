@@ -81,7 +81,7 @@ def test_a_migration_is_seen_while_it_runs_and_counts_in_the_lanes_with_its_byte
             athens.happen(MigrationDecided("m1", 7, True, 2, ""))
             wait_until(lambda: watcher.done() == 1)
             assert watcher.phases() == []
-            idle, giver, taker = (watcher.lane(one.label) for one in cities)
+            idle, giver, taker = (watcher.lane(city.label) for city in cities)
             assert not idle.busy
             assert (giver.given.count, giver.taken.count) == (taker.taken.count, taker.given.count) == (1, 0)
             assert giver.given.copied == taker.taken.copied == "1 MB"

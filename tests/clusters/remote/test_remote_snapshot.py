@@ -31,7 +31,7 @@ def members() -> Iterator[ProcessCluster]:
 def remote(*, write: bool) -> RemoteCluster:
     cluster = RemoteCluster([f"http://127.0.0.1:{PORT}"], write=write)
     cluster.started.result(WAIT_SECONDS)
-    wait_until(lambda: [one.contact for one in cluster.connection_status().values()] == ["connected"] * 3)
+    wait_until(lambda: [status.contact for status in cluster.connection_status().values()] == ["connected"] * 3)
     return cluster
 
 
@@ -46,11 +46,11 @@ def test_members_elsewhere_tell_what_they_know(members: ProcessCluster) -> None:
     cluster = remote(write=True)
     try:
         snapshot = cluster.snapshot().result(WAIT_SECONDS)
-        assert {one.configuration.label for one in snapshot.members} == {"n1", "n2", "n3"} and not snapshot.untold
+        assert {member.configuration.label for member in snapshot.members} == {"n1", "n2", "n3"} and not snapshot.untold
         assert abs(snapshot.at_us - cluster.now_us()) < 2 * SECOND_US
         assert views(snapshot, 0) == views(snapshot, 30) == {"n1": 3, "n2": 3, "n3": 3}
         members.execute(CutLink(("n1",), ("n2",), one_way=True)).result(WAIT_SECONDS)
-        links = {(one.source, one.target) for one in cluster.snapshot().result(WAIT_SECONDS).links}
+        links = {(link.source, link.target) for link in cluster.snapshot().result(WAIT_SECONDS).links}
         assert links == {("n1", "n2")}
     finally:
         members.execute(Heal()).result(WAIT_SECONDS)  # before anybody is missed

@@ -40,7 +40,7 @@ def killed_first(snapshot: ClusterSnapshot, seed: int) -> str:
         assert cluster.source == "copy" and cluster.now_us() == snapshot.at_us
         done = cluster.execute(KillMember("A"))
         records = run(cluster, clock, 8)
-        assert done.done() and any(isinstance(one.event, ProcessKilled) for one in records)
+        assert done.done() and any(isinstance(record.event, ProcessKilled) for record in records)
         assert records[0].at == snapshot.at_us
         return cluster.fingerprint()
     finally:
@@ -62,7 +62,9 @@ def test_a_copy_can_be_forked_at_any_moment_of_it(snapshot: ClusterSnapshot) -> 
     for _ in range(30):
         clock.now_us += SECOND_US // 10
         fork.drain()
-    assert [(one.at_us, one.command) for one in fork.commands] == [(snapshot.at_us + SECOND_US, KillMember("B"))]
+    assert [(command.at_us, command.command) for command in fork.commands] == [
+        (snapshot.at_us + SECOND_US, KillMember("B"))
+    ]
     fork.close()
     cluster.close()
 

@@ -74,7 +74,9 @@ def test_much_for_one_partition_goes_in_several_calls() -> None:
     sizes = []
     while call not in network.answers:
         network.tick_all()
-        sizes += [sum(len(one.entries) for one in message.operations) for message in network.messages(MapCall)]
+        sizes += [
+            sum(len(operation.entries) for operation in message.operations) for message in network.messages(MapCall)
+        ]
         while network.sent:
             network.deliver()
     assert network.answers[call].size == sum(sizes) == 1200
@@ -101,7 +103,7 @@ def test_a_batch_that_finds_too_much_is_answered_in_parts() -> None:
     longest = 0
     while network.sent or network.states["B"].timers.earliest <= network.now:
         network.tick_all()
-        longest = max([longest, *(sum(len(one.value) for one in m.answers) for m in network.messages(MapAnswer))])
+        longest = max([longest, *(sum(len(answer.value) for answer in m.answers) for m in network.messages(MapAnswer))])
         network.deliver()
     assert [len(network.answers[call].value or b"") for call in calls] == [30_000] * 20
     assert 30_000 < longest <= 90_000

@@ -182,7 +182,7 @@ def test_a_member_that_says_goodbye_during_the_claim_holds_nothing_up() -> None:
     world.suspect("D", "A")
     world.suspect("B", "A")
     world.receive("B", "C", Leave(world.machines["C"].uuid))
-    world.sent = [one for one in world.sent if "C" not in one[:2]]
+    world.sent = [delivery for delivery in world.sent if "C" not in delivery[:2]]
     world.deliver_all(dead="AC")
     assert world.list_of("B") == world.list_of("D") == (5, "BD")
 

@@ -46,8 +46,8 @@ def test_what_follows_from_a_fact_comes_before_what_was_told_earlier_and_waits(m
     def chapter(name: str, *follows: Fact) -> Any:
         def react(state: Membership, now: int, fact: Fact) -> None:
             told.append(name)
-            for one in follows:
-                state.report(one)
+            for follow in follows:
+                state.report(follow)
 
         return react
 

@@ -31,7 +31,7 @@ def test_a_member_that_leaves_holds_nothing_any_more(leaver: str) -> None:
     assert world.ghosts[leaver].held == {}
     world.run(6)
     assert not world.complaints()
-    assert not [one for name in "ABCD" for one in world.seen(name, PartitionLost)]
+    assert not [event for name in "ABCD" for event in world.seen(name, PartitionLost)]
 
 
 def test_it_is_told_that_the_master_plans_without_it() -> None:
@@ -39,8 +39,8 @@ def test_it_is_told_that_the_master_plans_without_it() -> None:
     world.stop("C")
     world.run(5)
     address = world.machines["C"].address
-    assert [one.address for one in world.seen("A", DrainStarted)] == [address]
-    assert [(one.address, one.reason) for one in world.seen("A", DrainFinished)] == [(address, "")]
+    assert [event.address for event in world.seen("A", DrainStarted)] == [address]
+    assert [(event.address, event.reason) for event in world.seen("A", DrainFinished)] == [(address, "")]
 
 
 def test_with_no_backups_at_all_nothing_is_lost() -> None:

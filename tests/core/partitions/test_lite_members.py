@@ -88,7 +88,7 @@ def test_without_backups_nothing_is_lost_however_slow_the_migrations_are() -> No
 def test_the_last_data_member_is_not_demoted_even_when_it_is_the_master() -> None:
     world = cluster("AB", lite="B")
     world.tell("A", DemoteMember("A"))
-    assert [one.cause for one in world.seen("A", LiteChangeRefused)] == ["last-data-member"]
+    assert [event.cause for event in world.seen("A", LiteChangeRefused)] == ["last-data-member"]
     world.run(5)
     assert lite_of(world, "A") == "B" and holders(world) == {"A", "-"} and not world.complaints()
 
@@ -98,7 +98,7 @@ def test_two_that_are_left_are_not_both_demoted() -> None:
     for name in "AB":
         world.tell(name, DemoteMember(name))
     world.run(6)
-    assert lite_of(world, "A") == "A" and [one.cause for one in world.seen("B", LiteChangeRefused)] == [
+    assert lite_of(world, "A") == "A" and [event.cause for event in world.seen("B", LiteChangeRefused)] == [
         "last-data-member"
     ]
 
@@ -133,7 +133,7 @@ def test_no_data_is_moved_in_a_state_without_migrations(state: ClusterState) -> 
     world.tell("B", DemoteMember("B"))
     world.run(2)
     for name in "BC":
-        assert [one.cause for one in world.seen(name, LiteChangeRefused)] == ["cluster-state"]
+        assert [event.cause for event in world.seen(name, LiteChangeRefused)] == ["cluster-state"]
     assert lite_of(world, "A") == "C" and not world.master_role("A").leaving
 
 
@@ -183,7 +183,7 @@ def test_asked_for_the_opposite_it_stays_what_it_is() -> None:
     assert world.machines["C"].uuid in world.master_role("A").leaving
     world.tell("C", PromoteMember("C"))
     world.run(15)
-    assert [one.cause for one in world.seen("C", LiteChangeRefused)] == ["withdrawn"]
+    assert [event.cause for event in world.seen("C", LiteChangeRefused)] == ["withdrawn"]
     assert not world.master_role("A").leaving and not world.master_role("A").demoting
     assert lite_of(world, "A") == "" and not world.complaints()
 
@@ -192,7 +192,7 @@ def test_a_demotion_that_is_not_done_in_time_is_given_up_for_good() -> None:
     world = cluster(migration_interval_us=4_000_000, lite_change_us=2_000_000)
     world.tell("C", DemoteMember("C"))
     world.run(4)
-    assert [one.cause for one in world.seen("C", LiteChangeRefused)] == ["not-in-time"]
+    assert [event.cause for event in world.seen("C", LiteChangeRefused)] == ["not-in-time"]
     world.run(60)
     assert lite_of(world, "A") == "" and "C" in holders(world) and not world.complaints()
 
@@ -217,7 +217,7 @@ def test_one_that_is_to_be_demoted_may_stop_all_the_same() -> None:
     world.tell("C", StopMember("C"))
     while "C" in world.living:
         assert world.step() or world.skip(world.now + 30_000_000)
-    assert [one.cause for one in world.seen("A", DrainFinished)] == ["nothing-left"]
+    assert [event.cause for event in world.seen("A", DrainFinished)] == ["nothing-left"]
     world.run(4)
     assert not world.complaints() and not world.master_role("A").demoting
 
@@ -231,7 +231,7 @@ def test_a_member_that_merges_stays_what_it_has_become_and_goes_on_asking() -> N
     world.tell("B", DemoteMember("B"))
     state.context.departing_for = world.machines["A"].address
     world.conclude("B")
-    assert [one.lite for one in world.seen("B", MemberStarted)] == [False]
+    assert [event.lite for event in world.seen("B", MemberStarted)] == [False]
     assert state.partitions.lite_change is not None and state.partitions.lite_change.lite
     world.loses = lambda sender, receiver, message: False
     world.run(15)

@@ -25,11 +25,16 @@ def written(folder: Path, minutes: dict[str, int]) -> Path:
 
 
 def seen(read: LogRecords) -> list[tuple[str, int, int]]:
-    return [(one.member, one.at, one.utc) for one in read.records]
+    return [(record.member, record.at, record.utc) for record in read.records]
 
 
 def zones(read: LogRecords) -> list[tuple[str, ...]]:
-    return [one.members for story in read.stories for one in story.observations if one.kind == "zones-differ"]
+    return [
+        observation.members
+        for story in read.stories
+        for observation in story.observations
+        if observation.kind == "zones-differ"
+    ]
 
 
 @pytest.mark.parametrize("ahead", [{"h4": 330}, {"h4": 330, "h5": -480}, {"h2": 120, "h3": 345}])
@@ -37,7 +42,9 @@ def test_lists_that_two_log_put_their_clocks_right(ahead: dict[str, int], tmp_pa
     read = read_logs([written(tmp_path, ahead)], LogOptions(run="r"))
     assert seen(read) == seen(read_logs([DATA], LogOptions(run="r")))
     assert zones(read) == [(f"10.77.0.{name[1]}:5701",) for name in sorted(ahead)]
-    assert any("5 h 30 min ahead" in one.headline for one in read.stories[0].observations) == ("h4" in ahead)
+    assert any("5 h 30 min ahead" in observation.headline for observation in read.stories[0].observations) == (
+        "h4" in ahead
+    )
 
 
 def test_a_told_zone_is_believed(tmp_path: Path) -> None:

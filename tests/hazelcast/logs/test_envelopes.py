@@ -149,7 +149,7 @@ def test_times_of_a_known_zone(tmp_path: Path) -> None:
 def test_a_container_engine_tells_the_zone(tmp_path: Path) -> None:
     line = "2026-11-21 23:27:50,000 INFO x - [10.77.0.1]:5701 [dev] [5.3.8] [10.77.0.1]:5701 is STARTING"
     (tmp_path / "a.log").write_text(cri("", line.replace("21 23", "22 01")) + "\n" + docker_json("", line) + "\n")
-    utcs = [datetime.fromtimestamp(one.utc / 1e6, UTC).isoformat() for one in read_logs([tmp_path]).records]
+    utcs = [datetime.fromtimestamp(record.utc / 1e6, UTC).isoformat() for record in read_logs([tmp_path]).records]
     assert utcs == ["2026-11-21T12:27:50+00:00"] * len(utcs)
 
 

@@ -63,13 +63,13 @@ STARTING = "Hazelcast 5.3.8 (20240717) starting at [10.0.0.1]:5701"
 
 def test_what_is_said_before_the_uuid_is_known_belongs_to_the_same_life() -> None:
     records = told(STARTING, "[10.0.0.1]:5701 is STARTING", listed(1, "a1!"))
-    assert [(one.uuid, one.seq, one.at) for one in records] == [
+    assert [(record.uuid, record.seq, record.at) for record in records] == [
         (U[1], 1, 0),
         (U[1], 2, 0),
         (U[1], 3, 2_000_000),
         (U[1], 4, 2_000_000),
     ]
-    assert [type(one.event).__name__ for one in records[:2]] == ["MemberWitnessed", "MemberStarted"]
+    assert [type(record.event).__name__ for record in records[:2]] == ["MemberWitnessed", "MemberStarted"]
     assert events(records, MemberStarted) == [MemberStarted(A, False, ())]
 
 
@@ -90,7 +90,7 @@ def test_a_life_without_a_uuid_gets_one_that_shows_it() -> None:
     assert records == told(*texts)
     first = records[0].uuid
     assert first.startswith("unknown-")
-    assert [one.uuid for one in records] == [first] * 4 + [U[1]] * 4
+    assert [record.uuid for record in records] == [first] * 4 + [U[1]] * 4
     assert events(records, JoinFailed, MemberStopped) == [
         JoinFailed({A: "Could not join cluster. Shutting down now!"}),
         MemberStopped("shut down"),
@@ -106,8 +106,8 @@ def test_a_member_whose_log_breaks_off_while_it_stops_has_stopped_then() -> None
         STARTING,
         listed(1, "a2!"),
     )
-    (stopped,) = [one for one in records if isinstance(one.event, MemberStopped)]
-    (_, again) = [one for one in records if isinstance(one.event, MemberStarted)]
+    (stopped,) = [record for record in records if isinstance(record.event, MemberStopped)]
+    (_, again) = [record for record in records if isinstance(record.event, MemberStarted)]
     assert (stopped.at, again.at) == (2_000_000, 3_000_000)
 
 
@@ -116,7 +116,9 @@ def test_each_incarnation_begins_with_what_is_told_of_it() -> None:
     merging = "[10.0.0.1]:5701 is merging to [10.0.0.3]:5701, because: instructed by master [10.0.0.2]:5701"
     reset = f"Resetting local member UUID. Previous: {U[1]}, new: {U[3]}"
     records = told(listed(2, "b2", "a1!"), merging, reset, listed(3, "b2", "a3!"))
-    assert [(one.uuid, one.seq, one.event) for one in records if isinstance(one.event, MemberWitnessed)] == [
+    assert [
+        (record.uuid, record.seq, record.event) for record in records if isinstance(record.event, MemberWitnessed)
+    ] == [
         (U[1], 1, MemberWitnessed(("logs",), ("suspicions", "claims", "merge-verdicts", "losses"))),
         (U[3], 1, MemberWitnessed(("logs",), ("suspicions", "claims", "merge-verdicts", "losses", "cluster-state"))),
     ]
@@ -137,8 +139,8 @@ def test_a_restart_under_the_same_uuid_goes_on_with_its_numbers_in_lineages_of_i
     records = told(
         STARTING, listed(1, "a1!"), listed(2, "a1!", "b2"), STARTING, listed(1, "a1!"), listed(2, "a1!", "b2")
     )
-    assert [one.seq for one in records] == list(range(1, len(records) + 1))
-    assert {one.uuid for one in records} == {U[1]}
+    assert [record.seq for record in records] == list(range(1, len(records) + 1))
+    assert {record.uuid for record in records} == {U[1]}
     lists = [
         (event.lineage, event.version) for event in events(records, ListInstalled) if isinstance(event, ListInstalled)
     ]
@@ -151,8 +153,8 @@ def test_old_lists_without_versions_count_for_themselves() -> None:
         block.format(2, "", " this"), block.format(2, "", " this"), block.format(2, "", " this lite"), member=B
     )
     lists = [event for event in events(records, ListInstalled) if isinstance(event, ListInstalled)]
-    assert [one.version for one in lists] == [1, 2]
-    assert len({one.lineage for one in lists}) == 1 and lists[0].lineage.startswith("unversioned/")
+    assert [member_list.version for member_list in lists] == [1, 2]
+    assert len({member_list.lineage for member_list in lists}) == 1 and lists[0].lineage.startswith("unversioned/")
     assert lists[0].members[0].uuid == "unknown-10.0.0.1:5701"
     assert all(record.uuid == lists[0].members[1].uuid for record in records)
 
@@ -165,7 +167,7 @@ def test_a_merge_of_a_release_that_does_not_say_the_new_uuid() -> None:
         listed(4, "c3", "a4!"),
     )
     assert events(records, MemberMerging, MemberStarted) == [MemberMerging(C, U[4]), MemberStarted(A, False, (), U[1])]
-    assert [one.uuid for one in records if isinstance(one.event, ListInstalled)] == [U[1], U[4]]
+    assert [record.uuid for record in records if isinstance(record.event, ListInstalled)] == [U[1], U[4]]
 
 
 def test_another_uuid_without_a_merge_is_another_life() -> None:
@@ -188,7 +190,7 @@ def test_explicit_suspicion_is_heeded_when_the_suspicion_follows() -> None:
     assert isinstance(received, ExplicitSuspicionReceived) and received.heeded
     for rest in ([], [asked], ["[10.0.0.1]:5701 is STARTED"]):
         ignored = events(told(listed(2, "b2", "a1!"), asked, *rest), ExplicitSuspicionReceived)
-        assert all(isinstance(one, ExplicitSuspicionReceived) and not one.heeded for one in ignored)
+        assert all(isinstance(event, ExplicitSuspicionReceived) and not event.heeded for event in ignored)
         assert len(ignored) == 1 + rest.count(asked)
 
 

@@ -26,9 +26,9 @@ LISTS = {
 
 def installed(records: list[Record]) -> list[tuple[str, int, str, int]]:
     return [
-        (one.member, one.event.version, str(one.event.master), len(one.event.members))
-        for one in records
-        if isinstance(one.event, ListInstalled)
+        (record.member, record.event.version, str(record.event.master), len(record.event.members))
+        for record in records
+        if isinstance(record.event, ListInstalled)
     ]
 
 

@@ -49,10 +49,12 @@ def everything(file: Path, split_bytes: int) -> tuple[list[tuple[object, ...]], 
     for split in plan:
         counts = SplitCounts()
         before = sum(one.lines for one in counted)
-        for one in read_split(split, UTC, counts):
-            dated = isinstance(one, Message) and not one.dateless
-            time = one.utc if dated and isinstance(one, Message) else None
-            found.append((one.offset, before + one.number, one.lines, one.text, type(one).__name__, time))
+        for message in read_split(split, UTC, counts):
+            dated = isinstance(message, Message) and not message.dateless
+            time = message.utc if dated and isinstance(message, Message) else None
+            found.append(
+                (message.offset, before + message.number, message.lines, message.text, type(message).__name__, time)
+            )
         counted.append(counts)
     return sorted(found, key=str), sum(one.lines for one in counted)
 
@@ -130,7 +132,11 @@ def test_times_without_a_date_go_over_midnight_and_over_splits(tmp_path: Path) -
         times = []
         for split, counts in zip(plan_splits([file], split_bytes), summaries, strict=True):
             times.append(
-                [one.utc for one in read_split(split, UTC, counts) if isinstance(one, Message) and one.utc is not None]
+                [
+                    message.utc
+                    for message in read_split(split, UTC, counts)
+                    if isinstance(message, Message) and message.utc is not None
+                ]
             )
         shifts = split_offsets(summaries, 0, 0)
         whole = [

@@ -71,7 +71,7 @@ def test_a_long_recording_at_the_lone_master_proves_no_more(tmp_path: Path) -> N
     isolate_the_master(logs, 61, 60)
     logs.said(400, 1, "processors=2")
     assert picture_of(logs).masters() == (A, B)
-    assert [one.kind for one in logs.observed()] == ["lone-master"]
+    assert [observation.kind for observation in logs.observed()] == ["lone-master"]
 
 
 def test_logs_that_end_before_the_others_notice_are_no_deaths(tmp_path: Path) -> None:
@@ -157,7 +157,7 @@ def test_what_another_member_still_lists_is_there(tmp_path: Path) -> None:
     logs.lists(60, 6, "1a4a", "14")
     logs.lists(61, 5, "2a3a", "2")  # the third has accepted the claim, and its log has ended
     logs.said(300, 1, "processors=2")
-    assert [one.kind for one in logs.observed()] == ["halves-apart"]
+    assert [observation.kind for observation in logs.observed()] == ["halves-apart"]
     assert picture_of(logs).masters() == (A, B)
     assert picture_of(logs).members[C].running
 
@@ -210,8 +210,13 @@ def test_where_no_member_ended_none_is_lost_wherever_the_recording_ends(
     for second in seconds:
         cut_recording(run, f"{minute}:{second:02}", tmp_path)
         reading = read_logs([tmp_path])
-        assert [one for story in reading.stories for one in story.observations if one.kind == "member-lost"] == []
-        assert not [one for one in reading.records if isinstance(one.event, ConnectionChanged)]
+        assert [
+            observation
+            for story in reading.stories
+            for observation in story.observations
+            if observation.kind == "member-lost"
+        ] == []
+        assert not [record for record in reading.records if isinstance(record.event, ConnectionChanged)]
 
 
 def test_a_recorded_master_that_was_frozen_is_alone_where_its_recording_ends(tmp_path: Path) -> None:
@@ -219,7 +224,7 @@ def test_a_recorded_master_that_was_frozen_is_alone_where_its_recording_ends(tmp
     cut_recording("paused-master", "2026-11-22T17:03:43,85", tmp_path)
     first, second = "10.78.0.1:5701", "10.78.0.2:5701"
     (story,) = read_logs([tmp_path]).stories
-    assert [one.kind for one in story.observations] == ["clock-jump", "lone-master"]
+    assert [observation.kind for observation in story.observations] == ["clock-jump", "lone-master"]
     assert story.observations[1].headline.startswith(f"{first} led itself alone against 2 others: ")
     picture = Picture()
     for record in sorted(read_logs([tmp_path]).records, key=lambda record: record.at):

@@ -61,7 +61,7 @@ def test_a_brace_that_opens_nothing_hides_nothing(tmp_path: Path) -> None:
     (tmp_path / "h1.log").write_text("{\n" + (DATA / "h1.log").read_text())
     read = read_logs([tmp_path], RUN)
     assert len(read.records) == len(read_logs([DATA / "h1.log"], RUN).records)
-    assert [(one.line, one.reason) for one in read.quarantine] == [(1, NO_HEAD)]
+    assert [(entry.line, entry.reason) for entry in read.quarantine] == [(1, NO_HEAD)]
 
 
 def test_a_torn_packed_file_is_read_to_the_tear(tmp_path: Path) -> None:
@@ -69,4 +69,4 @@ def test_a_torn_packed_file_is_read_to_the_tear(tmp_path: Path) -> None:
     (tmp_path / "h4.log.gz").write_bytes(whole[: len(whole) * 2 // 3])
     read = read_logs([tmp_path], RUN)
     assert 0 < len(read.records) < len(read_logs([DATA / "h4.log"], RUN).records)
-    assert [(one.file.name, one.reason) for one in read.quarantine] == [("h4.log.gz", TORN)]
+    assert [(entry.file.name, entry.reason) for entry in read.quarantine] == [("h4.log.gz", TORN)]

@@ -72,18 +72,22 @@ def test_the_views_of_a_split_and_merge_are_what_one_reads_by_eye(run: str) -> N
 @pytest.mark.parametrize("run", SPLITS)
 def test_masters_claims_and_merges_have_their_authors(run: str) -> None:
     records = reading_of(run).records
-    changes = [(name(one.member), name(one.event.master)) for one in records if isinstance(one.event, MasterChanged)]
+    changes = [
+        (name(record.member), name(record.event.master))
+        for record in records
+        if isinstance(record.event, MasterChanged)
+    ]
     masters = {member: [master for who, master in changes if who == member] for member in "12345"}
     assert masters == {"1": ["1"], "2": ["1"], "3": ["1"], "4": ["1", "4", "1"], "5": ["1", "4", "1"]}
 
     by_kind = {
-        kind: [one for one in records if isinstance(one.event, kind)]
+        kind: [record for record in records if isinstance(record.event, kind)]
         for kind in (ClaimStarted, ClaimFinished, MergeStarted)
     }
     assert {kind: [name(one.member) for one in found] for kind, found in by_kind.items()} == {
         ClaimStarted: ["4"], ClaimFinished: ["4"], MergeStarted: ["4"],
     }  # fmt: skip
-    (claim,) = (one.event for one in by_kind[ClaimStarted] if isinstance(one.event, ClaimStarted))
+    (claim,) = (record.event for record in by_kind[ClaimStarted] if isinstance(record.event, ClaimStarted))
     assert (claim.version, [*map(name, claim.suspected)], [*map(name, claim.asked)]) == (5, ["1", "2", "3"], ["5"])
     (finished,) = (one for one in by_kind[ClaimFinished])
     assert isinstance(finished.event, ClaimFinished)
@@ -94,27 +98,31 @@ def test_masters_claims_and_merges_have_their_authors(run: str) -> None:
     )
 
     verdicts = {
-        (name(one.member), one.event.decision, one.event.rule) for one in records if isinstance(one.event, MergeVerdict)
+        (name(record.member), record.event.decision, record.event.rule)
+        for record in records
+        if isinstance(record.event, MergeVerdict)
     }
     assert verdicts == {("1", "remote-merges", "data-members"), ("4", "local-merges", "data-members")}
-    frozen = {(name(one.member), one.event.state) for one in records if isinstance(one.event, ClusterStateChanged)}
+    frozen = {
+        (name(record.member), record.event.state) for record in records if isinstance(record.event, ClusterStateChanged)
+    }
     assert frozen == {("4", "FROZEN"), ("5", "FROZEN")}
 
 
 @pytest.mark.parametrize("run", SPLITS)
 def test_lives_end_in_the_merge_and_go_on_under_the_next_uuid(run: str) -> None:
     records = reading_of(run).records
-    merging = {one.uuid: one.event for one in records if isinstance(one.event, MemberMerging)}
+    merging = {record.uuid: record.event for record in records if isinstance(record.event, MemberMerging)}
     reborn = {
-        one.event.merged_from: one.uuid
-        for one in records
-        if isinstance(one.event, MemberStarted) and one.event.merged_from
+        record.event.merged_from: record.uuid
+        for record in records
+        if isinstance(record.event, MemberStarted) and record.event.merged_from
     }
     assert {before: event.next_uuid for before, event in merging.items()} == reborn
     assert len(reborn) == 2
     assert {name(event.target) for event in merging.values()} == {"1"}
     for uuid in merging:
-        life = [one for one in records if one.uuid == uuid]
+        life = [record for record in records if record.uuid == uuid]
         assert isinstance(life[-1].event, MemberMerging)
 
 
@@ -122,12 +130,18 @@ def test_lives_end_in_the_merge_and_go_on_under_the_next_uuid(run: str) -> None:
 def test_suspicions_are_those_that_the_members_speak_of(run: str) -> None:
     records = reading_of(run).records
     suspicions = {
-        (name(one.member), name(one.event.suspect)) for one in records if isinstance(one.event, SuspicionRaised)
+        (name(record.member), name(record.event.suspect))
+        for record in records
+        if isinstance(record.event, SuspicionRaised)
     }
     assert {pair for pair in suspicions if pair[0] in "45"} == {(who, whom) for who in "45" for whom in "123"}
     assert {pair for pair in suspicions if pair[0] == "1"} == {("1", "4"), ("1", "5")}
     assert all(whom in "45" for who, whom in suspicions if who in "123")
-    removed = [(name(one.member), name(one.event.address)) for one in records if isinstance(one.event, MemberRemoved)]
+    removed = [
+        (name(record.member), name(record.event.address))
+        for record in records
+        if isinstance(record.event, MemberRemoved)
+    ]
     assert removed == [("1", "4"), ("1", "5")]
 
 
@@ -141,14 +155,14 @@ def test_split_and_merge_fall_into_their_windows(run: str) -> None:
     slack = 1.0 if run == "split-and-merge" else 0.0
 
     def within(began: float, ended: float, version_of: dict[str, int]) -> None:
-        for one in records:
-            if isinstance(one.event, ListInstalled) and version_of.get(name(one.member)) == one.event.version:
-                assert began - slack <= one.utc / 1e6 <= ended + slack
+        for record in records:
+            if isinstance(record.event, ListInstalled) and version_of.get(name(record.member)) == record.event.version:
+                assert began - slack <= record.utc / 1e6 <= ended + slack
 
     within(cut, split_seen, {"1": 7, "2": 7, "3": 7, "4": 6, "5": 6})
     within(healed, merged_seen, dict.fromkeys("12345", 9))
     timeout = 5.0
-    raised = [one.utc / 1e6 for one in records if isinstance(one.event, SuspicionRaised)]
+    raised = [record.utc / 1e6 for record in records if isinstance(record.event, SuspicionRaised)]
     assert all(cut + timeout - 1 - slack <= at <= split_seen + slack for at in raised)
 
 
@@ -156,9 +170,9 @@ def test_split_and_merge_fall_into_their_windows(run: str) -> None:
 def test_members_start_when_they_were_started(run: str) -> None:
     slack = 0.0 if run.endswith("log4j2") else 1.0
     started = {str(one["member"]): float(str(one["at"])) for one in done(run) if one["what"] == "start"}
-    for one in reading_of(run).records:
-        if isinstance(one.event, MemberStarted) and not one.event.merged_from:
-            assert started[name(one.member)] - slack <= one.utc / 1e6 <= started[name(one.member)] + 3
+    for record in reading_of(run).records:
+        if isinstance(record.event, MemberStarted) and not record.event.merged_from:
+            assert started[name(record.member)] - slack <= record.utc / 1e6 <= started[name(record.member)] + 3
 
 
 def test_both_layouts_tell_the_same_story() -> None:
@@ -182,14 +196,20 @@ def test_a_killed_master_is_followed_by_the_oldest_that_is_left() -> None:
     for member in "234":
         assert seen[member] == [*formation[int(member) - 1 :], (6, "1234"), (7, "234")]
     assert seen["5"] == [(5, "12345")]
-    lineages = {one.event.lineage for one in records if isinstance(one.event, ListInstalled) and one.event.version == 7}
-    assert lineages == {one.uuid for one in records if isinstance(one.event, ClaimFinished)}
-    assert not [one for one in records if isinstance(one.event, MemberStopped)]
+    lineages = {
+        record.event.lineage
+        for record in records
+        if isinstance(record.event, ListInstalled) and record.event.version == 7
+    }
+    assert lineages == {record.uuid for record in records if isinstance(record.event, ClaimFinished)}
+    assert not [record for record in records if isinstance(record.event, MemberStopped)]
 
 
 def test_a_member_that_is_told_to_end_stops_even_if_its_log_is_cut() -> None:
     records = reading_of("migrations").records
-    stopped = [(name(one.member), one.event.reason) for one in records if isinstance(one.event, MemberStopped)]
+    stopped = [
+        (name(record.member), record.event.reason) for record in records if isinstance(record.event, MemberStopped)
+    ]
     assert stopped == [("5", "the process was asked to end")]
     assert views(records)["1"] == [*list(enumerate(FORMED[:4], start=1)), (5, "123"), (6, "1235"), (7, "123")]
 

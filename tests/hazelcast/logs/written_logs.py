@@ -43,4 +43,4 @@ class Logs:
         return sorted(self.read().records, key=lambda record: record.at)
 
     def observed(self) -> list[Observation]:
-        return [one for story in self.read().stories for one in story.observations]
+        return [observation for story in self.read().stories for observation in story.observations]

@@ -76,7 +76,7 @@ def worth_keeping(pieces: Sequence[Piece]) -> Iterator[Piece]:
             if not repeated and not isinstance(message, SystemProperties):
                 known.add(answer)
                 data = encode_frames(
-                    [Frame(one.flags, FOLDERS.sub(rb"\1/opt/hazelcast/", one.payload)) for one in frames]
+                    [Frame(frame.flags, FOLDERS.sub(rb"\1/opt/hazelcast/", frame.payload)) for frame in frames]
                 )
                 yield Piece(piece.at_us, piece.endpoint, piece.number, b64encode(data).decode())
 

@@ -28,7 +28,8 @@ def seen_by_client(address: Address) -> tuple[dict[str, str], list[str], list[in
     try:
         client.get_map("orders").blocking().put("a", "b")
         members = {
-            str(one.uuid): f"{one.address.host}:{one.address.port}" for one in client.cluster_service.get_members()
+            str(member.uuid): f"{member.address.host}:{member.address.port}"
+            for member in client.cluster_service.get_members()
         }
         owners: list[UUID | None] = [None]
         while None in owners:

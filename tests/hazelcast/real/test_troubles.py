@@ -63,12 +63,12 @@ class Console(Watching):
 
     def sizes(self, *labels: str) -> list[int]:
         """How many members each of these has on its list."""
-        beliefs = [self.picture.members.get(one) for one in labels]
-        return [0 if one is None else len(one.members) for one in beliefs]
+        beliefs = [self.picture.members.get(label) for label in labels]
+        return [0 if belief is None else len(belief.members) for belief in beliefs]
 
     def lives(self, label: str) -> list[str]:
         """The uuids that a member had, in order."""
-        return list(dict.fromkeys(one.uuid for one in self.records if one.member == label))
+        return list(dict.fromkeys(record.uuid for record in self.records if record.member == label))
 
 
 @contextmanager

@@ -101,20 +101,23 @@ def test_merging_members_are_not_ready_and_come_back_as_others(version: str) -> 
 
 @pytest.mark.parametrize("version", RECORDED_VERSIONS)
 def test_tables_migrations_state_configuration_and_metrics_are_told(version: str) -> None:
-    tables = [[one for one in told(version, address) if isinstance(one, PartitionsView)][-1] for address in ADDRESSES]
+    tables = [
+        [message for message in told(version, address) if isinstance(message, PartitionsView)][-1]
+        for address in ADDRESSES
+    ]
     assert len({tuple(table.holders[owner] for owner in table.owners) for table in tables}) == 1
     assert all(len(table.owners) == 31 and len(table.holders) == 4 for table in tables)
-    migrations = [one for one in told(version) if isinstance(one, ReplicaMigrationEvent)]
+    migrations = [message for message in told(version) if isinstance(message, ReplicaMigrationEvent)]
     assert migrations
-    assert all(0 <= one.partition < 31 and 0 <= one.replica_index <= 6 for one in migrations)
-    assert {one.succeeded for one in migrations} >= {True}
-    assert {one.state for one in told(version) if isinstance(one, ClusterMetadata)} >= {"ACTIVE", "FROZEN"}
-    configs = [one for one in told(version) if isinstance(one, MemberConfig)]
+    assert all(0 <= migration.partition < 31 and 0 <= migration.replica_index <= 6 for migration in migrations)
+    assert {migration.succeeded for migration in migrations} >= {True}
+    assert {message.state for message in told(version) if isinstance(message, ClusterMetadata)} >= {"ACTIVE", "FROZEN"}
+    configs = [message for message in told(version) if isinstance(message, MemberConfig)]
     assert all(f"<member>{address}</member>" in config.xml for config in configs for address in ADDRESSES)
     metrics = [one for message in told(version) if isinstance(message, Metrics) for one in message.sets]
-    assert all(one.value_of("partitions.stateStamp") is not None for one in metrics)
-    assert {one.value_of("cluster.size") for one in metrics} <= {1, 2, 3, 4}
-    measured = [found for one in metrics if (found := member_measured(None, member_metrics(one))) is not None]
+    assert all(metric.value_of("partitions.stateStamp") is not None for metric in metrics)
+    assert {metric.value_of("cluster.size") for metric in metrics} <= {1, 2, 3, 4}
+    measured = [found for metric in metrics if (found := member_measured(None, member_metrics(metric))) is not None]
     assert len(measured) == len(metrics)
     assert all(one.heap_used and one.heap_max and one.queued_migrations is not None for one in measured)
     assert all(one.heartbeat_age is None or one.heartbeat_age < 2_000_000 for one in measured), "sent every second"
@@ -133,7 +136,11 @@ async def test_a_watch_hears_what_the_members_said(version: str) -> None:
         for member in members:
             member.play()
         for member in members:
-            expected = [one for one in told(version, member.address) if isinstance(one, MembersView | PartitionsView)]
+            expected = [
+                message
+                for message in told(version, member.address)
+                if isinstance(message, MembersView | PartitionsView)
+            ]
             await watched.until(lambda it=member.address, views=expected: views_of(watched.messages(it)) == views)
         assert sorted(watched.watch.followed) == sorted(ADDRESSES)
     for member in members:

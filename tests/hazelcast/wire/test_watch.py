@@ -240,8 +240,10 @@ async def test_credentials_are_shown_and_wrong_ones_turned_away(credentials: Use
 async def test_the_table_of_the_first_member_is_told_as_it_stands() -> None:
     (member,) = await start_cluster(1)
     async with watching(settings_for(member)) as watched:
-        await watched.until(lambda: any(isinstance(one, PartitionsView) for one in watched.messages(member.address)))
-        (view,) = [one for one in watched.messages(member.address) if isinstance(one, PartitionsView)]
+        await watched.until(
+            lambda: any(isinstance(message, PartitionsView) for message in watched.messages(member.address))
+        )
+        (view,) = [message for message in watched.messages(member.address) if isinstance(message, PartitionsView)]
         places = dict(enumerate(view.owners))
         owned = [places.get(partition, -1) for partition in (0, 5, 6, -1)]
         assert [None if place < 0 else view.holders[place] for place in owned] == [member.uuid, member.uuid, None, None]

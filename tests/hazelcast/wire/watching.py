@@ -67,11 +67,19 @@ class Watched:
 
     def messages(self, address: Address) -> list[Message]:
         """All that one member told."""
-        return [one.message for one in self.heard if isinstance(one, Heard) and one.address == address]
+        return [
+            observation.message
+            for observation in self.heard
+            if isinstance(observation, Heard) and observation.address == address
+        ]
 
     def states(self, address: Address) -> list[str]:
         """How it stood with one member, one after the other."""
-        return [one.state for one in self.heard if isinstance(one, ConnectionReport) and one.address == address]
+        return [
+            observation.state
+            for observation in self.heard
+            if isinstance(observation, ConnectionReport) and observation.address == address
+        ]
 
     def reason(self, address: Address) -> str:
         """Why it stands so with a member."""

@@ -65,10 +65,10 @@ class Watched:
     def hear(self, observation: Observation) -> list[Event]:
         fresh = self.witness.hear(observation)
         self.told += fresh
-        return [one.event for one in fresh]
+        return [event.event for event in fresh]
 
     def says(self, address: Address, uuid: str, *messages: Message) -> list[Event]:
-        return [event for one in messages for event in self.hear(Heard(self.now_us, address, uuid, one))]
+        return [event for message in messages for event in self.hear(Heard(self.now_us, address, uuid, message))]
 
     def answers(self, address: Address, uuid: str, first: MembersView) -> list[Event]:
         accepted = Authenticated("authenticated", address, uuid, "5.3.8", 271, "cluster")
@@ -82,11 +82,11 @@ class Watched:
         self.now_us += round(seconds * SECOND_US)
         fresh = self.witness.wake(self.now_us)
         self.told += fresh
-        return [one.event for one in fresh]
+        return [record.event for record in fresh]
 
     def witnessed(self) -> list[Event]:
         """Each time that it was said what is told."""
-        return [one.event for one in self.told if isinstance(one.event, MemberWitnessed)]
+        return [event.event for event in self.told if isinstance(event.event, MemberWitnessed)]
 
     def picture(self) -> Picture:
         picture = Picture()
@@ -96,7 +96,7 @@ class Watched:
 
 
 def kinds(events: Sequence[Event]) -> list[type]:
-    return [type(one) for one in events]
+    return [type(event) for event in events]
 
 
 def test_a_member_that_runs_already_is_witnessed_and_not_started() -> None:
@@ -137,7 +137,7 @@ def test_a_frozen_member_that_goes_on_tells_its_old_list_then_itself_alone() -> 
     assert watched.says(B, "b", accepted) == [ConnectionChanged("connected", "Hazelcast 5.3.8")]
     assert watched.says(B, "b", view(3, (A, "a"), (B, "b"))) == []
     alone = watched.says(B, "b", view(4, (B, "b")))
-    assert next(one for one in alone if isinstance(one, ListInstalled)).members[0].address == B
+    assert next(event for event in alone if isinstance(event, ListInstalled)).members[0].address == B
     assert watched.picture().members[B].uuid == "b"
 
 
@@ -160,7 +160,7 @@ def test_a_merge_is_told_of_when_the_process_stayed_and_follows_another_master()
     assert kinds(told)[:3] == [MemberMerging, MemberWitnessed, MemberStarted]
     assert told[0] == MemberMerging(A, "b2")
     assert told[2] == MemberStarted(B, False, (), "b")
-    assert [one.uuid for one in watched.told if isinstance(one.event, MemberMerging)] == ["b"]
+    assert [event.uuid for event in watched.told if isinstance(event.event, MemberMerging)] == ["b"]
     assert watched.picture().members[B].merged_from == "b"
 
 
@@ -220,9 +220,9 @@ def test_a_list_that_is_replaced_within_milliseconds_stands_in_the_events() -> N
     restarted.answers(B, "b2", view(9, (A, "a"), (B, "b2"), (C, "c")))
     restarted.says(B, "b2", view(10, (A, "a"), (B, "b2")), uptime(1_030_000, 40_000))
     for heard, versions in ((watched, [3, 4, 5]), (restarted, [4, 9, 10])):
-        lists = [one.event for one in heard.told if isinstance(one.event, ListInstalled)]
-        assert [one.version for one in lists] == versions
-        assert {part_of(one) for one in lists} == {"decision"}
+        lists = [event.event for event in heard.told if isinstance(event.event, ListInstalled)]
+        assert [member_list.version for member_list in lists] == versions
+        assert {part_of(member_list) for member_list in lists} == {"decision"}
 
 
 def test_without_its_age_a_process_is_not_waited_for_long() -> None:
@@ -321,14 +321,14 @@ def test_a_member_that_answers_half_is_not_waited_for_long() -> None:
 
 
 def configured(*entries: str) -> MemberConfig:
-    return MemberConfig(CONFIGURATION.format(entries="".join(f"<member>{one}</member>" for one in entries)))
+    return MemberConfig(CONFIGURATION.format(entries="".join(f"<member>{entry}</member>" for entry in entries)))
 
 
 def test_the_join_list_of_the_moment_and_the_properties_are_told() -> None:
     watched = Watched()
     watched.answers(A, "a", view(3, (A, "a")))
     told = watched.says(A, "a", configured(A, B))
-    assert [one for one in told if not isinstance(one, MemberWitnessed)] == [
+    assert [event for event in told if not isinstance(event, MemberWitnessed)] == [
         JoinListChanged((A, B), 0, A),
         SettingsChanged({"hazelcast.max.no.heartbeat.seconds": "5"}),
     ]
@@ -395,9 +395,12 @@ def test_whatever_is_heard_each_incarnation_begins_with_who_witnesses_it_and_no_
                    for one, _ in heard if isinstance(one, Heard) and isinstance(one.message, MembersView)}  # fmt: skip
     for events in by_uuid.values():
         assert isinstance(events[0], MemberWitnessed)
-        lists = [one for one in events if isinstance(one, ListInstalled)]
-        assert all((one.version, tuple(each.uuid for each in one.members)) in lists_heard for one in lists)
+        lists = [event for event in events if isinstance(event, ListInstalled)]
+        assert all(
+            (member_list.version, tuple(each.uuid for each in member_list.members)) in lists_heard
+            for member_list in lists
+        )
         # That of an incarnation which seems to come back is new: another one was there in between.
-        known = [one for one in events if isinstance(one, ListInstalled | MemberStarted)]
+        known = [event for event in events if isinstance(event, ListInstalled | MemberStarted)]
         assert all(one != following for one, following in pairwise(known) if isinstance(one, ListInstalled))
-        assert all(one.lineage == one.members[0].uuid for one in lists)
+        assert all(member_list.lineage == member_list.members[0].uuid for member_list in lists)

@@ -22,23 +22,23 @@ Members {{size:2, ver:2}} [
 
 
 def read(witness: LogWitness) -> list[Logged]:
-    return [one for line in LINES for one in witness.add_line(line)] + list(witness.flush())
+    return [record for line in LINES for record in witness.add_line(line)] + list(witness.flush())
 
 
 def test_a_suspicion_is_told_under_the_uuid_that_the_log_names() -> None:
     logged = read(LogWitness())
-    lists = [one for one in logged if isinstance(one.event, ListInstalled)]
-    suspicions = [one for one in logged if isinstance(one.event, SuspicionRaised | MemberRemoved)]
-    assert [(one.member, one.uuid) for one in lists] == [(A, UUIDS[0])]
-    assert suspicions and all(one.uuid == UUIDS[0] for one in suspicions)
+    lists = [record for record in logged if isinstance(record.event, ListInstalled)]
+    suspicions = [record for record in logged if isinstance(record.event, SuspicionRaised | MemberRemoved)]
+    assert [(member_list.member, member_list.uuid) for member_list in lists] == [(A, UUIDS[0])]
+    assert suspicions and all(suspicion.uuid == UUIDS[0] for suspicion in suspicions)
     assert suspicions[0].utc_us - lists[0].utc_us == 5_000_000
 
 
 def test_what_was_written_last_waits_until_nothing_follows() -> None:
     witness = LogWitness()
-    told = [one for line in LINES for one in witness.add_line(line)]
-    assert not [one for one in told if isinstance(one.event, SuspicionRaised | MemberRemoved)]
-    assert [one for one in witness.flush() if isinstance(one.event, SuspicionRaised | MemberRemoved)]
+    told = [record for line in LINES for record in witness.add_line(line)]
+    assert not [record for record in told if isinstance(record.event, SuspicionRaised | MemberRemoved)]
+    assert [record for record in witness.flush() if isinstance(record.event, SuspicionRaised | MemberRemoved)]
     assert list(witness.flush()) == []
 
 

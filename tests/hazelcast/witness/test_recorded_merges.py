@@ -71,7 +71,7 @@ class Recorded:
 def test_merges_are_merges_and_a_restart_is_a_start(version: str) -> None:
     records = Recorded(version).records
     starts = [record for record in records if isinstance(record.event, MemberStarted)]
-    merged = [one.member.rpartition(".")[2] for one in starts if one.event.merged_from]  # type: ignore[union-attr]
+    merged = [start.member.rpartition(".")[2] for start in starts if start.event.merged_from]  # type: ignore[union-attr]
     assert sorted(merged) == ["3:5701", "3:5701", "4:5701"]
     tape, landmarks, picture = Tape(10_000), Landmarks(), Picture()
     tape.append(records)

@@ -32,10 +32,10 @@ def test_members_with_the_same_table_have_the_same_digest_whatever_their_counter
     for address, uuid, counter in ((A, "a", 22), (B, "b", 33)):
         watched.answers(address, uuid, view(3, *members))
         watched.says(address, uuid, PartitionsView(counter, ("a", "b"), (0, 1, -1)))
-    tables = [one.event for one in watched.told if isinstance(one.event, OwnersTold)]
+    tables = [record.event for record in watched.told if isinstance(record.event, OwnersTold)]
     assert len(tables) == 2
     assert tables[0] == tables[1]
-    assert [one.address for one in tables[0].holders] == [A, B]
+    assert [holder.address for holder in tables[0].holders] == [A, B]
 
 
 def test_a_table_that_changes_all_the_time_is_told_a_few_times_a_second_and_its_end_is_told() -> None:
@@ -45,7 +45,7 @@ def test_a_table_that_changes_all_the_time_is_told_a_few_times_a_second_and_its_
         watched.now_us += 5_000
         watched.says(A, "a", PartitionsView(number, ("a", "b"), (0,) * (100 - number) + (1,) * number))
     watched.wait(1)
-    tables = [one.event for one in watched.told if isinstance(one.event, OwnersTold)]
+    tables = [record.event for record in watched.told if isinstance(record.event, OwnersTold)]
     assert 2 <= len(tables) <= 5
     assert tables[-1].owners.count(1) == 99
 

@@ -207,7 +207,7 @@ def test_the_state_is_changed_and_operations_are_refused_with_the_reason(start: 
     watched.until(lambda: watched.agree(["n1", "n2"]))
     watched.do(Operate("n2"))
     watched.do(ChangeState("n2", "FROZEN"))
-    watched.until(lambda: [one.state for one in watched.events(ClusterStateChanged, "n2")] == ["FROZEN"])
+    watched.until(lambda: [event.state for event in watched.events(ClusterStateChanged, "n2")] == ["FROZEN"])
     with pytest.raises(CommandRefused, match="n2 is no master"):
         watched.do(SearchClusters("n2"))
     watched.do(SearchClusters("n1"))

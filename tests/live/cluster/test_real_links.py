@@ -142,7 +142,7 @@ def are_one(labels: Sequence[str]) -> bool:
     """Whether these believe in exactly one another, and follow one of themselves."""
     masters, lists = zip(*map(belief_of, labels), strict=True)
     wanted = sorted(ADDRESSES[label] for label in labels)
-    return len(set(masters)) == 1 and masters[0] in wanted and all(one == wanted for one in lists)
+    return len(set(masters)) == 1 and masters[0] in wanted and all(member_list == wanted for member_list in lists)
 
 
 def until(condition: Callable[[], bool], logs: Path) -> None:

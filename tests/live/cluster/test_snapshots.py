@@ -32,16 +32,16 @@ def test_members_tell_what_they_know(kind: type[LiveCluster]) -> None:
     try:
         cluster.started.result(WAIT_SECONDS)
         snapshot = cluster.snapshot().result(WAIT_SECONDS)
-        assert [one.configuration.label for one in snapshot.members] == ["n1", "n2"]
+        assert [member.configuration.label for member in snapshot.members] == ["n1", "n2"]
         assert [one.label for one in snapshot.down] == ["n3"] and not snapshot.untold
         assert abs(snapshot.at_us - cluster.now_us()) < 5 * SECOND_US
         assert views(cluster) == views(cluster, 30) == {"n1": 2, "n2": 2}
         cluster.execute(DelayLink(("n1",), ("n2",), 900_000)).result(WAIT_SECONDS)
         cluster.execute(PauseMember("n2")).result(WAIT_SECONDS)
         snapshot = cluster.snapshot().result(WAIT_SECONDS)
-        assert {one.source for one in snapshot.links} == {"n1", "n2"}
+        assert {link.source for link in snapshot.links} == {"n1", "n2"}
         if kind is LocalCluster:
-            assert [one.paused for one in snapshot.members] == [False, True]
+            assert [member.paused for member in snapshot.members] == [False, True]
         else:
             assert [(one.configuration.label, one.why) for one in snapshot.untold] == [("n2", "it is paused")]
         assert views(cluster, 10)["n1"] == 1

@@ -70,21 +70,23 @@ def fields_of(kind: type) -> list[dict[str, Any]]:
     """The fields of a message in their order on the wire."""
     info = type_info(kind)
     assert isinstance(info, StructType)
-    return [{"name": one.name, "type": shape_of(one.type), "required": one.required} for one in info.fields]
+    return [{"name": field.name, "type": shape_of(field.type), "required": field.required} for field in info.fields]
 
 
 def shape_of(info: Type) -> Any:
     """A type as JSON; structs inside of messages with all their fields."""
     match info:
         case StructType():
-            named = [{"name": one.name, "type": shape_of(one.type), "required": one.required} for one in info.fields]
+            named = [
+                {"name": field.name, "type": shape_of(field.type), "required": field.required} for field in info.fields
+            ]
             return {"struct": info.tag or "", "fields": named, "as_list": info.array_like}
         case UnionType(types):
-            return {"one of": sorted((shape_of(one) for one in types), key=json.dumps)}
+            return {"one of": sorted((shape_of(kind) for kind in types), key=json.dumps)}
         case LiteralType(values):
             return {"words": sorted(values, key=str)}
         case TupleType(item_types):
-            return {"these": [shape_of(one) for one in item_types]}
+            return {"these": [shape_of(kind) for kind in item_types]}
         case VarTupleType(item_type) | ListType(item_type) | SetType(item_type) | FrozenSetType(item_type):
             return {"many": shape_of(item_type)}
         case DictType(key_type, value_type):
@@ -97,13 +99,13 @@ def example_of(info: Type) -> Any:
     """A value of a type, the same each time, with something in every place."""
     match info:
         case StructType():
-            return info.cls(*(example_of(one.type) for one in info.fields))
+            return info.cls(*(example_of(field.type) for field in info.fields))
         case UnionType(types):
-            return example_of(next(one for one in types if not isinstance(one, NoneType)))
+            return example_of(next(kind for kind in types if not isinstance(kind, NoneType)))
         case LiteralType(values):
             return min(values, key=str)
         case TupleType(item_types):
-            return tuple(example_of(one) for one in item_types)
+            return tuple(example_of(kind) for kind in item_types)
         case VarTupleType(item_type) | ListType(item_type):
             return (example_of(item_type),)
         case SetType(item_type) | FrozenSetType(item_type):

@@ -79,8 +79,8 @@ def test_frozen_and_ended_members_have_no_say_but_keep_their_last_belief() -> No
     picture = picture_of(cluster)
     assert not summarize_beliefs(picture).dissenters
     facts = [observer_facts(picture, label) for label in FIVE]
-    assert [one.list_version for one in facts] == ["v5", "v5", "stopped v5", "paused v5", "killed v9"]
-    assert [one.greyed for one in facts] == [False, False, True, True, True]
+    assert [fact.list_version for fact in facts] == ["v5", "v5", "stopped v5", "paused v5", "killed v9"]
+    assert [fact.greyed for fact in facts] == [False, False, True, True, True]
     assert observer_facts(picture, "n9").list_version == "not up"
 
 

@@ -78,7 +78,7 @@ def test_rates_end_when_nothing_is_asked_any_more_and_what_is_stored_stays() -> 
     assert not partition_rates(cluster.picture, "A", cluster.now_us)
     assert "51 keys" in data_sentence(cluster.picture, cluster.now_us).text
     assert "· reads/s" in data_sentence(cluster.picture, cluster.now_us).text
-    told = [one for one in cluster.records[before:] if type(one.event).__name__ == "DataMeasured"]
+    told = [record for record in cluster.records[before:] if type(record.event).__name__ == "DataMeasured"]
     assert len(told) <= 3  # what had not been told yet, and nothing since
 
 

@@ -18,7 +18,7 @@ THREE = ("n1", "n2", "n3")
 
 def planned(cluster: FakeCluster, count: int) -> None:
     moves = tuple(
-        PlannedMigration(one, "MOVE", cluster.address("n2"), cluster.address("n3"), 0) for one in range(count)
+        PlannedMigration(number, "MOVE", cluster.address("n2"), cluster.address("n3"), 0) for number in range(count)
     )
     cluster.happen("n1", partition_events.MigrationsPlanned(moves, count, count, "n3 joined"))
 

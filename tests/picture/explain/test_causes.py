@@ -23,7 +23,7 @@ from tests.picture.played_scenarios import SCENARIOS, event_index_of, records_of
 
 
 def the_last(event_index: EventIndex, kind: type[Event], wanted: Callable[[Record], bool] = lambda _: True) -> Record:
-    return next(one for one in reversed(event_index.records) if isinstance(one.event, kind) and wanted(one))
+    return next(record for record in reversed(event_index.records) if isinstance(record.event, kind) and wanted(record))
 
 
 def told_by(chain: tuple[Cause, ...], kind: type[Event]) -> list[Cause]:
@@ -60,7 +60,7 @@ def test_a_suspicion_goes_back_to_the_link_that_drops_its_heartbeats_and_to_no_o
         event_index, events.SuspicionRaised, lambda one: one.member == "b" and "no heartbeat" in one.event.reason
     )
     links = told_by(causes(event_index, suspects_c), LinkChanged)
-    assert [(one.record.event.source, one.record.event.target) for one in links] == [("c", "b")]
+    assert [(link.record.event.source, link.record.event.target) for link in links] == [("c", "b")]
     suspects_a = the_last(
         event_index, events.SuspicionRaised, lambda one: one.member == "b" and "connection" in one.event.reason
     )
@@ -214,7 +214,7 @@ def test_a_suspicion_of_a_life_that_is_over_explains_nothing() -> None:
     )
     records = cluster.drain()
     chain = direct_causes(EventIndex(records), records[-1])
-    assert [one.reason for one in chain] == ["it suspects n1"]
+    assert [cause.reason for cause in chain] == ["it suspects n1"]
 
 
 def test_a_heartbeat_of_the_life_before_was_not_late_already() -> None:
@@ -224,7 +224,7 @@ def test_a_heartbeat_of_the_life_before_was_not_late_already() -> None:
     cluster.happen("n1", events.SuspicionRaised(cluster.address("n2"), "n2-life-2", "no heartbeat"))
     records = cluster.drain()
     assert "its heartbeat was late already" not in [
-        one.reason for one in direct_causes(EventIndex(records), records[-1])
+        cause.reason for cause in direct_causes(EventIndex(records), records[-1])
     ]
 
 
@@ -259,4 +259,4 @@ def test_a_kill_over_http_ends_the_chain_of_a_suspicion() -> None:
     cluster.happen("n1", asked("kill", "n2"))
     cluster.suspect("n1", "n2")
     records = cluster.drain()
-    assert "n2 was killed" in [one.reason for one in causes(records, records[-1])]
+    assert "n2 was killed" in [cause.reason for cause in causes(records, records[-1])]

@@ -32,9 +32,9 @@ def chosen(text: str) -> list[Record]:
 def test_words_phrases_kinds_and_members(text: str, kinds: set[str] | None, members: set[str] | None) -> None:
     found = chosen(text)
     if kinds is not None:
-        assert {kind_of(one) for one in found} == kinds
+        assert {kind_of(record) for record in found} == kinds
     if members is not None:
-        assert {one.member for one in found} == members
+        assert {record.member for record in found} == members
 
 
 def test_a_life_is_chosen_by_the_beginning_of_its_uuid() -> None:

@@ -14,7 +14,9 @@ from tests.picture.played_scenarios import event_index_of
 
 def diagram_of(name: str, zoom_us: int = 0) -> SpaceTime:
     event_index = event_index_of(name)
-    labels = list(dict.fromkeys(one.member for one in event_index.records if ROWS[type(one.event)].befalls is None))
+    labels = list(
+        dict.fromkeys(record.member for record in event_index.records if ROWS[type(record.event)].befalls is None)
+    )
     diagram = SpaceTime(event_index, labels, zoom_us)
     diagram.extend(event_index.records)
     return diagram
@@ -50,7 +52,7 @@ def test_an_arrow_is_a_cause_that_came_as_a_message() -> None:
 
 def test_a_list_is_marked_with_its_version_and_the_letter_of_its_master() -> None:
     diagram, event_index = diagram_of("master-crash"), event_index_of("master-crash")
-    last = next(one for one in reversed(event_index.records) if isinstance(one.event, events.ListInstalled))
+    last = next(record for record in reversed(event_index.records) if isinstance(record.event, events.ListInstalled))
     place = diagram.row_of(last)
     assert place is not None
     row = diagram.row(place)
@@ -60,7 +62,7 @@ def test_a_list_is_marked_with_its_version_and_the_letter_of_its_master() -> Non
 
 def test_lanes_end_with_a_kill_and_begin_with_a_start() -> None:
     diagram, event_index = diagram_of("master-crash"), event_index_of("master-crash")
-    killed = next(one for one in event_index.records if isinstance(one.event, ProcessKilled))
+    killed = next(record for record in event_index.records if isinstance(record.event, ProcessKilled))
     place = diagram.row_of(killed)
     assert place is not None
     assert diagram.row(place).marks[0].lane == 0 and diagram.row(place).marks[0].text == "✕ killed"

@@ -103,8 +103,8 @@ def test_a_search_is_told_once_for_each_mastership() -> None:
     )
     stage = Watched(scenario)
     Interpreter(scenario, stage, stage.run_state, seed=1).play()
-    told = [one for one in stage.told if isinstance(one.event, events.SearchPlanned)]
-    assert [one.member for one in told] == ["a", "b"]
+    told = [record for record in stage.told if isinstance(record.event, events.SearchPlanned)]
+    assert [record.member for record in told] == ["a", "b"]
     assert told[0].event == events.SearchPlanned(5 * SECOND_US, 3 * SECOND_US)
 
 

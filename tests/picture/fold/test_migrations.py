@@ -29,7 +29,7 @@ def fold(cluster: FakeCluster, picture: Picture | None = None) -> Picture:
 def plan(cluster: FakeCluster, *partitions: int) -> None:
     """n1 plans to move these from n2 to n3."""
     planned = tuple(
-        PlannedMigration(one, "MOVE", cluster.address("n2"), cluster.address("n3"), 0) for one in partitions
+        PlannedMigration(partition, "MOVE", cluster.address("n2"), cluster.address("n3"), 0) for partition in partitions
     )
     cluster.happen(
         "n1", partition_events.MigrationsPlanned(planned, len(planned), len(planned), f"{cluster.address('n3')} joined")
@@ -56,7 +56,7 @@ def test_what_begins_leaves_the_queue_and_what_is_decided_becomes_history() -> N
     cluster = migrating()
     picture = fold(cluster)
     led = leading(picture)
-    assert [one.partition for one in led.queue()] == [2] and led.waiting == 1
+    assert [migration.partition for migration in led.queue()] == [2] and led.waiting == 1
     assert {one.begun.partition: one.phase for one in led.running.values()} == {0: "copying", 1: "committing"}
     assert list(led.draining) == [cluster.address("n2")] and (led.moves, led.lower_bound) == (3, 3)
     assert progress_text(picture) == "2 migrating, 1 planned"
@@ -77,7 +77,7 @@ def test_a_new_plan_takes_the_place_of_the_old_one_and_cancelling_empties_the_qu
     assert (led.waiting, led.cancelled, led.why) == (0, 1, "n4 joined") and len(led.running) == 2
     plan(cluster, 2, 5)
     fold(cluster, picture)
-    assert [one.partition for one in led.queue()] == [2, 5] and led.cancelled == 0
+    assert [migration.partition for migration in led.queue()] == [2, 5] and led.cancelled == 0
 
 
 def test_places_that_are_only_cleared_do_not_wait_for_ever() -> None:

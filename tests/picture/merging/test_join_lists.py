@@ -150,7 +150,7 @@ def test_mistakes_are_named_with_their_line() -> None:
     picture = fold(formed())
     draft = read_draft(["10.0.0.1:5701", "10.0.0.2:99999", "n11", "10.0.0.*:5701"], picture)
     assert draft.addresses == ("10.0.0.1:5701",)
-    assert [(one.line, one.tone) for one in draft.remarks] == [(2, "bad"), (3, "bad"), (4, "bad")]
+    assert [(remark.line, remark.tone) for remark in draft.remarks] == [(2, "bad"), (3, "bad"), (4, "bad")]
     assert draft.problem is not None
     assert draft.problem.text == "'10.0.0.2:99999' has the port '99999'; a port is a number from 1 to 65535"
     assert draft.remarks[1].text == "there is no member 'n11'; did you mean n1? A host needs its port"
@@ -162,7 +162,7 @@ def test_oddities_are_only_remarked_on() -> None:
     picture = fold(formed())
     draft = read_draft(["n1", "10.0.0.1:5701", STRANGER, "10.0.0.2:6000", "10.0.0.3"], picture)
     assert draft.problem is None
-    assert [(one.line, one.text) for one in draft.remarks] == [
+    assert [(remark.line, remark.text) for remark in draft.remarks] == [
         (2, "n1 stands on line 1 already"),
         (3, "10.9.9.9: no member was ever seen on this host"),
         (4, "10.0.0.2:6000: no member was ever seen there"),
@@ -174,7 +174,7 @@ def test_oddities_are_only_remarked_on() -> None:
 @given(st.lists(st.text(max_size=30), max_size=8))
 def test_whatever_is_typed_is_read_or_remarked_on(lines: list[str]) -> None:
     draft = read_draft(lines, Picture())
-    assert all(one.text.isprintable() and 1 <= one.line <= max(1, len(lines)) for one in draft.remarks)
+    assert all(remark.text.isprintable() and 1 <= remark.line <= max(1, len(lines)) for remark in draft.remarks)
     assert draft.addresses or draft.problem is not None
     assert parse_join_list(draft.addresses) == draft.addresses, "what is handed to the cluster is what was shown"
     assert len(set(draft.addresses)) == len(draft.addresses)
@@ -198,8 +198,8 @@ ADDRESSES = st.lists(st.sampled_from([Address(f"h{number}:1") for number in rang
 def test_a_comparison_tells_both_lists(before: list[Address], after: list[Address]) -> None:
     names = {Address(f"h{number}:1"): f"h{number}" for number in range(8)}
     changes = compare_lists(before, after, names)
-    assert [one.address for one in changes if one.sign != "−"] == after
-    assert {one.address for one in changes if one.sign != "+"} == set(before)
+    assert [change.address for change in changes if change.sign != "−"] == after
+    assert {change.address for change in changes if change.sign != "+"} == set(before)
     assert len(changes) == len(set(before) | set(after))
 
 

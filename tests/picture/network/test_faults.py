@@ -176,7 +176,9 @@ def test_every_link_belongs_to_one_fault_and_undoing_it_touches_no_other(given_:
     for command in given_:
         operator.do(command)
     late = FaultLedger.of(operator.picture, operator.records, SIX)
-    assert [(one.key, one.text) for one in late.faults()] == [(one.key, one.text) for one in operator.ledger.faults()]
+    assert [(fault.key, fault.text) for fault in late.faults()] == [
+        (fault.key, fault.text) for fault in operator.ledger.faults()
+    ]
     faults = operator.ledger.faults()
     before = wrong_links(operator.links)
     assert sum(fault.links for fault in faults) == len(before)

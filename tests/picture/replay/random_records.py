@@ -87,7 +87,9 @@ def picture_contents(picture: Picture) -> dict[str, Any]:
     for label, belief in picture.members.items():
         said = {**asdict(belief), "writer": None, "obstacles": list(belief.obstacles.items())}
         if (table := belief.table) is not None:
-            owned = {one.uuid: (table.owned_by(one.uuid), table.backed_up_by(one.uuid)) for one in table.holders}
+            owned = {
+                holder.uuid: (table.owned_by(holder.uuid), table.backed_up_by(holder.uuid)) for holder in table.holders
+            }
             said["table"] = (
                 table.version, table.digest, table.since_us, table.holders, owned, [table.row(place) for place in range(8)],
             )  # fmt: skip

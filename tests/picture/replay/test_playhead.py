@@ -14,7 +14,7 @@ from tests.picture.replay.random_records import EVENTS, records_of
 
 def tape_of(*seconds: float, capacity: int = 1_000) -> Tape:
     tape = Tape(capacity, spacing=1)
-    tape.append(records_of([("n1", 1, EVENTS[0])] * len(seconds), [round(one * SECOND_US) for one in seconds]))
+    tape.append(records_of([("n1", 1, EVENTS[0])] * len(seconds), [round(second * SECOND_US) for second in seconds]))
     return tape
 
 

@@ -173,7 +173,7 @@ def test_columns_are_the_same_objects_until_they_change() -> None:
     cluster = formed()
     picture = fold(cluster)
     shown, _ = follow(picture)
-    before, revision = [shown.column(one) for one in range(5)], shown.revision
+    before, revision = [shown.column(number) for number in range(5)], shown.revision
     shown.follow(picture.copy())
     assert shown.revision == revision
     assert all(one is other for one, other in zip(before, map(shown.column, range(5)), strict=True))

@@ -64,7 +64,9 @@ def test_what_is_predicted_is_what_the_master_does(part: int) -> None:
         while True:
             master = cluster.picture.members["A"]
             decision = decide(master) or decision
-            resolved = [one.event for one in cluster.records[begun:] if isinstance(one.event, DisconnectionResolved)]
+            resolved = [
+                record.event for record in cluster.records[begun:] if isinstance(record.event, DisconnectionResolved)
+            ]
             if resolved:
                 break
             cluster.pass_seconds(0.2)

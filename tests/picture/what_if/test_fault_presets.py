@@ -54,7 +54,7 @@ def test_in_a_ring_everybody_sees_just_a_majority_and_no_two_the_same(count: int
     cut = cut_pairs(preset("ring", labels))
     seen = [frozenset(other for other in labels if (label, other) not in cut) for label in labels]
     reach = majority_reach(count)
-    assert all(len(one) == 2 * reach + 1 for one in seen)
+    assert all(len(event) == 2 * reach + 1 for event in seen)
     assert count // 2 < 2 * reach + 1 <= count // 2 + 2
     assert len(set(seen)) == count
     assert all((other, one) in cut for one, other in cut)

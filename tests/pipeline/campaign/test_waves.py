@@ -157,7 +157,8 @@ def test_a_campaign_at_an_address_is_kept_and_goes_on(spark: SparkSession, tmp_p
     first = run_campaign(spark, FAILING, range(1, 4), far, shrinks=False)
     (failure,) = first.failures
     assert (
-        first.folder == str(far) and [one.startswith(f"{far}/journals/run=") for one in failure.journals] == [True] * 3
+        first.folder == str(far)
+        and [journal.startswith(f"{far}/journals/run=") for journal in failure.journals] == [True] * 3
     )
     assert (tmp_path / "far" / "summary.json").exists()
     assert len(list(read_journal(Path(failure.journals[0].removeprefix("file://"))).records())) > 10

@@ -57,7 +57,7 @@ def test_shuffled_lines_of_a_sound_journal_are_sound(name: str) -> None:
 )
 def test_a_clock_that_leaps_is_told_and_breaks_nothing(name: str, change: dict[str, int]) -> None:
     records = list(simulated(name, 0))
-    begun = {one.uuid for one in records if one.seq == 1 and one.at > 0}
+    begun = {record.uuid for record in records if record.seq == 1 and record.at > 0}
     lives = [place for place, one in enumerate(records) if one.seq > 2 and one.uuid in begun]
     for place in (Random(name).choice(lives), lives[-1]):
         leaping = [*records[:place], replace(records[place], **change), *records[place + 1 :]]
@@ -80,14 +80,16 @@ def test_the_year_is_told() -> None:
 
 def test_a_clock_that_went_ahead_and_stays_there_is_told_once() -> None:
     records = list(simulated("figure-5", 0))
-    life = next(one.uuid for one in records if one.seq == 20)
+    life = next(record.uuid for record in records if record.seq == 20)
     later = [
-        replace(one, utc=one.utc + 9_000 * SECOND_US) if one.uuid == life and one.seq > 10 else one for one in records
+        replace(record, utc=record.utc + 9_000 * SECOND_US) if record.uuid == life and record.seq > 10 else record
+        for record in records
     ]
     [finding] = found(judged(later))
     assert finding.detail.startswith("the wall clock of ")
     ahead = [
-        replace(one, at=one.at + 9_000 * SECOND_US) if one.uuid == life and one.seq > 10 else one for one in records
+        replace(record, at=record.at + 9_000 * SECOND_US) if record.uuid == life and record.seq > 10 else record
+        for record in records
     ]
     [finding] = found(judged(ahead))
     assert (finding.uuid, finding.seq) == (life, 11)
@@ -102,7 +104,7 @@ def test_an_effect_whose_clock_is_slow_is_judged_after_its_cause() -> None:
     *before, of_b = story.records
     slow = replace(of_b, at=before[0].at - 1, because=RecordId("uuid-a1", 2))
     assert found(judged(before, [slow], rules=("view integrity", "one author", "version"))) == []
-    assert [one.member for one in found(judged([*before, slow], rules=("lineage", "version")))] == []
+    assert [finding.member for finding in found(judged([*before, slow], rules=("lineage", "version")))] == []
 
 
 def test_causes_that_wait_for_each_other_are_judged_by_time() -> None:
@@ -129,7 +131,9 @@ def test_groups_that_cannot_be_read_break_nothing(name: str) -> None:
     """A journal of another version, or one that somebody edited: by what members are grouped is not known then."""
     strange = {"quarterdeck.partition.group.type": "custom", "quarterdeck.partition.groups": "rack1"}
     records = [
-        replace(one, event=replace(one.event, settings=strange)) if isinstance(one.event, MemberStarted) else one
-        for one in simulated(name, 0)
+        replace(record, event=replace(record.event, settings=strange))
+        if isinstance(record.event, MemberStarted)
+        else record
+        for record in simulated(name, 0)
     ]
     assert found(judged(records)) == []

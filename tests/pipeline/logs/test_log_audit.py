@@ -25,7 +25,9 @@ def test_a_file_among_others_that_tells_nothing_is_named(content: str, tmp_path:
         (tmp_path / log.name).write_bytes(log.read_bytes())
     (tmp_path / "h9.log").write_text(content)
     result = audit([tmp_path])
-    assert [(Path(one.file).name, one.reason) for one in result.problems] == [("h9.log", NOTHING_UNDERSTOOD)]
+    assert [(Path(problem.file).name, problem.reason) for problem in result.problems] == [
+        ("h9.log", NOTHING_UNDERSTOOD)
+    ]
 
 
 @pytest.mark.parametrize("run", ["flapping", "split-and-merge"])
@@ -33,10 +35,10 @@ def test_a_journal_of_witnessed_members_is_judged_as_their_logs_are(run: str, tm
     logs = RECORDING.parent / run
     list(import_run(logs, tmp_path, LogOptions(run=run)))
     of_logs, of_journal = audit([logs]), audit([tmp_path])
-    assert [one.rule for one in of_journal.findings] == [one.rule for one in of_logs.findings] == []
+    assert [finding.rule for finding in of_journal.findings] == [finding.rule for finding in of_logs.findings] == []
     assert of_journal.counts["records"] == of_logs.counts["records"]
     assert of_journal.rules == of_logs.rules and of_journal.incomplete == {}
     ((told,), (known,)) = of_journal.not_judged, of_logs.not_judged
     assert told.rules == known.rules and told.why == NOT_IN_WITNESSED_RUNS
     assert of_journal.observations[0].headline == of_logs.observations[0].headline
-    assert all(Path(line.file).suffix for one in of_journal.observations for line in one.evidence)
+    assert all(Path(line.file).suffix for observation in of_journal.observations for line in observation.evidence)

@@ -35,7 +35,7 @@ def test_spark_reads_what_plain_python_reads_and_the_audit_finds_nothing_wrong(
     assert [finding.detail for finding in result.findings] == []
     assert (result.counts["quarantined"], result.counts["duplicates"]) == (2, 0)
     assert (result.counts["records"], result.counts["runs"]) == (len(plain.records), 11)
-    assert result.observations == tuple(one for story in plain.stories for one in story.observations)
+    assert result.observations == tuple(observation for story in plain.stories for observation in story.observations)
     assert audit([DATA, odd], spark=spark) == result
 
 
@@ -43,7 +43,7 @@ def test_what_the_logs_of_others_tell_is_known(spark: SparkSession, tmp_path: Pa
     """That a log ends since others removed its member stands in theirs alone."""
     data = DATA / "formation-and-crash"
     plain = read_logs([data])
-    assert any(isinstance(one.event, ConnectionChanged) for one in plain.records)
+    assert any(isinstance(record.event, ConnectionChanged) for record in plain.records)
     assert of_log_runs(resolve_input([data], tmp_path, "logs"), lambda logs: logs, spark) == [plain]
 
 
@@ -72,4 +72,6 @@ def test_the_audit_judges_logs_of_members_that_disagree(spark: SparkSession, tmp
     result = audit([logs])
     found = {(finding.rule, finding.member, finding.severity) for finding in result.findings}
     assert found == {("unique content", "10.0.0.4:5701", "violation")}
-    assert [("view agreement" in one.rules, "view order" in one.rules) for one in result.not_judged] == [(True, False)]
+    assert [("view agreement" in judged.rules, "view order" in judged.rules) for judged in result.not_judged] == [
+        (True, False)
+    ]

@@ -65,16 +65,20 @@ def ask(tables: dict[str, RunTables]) -> Ask:
 def noticings(run: str, observer: str, victim_uuid: str) -> list[int]:
     """When `observer` suspected or removed that life."""
     suspected = [
-        one.at for one in events(run, SuspicionRaised, member=observer) if one.event.suspect_uuid == victim_uuid
+        event.at for event in events(run, SuspicionRaised, member=observer) if event.event.suspect_uuid == victim_uuid
     ]
-    removed = [one.at for one in events(run, MemberRemoved, member=observer) if one.event.removed_uuid == victim_uuid]
+    removed = [
+        event.at for event in events(run, MemberRemoved, member=observer) if event.event.removed_uuid == victim_uuid
+    ]
     return sorted(suspected + removed)
 
 
 def drops(run: str, observer: str, victim_uuid: str, after: int) -> int:
     """When `observer` first held a list without that life, after that moment."""
-    lists = [one for one in events(run, ListInstalled, member=observer) if one.at > after]
-    return next(one.at for one in lists if all(entry.uuid != victim_uuid for entry in one.event.members))
+    lists = [event for event in events(run, ListInstalled, member=observer) if event.at > after]
+    return next(
+        member_list.at for member_list in lists if all(entry.uuid != victim_uuid for entry in member_list.event.members)
+    )
 
 
 def test_a_frozen_member_is_found_out(ask: Ask) -> None:
@@ -125,9 +129,9 @@ def test_a_cut_is_found_out_on_both_sides(ask: Ask) -> None:
 def test_split_brains(ask: Ask) -> None:
     run, healed = "halves-seed-1", 15 * SECOND_US + 50_000
     (split,) = ask("splits", run)
-    leader = {one.uuid: one.event.address for one in events(run, MemberStarted, member="d")}
-    first = next(one for one in events(run, ListInstalled, member="d") if one.event.master == leader[one.uuid])
-    merging = next(one for one in events(run, MemberMerging, member="d"))
+    leader = {event.uuid: event.event.address for event in events(run, MemberStarted, member="d")}
+    first = next(event for event in events(run, ListInstalled, member="d") if event.event.master == leader[event.uuid])
+    merging = next(event for event in events(run, MemberMerging, member="d"))
     assert (split["from_at"], split["to_at"]) == (first.at, merging.at)
     assert (split["lasted_us"], split["healed_at"]) == (merging.at - first.at, healed)
     assert split["merge_us"] == merging.at - healed
@@ -144,24 +148,24 @@ def test_one_view(ask: Ask) -> None:
     """Members agree when the last of them installs the list that holds all that run."""
     run, healed = "halves-seed-1", 15 * SECOND_US + 50_000
     (mended,) = ask("one_view", run, at=healed)
-    last = max(one.at for one in events(run, ListInstalled))
+    last = max(event.at for event in events(run, ListInstalled))
     assert (mended["what"], mended["agreed_at"], mended["took_us"]) == (["mended"], last, last - healed)
     assert len(ask("one_view", run)) == 6  # five starts besides; a cut is no disturbance, a merge neither
 
     run = "twice-seed-1"
     for died in (5 * SECOND_US + 30_000, 15 * SECOND_US + 30_000):
         (killed,) = ask("one_view", run, at=died)
-        lists = [one for one in events(run, ListInstalled) if one.at > died]
-        removal = [one for one in lists if one.event.version == lists[0].event.version]
+        lists = [event for event in events(run, ListInstalled) if event.at > died]
+        removal = [member_list for member_list in lists if member_list.event.version == lists[0].event.version]
         assert (killed["what"], killed["agreed_at"]) == (["killed"], max(one.at for one in removal))
 
     run, froze = "freeze-seed-1", 10 * SECOND_US + 30_000
     (paused,), (resumed,) = ask("one_view", run, at=froze), ask("one_view", run, at=froze + 10 * SECOND_US)
     assert paused["agreed_at"] == max(
-        one.at for one in events(run, ListInstalled) if froze < one.at < froze + 10 * SECOND_US
+        event.at for event in events(run, ListInstalled) if froze < event.at < froze + 10 * SECOND_US
     )
     assert (paused["what"], resumed["what"]) == (["paused"], ["resumed"])
-    assert resumed["agreed_at"] == max(one.at for one in events(run, ListInstalled))
+    assert resumed["agreed_at"] == max(event.at for event in events(run, ListInstalled))
 
 
 def test_availability(ask: Ask) -> None:
@@ -171,10 +175,10 @@ def test_availability(ask: Ask) -> None:
     uuid_of_c = events(run, MemberStarted, member="c")[0].uuid
     master = events(run, MemberStarted, member="a")[0].uuid
     changes: dict[int, list[tuple[int, list[str]]]] = {}
-    for one in events(run, TableChanged, member="a"):
-        for partition, _, *places in one.event.rows:
-            holders = [one.event.holders[place].uuid if place >= 0 else "" for place in places]
-            changes.setdefault(partition, []).append((one.at, holders))
+    for event in events(run, TableChanged, member="a"):
+        for partition, _, *places in event.event.rows:
+            holders = [event.event.holders[place].uuid if place >= 0 else "" for place in places]
+            changes.setdefault(partition, []).append((event.at, holders))
     rows = ask("availability", run)
     assert sorted(row["partition"] for row in rows) == sorted(changes) == [0, 1, 2, 3]
     lost = 0
@@ -184,7 +188,7 @@ def test_availability(ask: Ask) -> None:
         for (begins, holders), (ends, _) in pairwise(spans):
             for begin, until, alive in ((begins, min(ends, died), True), (max(begins, died), ends, False)):
                 if begin < until:
-                    there = [one for one in holders if one and (alive or one != uuid_of_c)]
+                    there = [holder for holder in holders if holder and (alive or holder != uuid_of_c)]
                     without_owner += (until - begin) * (holders[0] not in there)
                     fewer += (until - begin) * (len(there) < 2)
         assert (row["master"], row["master_uuid"], row["wanted"]) == ("a", master, 2)
@@ -199,8 +203,8 @@ def test_availability(ask: Ask) -> None:
 def test_migrations_and_plans(ask: Ask) -> None:
     run = "data-seed-1"
     (rates,) = ask("migration_rates", run)
-    started = {one.event.migration_id: one.at for one in events(run, MigrationStarted)}
-    decided = {one.event.migration_id: one for one in events(run, MigrationDecided)}
+    started = {event.event.migration_id: event.at for event in events(run, MigrationStarted)}
+    decided = {event.event.migration_id: event for event in events(run, MigrationDecided)}
     spans = [(at, decided[name].at) for name, at in started.items()]
     moments = sorted({at for span in spans for at in span})
     at_once = [sum(begin <= moment < end for begin, end in spans) for moment in moments]
@@ -208,10 +212,11 @@ def test_migrations_and_plans(ask: Ask) -> None:
     assert (rates["committed"], rates["rolled_back"], rates["open"]) == (len(spans), 0, 0)
     assert (rates["most_at_once"], rates["busy_us"]) == (max(at_once), busy)
     assert rates["committed_per_second"] == pytest.approx(len(spans) / (busy / SECOND_US))
-    assert rates["bytes"] == sum(one.event.bytes for one in events(run, MigrationCopied))
-    planned = [one for one in events(run, MigrationsPlanned) if one.event.planned]
+    assert rates["bytes"] == sum(event.event.bytes for event in events(run, MigrationCopied))
+    planned = [event for event in events(run, MigrationsPlanned) if event.event.planned]
     assert sorted((row["at"], row["moves"], row["lower_bound"], row["over"]) for row in ask("plans", run)) == [
-        (one.at, one.event.moves, one.event.lower_bound, one.event.moves - one.event.lower_bound) for one in planned
+        (record.at, record.event.moves, record.event.lower_bound, record.event.moves - record.event.lower_bound)
+        for record in planned
     ]
 
 
@@ -219,14 +224,14 @@ def test_messages(ask: Ask) -> None:
     run = "halves-seed-1"
     (joins,) = ask("messages", run, kind="join-requests")
     assert (joins["known"], joins["messages"]) == ("recorded", len(events(run, JoinRequested)))
-    own = {one.uuid: one.event.address for one in events(run, MemberStarted)}
+    own = {event.uuid: event.event.address for event in events(run, MemberStarted)}
     (lists,) = ask("messages", run, kind="lists")
-    assert lists["messages"] == sum(one.event.author != own[one.uuid] for one in events(run, ListInstalled))
+    assert lists["messages"] == sum(event.event.author != own[event.uuid] for event in events(run, ListInstalled))
     (beats,) = ask("messages", run, kind="heartbeats")
     held: dict[str, list[tuple[int, int]]] = {}
-    for one in events(run, ListInstalled):
-        held.setdefault(one.uuid, []).append((one.at, len(one.event.members) - 1))
-    ended = {one.uuid: one.at for one in events(run, MemberMerging)}
+    for event in events(run, ListInstalled):
+        held.setdefault(event.uuid, []).append((event.at, len(event.event.members) - 1))
+    ended = {event.uuid: event.at for event in events(run, MemberMerging)}
     end = golden_records()[run][-1].at
     rounds = 0.0
     for uuid, lists_held in held.items():
@@ -241,8 +246,8 @@ def test_percentiles(samples: dict[str, RunSamples]) -> None:
     assert {key[0] for key in by_scenario} == {"freeze", "halves", "twice", "data", "refused", "by-hand"}
     writes = by_scenario["data", "write", "put acknowledged"]
     took = sorted(
-        one.event.took for one in events("data-seed-1", CallFinished)
-        if one.event.operation == "put" and not one.event.problem
+        event.event.took for event in events("data-seed-1", CallFinished)
+        if event.event.operation == "put" and not event.event.problem
     )  # fmt: skip
     assert (writes["count"], writes["missing"], writes["unit"]) == (len(took), 0, "us")
     assert (writes["least"], writes["most"]) == (took[0], took[-1])
@@ -259,9 +264,9 @@ def test_percentiles(samples: dict[str, RunSamples]) -> None:
 def test_groups_by_settings(samples: dict[str, RunSamples]) -> None:
     groups = {row["by"] for row in summary(samples, "settings")}
     assert "not known" in groups  # told by hand
-    with_data = [one for one in groups if "hazelcast.partition.count=4" in one]
+    with_data = [group for group in groups if "hazelcast.partition.count=4" in group]
     assert sorted("quarterdeck.minimum.cluster.size=2" in one for one in with_data) == [False, True]
-    assert not any("hazelcast.max.no.heartbeat.seconds" in one for one in groups - {"not known"})
+    assert not any("hazelcast.max.no.heartbeat.seconds" in group for group in groups - {"not known"})
 
 
 def test_the_names_are_those_of_the_registry() -> None:

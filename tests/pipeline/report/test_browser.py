@@ -39,7 +39,7 @@ def test_it_is_quiet_and_asks_for_nothing(page: tuple[Page, str]) -> None:
     opened = shown(page)
     assert opened.evaluate("document.title") == "Quarterdeck: report of an audit"
     assert [url for url in opened.requested() if url != page[1] and not url.startswith("data:")] == []
-    wrong = [one for one in opened.events if one["method"] in ("Runtime.exceptionThrown", "Log.entryAdded")]
+    wrong = [event for event in opened.events if event["method"] in ("Runtime.exceptionThrown", "Log.entryAdded")]
     assert wrong == []
 
 
@@ -53,7 +53,7 @@ def test_its_policy_stops_what_got_in(page: tuple[Page, str]) -> None:
     answer = opened.evaluate("fetch('http://127.0.0.1:9/x').then(() => 'came', error => error.name)")
     assert answer == "TypeError"
     opened.evaluate("0")
-    blocked = [one for one in opened.events if one["method"] == "Log.entryAdded"]
+    blocked = [event for event in opened.events if event["method"] == "Log.entryAdded"]
     assert any("Content Security Policy" in one["params"]["entry"]["text"] for one in blocked)
 
 

@@ -29,7 +29,7 @@ def test_halves_that_stay_apart_say_why_in_the_report() -> None:
     report = report_of_logs("halves-apart")
     (run,) = report.runs
     assert (report.verdict, report.observations, run.verdict) == ("uncontradicted", 1, "uncontradicted")
-    verdicts = {(one.member, one.remote, one.decision): one.times for one in run.verdicts}
+    verdicts = {(verdict.member, verdict.remote, verdict.decision): verdict.times for verdict in run.verdicts}
     one, three = "10.78.0.1:5701", "10.78.0.3:5701"
     assert verdicts == {(one, three, "remote-merges"): 13, (three, one, "local-merges"): 13}
     assert run.observations[0].evidence[0] == "h3.log:62"

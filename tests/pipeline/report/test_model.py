@@ -27,9 +27,9 @@ def test_a_list_lasts_until_the_next_one_or_as_long_as_its_life() -> None:
 
 def test_labels_stand_for_addresses_and_letters_for_lineages() -> None:
     run = report_of(rows_of()).runs[0]
-    assert [(one.letter, one.name, one.first_version, one.last_version) for one in run.lineages] == [
-        ("A", "athens/1", 1, 3)
-    ]
+    assert [
+        (lineage.letter, lineage.name, lineage.first_version, lineage.last_version) for lineage in run.lineages
+    ] == [("A", "athens/1", 1, 3)]
     assert [side.lineage for side in run.splits[0].sides] == ["A", "athens"]
     assert run.merges[0].from_lineage == "A"
 
@@ -38,7 +38,7 @@ def test_labels_stand_for_addresses_and_letters_for_lineages() -> None:
     ("severities", "verdict"), [((), "sound"), (("warning",), "doubtful"), (("warning", "violation"), "violated")]
 )
 def test_the_verdict(severities: tuple[str, ...], verdict: str) -> None:
-    report = report_of(rows_of(), *(finding(severity=one) for one in severities))
+    report = report_of(rows_of(), *(finding(severity=severity) for severity in severities))
     assert (report.verdict, report.runs[0].verdict, report.index[0].verdict) == (verdict, verdict, verdict)
     assert report.violations + report.warnings == len(severities)
 

@@ -54,11 +54,11 @@ def test_it_tells_what_happened(report: Row) -> None:
         (record.at, record.member) for record in installed
     )
     assert len(run.claims) == sum(isinstance(record.event, ClaimFinished) for record in records)
-    assert [one.member for one in run.merges] == [
+    assert [merge.member for merge in run.merges] == [
         record.member for record in sorted(records, key=lambda one: one.at) if isinstance(record.event, MemberMerging)
     ]
     assert run.migrations_cut.total == sum(isinstance(record.event, MigrationStarted) for record in records)
-    assert sum(one.times for one in run.kinds) == len(records)
+    assert sum(kind.times for kind in run.kinds) == len(records)
     assert {fault.fault for fault in run.faults} == {"kill", "pause", "link"}
 
 
@@ -76,7 +76,9 @@ def test_the_split_and_its_sides(report: Row) -> None:
 def test_the_planted_violation_and_how_to_see_it(report: Row, root: Path) -> None:
     (run,) = report.runs
     assert (report.verdict, run.verdict) == ("violated", "violated")
-    of_delphi = [one for one in run.problems if one.severity == "violation" and OLD_VERSION in one.versions]
+    of_delphi = [
+        problem for problem in run.problems if problem.severity == "violation" and OLD_VERSION in problem.versions
+    ]
     assert of_delphi
     assert of_delphi[0].command.startswith(f"quarterdeck console --replay {root / f'run={RUN}'} --at ")
     assert run.command == f"quarterdeck console --replay {root / f'run={RUN}'}"

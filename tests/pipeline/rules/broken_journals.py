@@ -148,7 +148,7 @@ def _table(rng: Random, event: TableChanged) -> TableChanged:
         case 2:
             row[rng.randrange(2, len(row))] = -1
         case _:
-            return replace(event, author=rng.choice([*(one.uuid for one in event.holders), "nobody"]))
+            return replace(event, author=rng.choice([*(holder.uuid for holder in event.holders), "nobody"]))
     return replace(event, rows=tuple(map(tuple, rows)))
 
 

@@ -39,4 +39,4 @@ def watched(records: list[Record]) -> list[Finding]:
 
 def told(findings: Iterable[Finding]) -> list[Told]:
     """What both must say alike."""
-    return sorted((one.rule, one.uuid, one.seq, one.at, one.detail) for one in findings)
+    return sorted((finding.rule, finding.uuid, finding.seq, finding.at, finding.detail) for finding in findings)

@@ -65,7 +65,7 @@ class Planted:
 def much_later(records: list[Record], at_us: int) -> list[Record]:
     """With one more event, by which nothing changes."""
     last = records[-1]
-    seq = 1 + max(one.seq for one in records if one.uuid == A.uuid)
+    seq = 1 + max(record.seq for record in records if record.uuid == A.uuid)
     return [*records, Record(last.run, "a", A.uuid, seq, at_us, at_us, MasterChanged(A.address, "test"))]
 
 

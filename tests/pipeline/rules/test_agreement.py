@@ -20,9 +20,9 @@ JOURNALS = 30
 def test_the_audit_agrees_with_the_simulator_about_random_journals(tmp_path: Path) -> None:
     runs = {f"run-{seed}": write_run(tmp_path, f"run-{seed}", broken(seed)) for seed in range(JOURNALS)}
     result = audit([tmp_path])
-    found = {run: [one for one in of_run(result, run) if one.rule != "convergence"] for run in runs}
+    found = {run: [finding for finding in of_run(result, run) if finding.rule != "convergence"] for run in runs}
     expected = {run: watched(in_order(records)) for run, records in runs.items()}
     assert {run: told(one) for run, one in found.items()} == {run: told(one) for run, one in expected.items()}
     # The journals are worth asking about: some are sound, and many rules are broken in the others.
     assert any(not one for one in expected.values())
-    assert len({one.rule for findings in expected.values() for one in findings}) >= 10
+    assert len({finding.rule for findings in expected.values() for finding in findings}) >= 10

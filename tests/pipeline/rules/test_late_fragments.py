@@ -18,7 +18,7 @@ LATER_US = 1_000_000 * SECOND_US
 def test_a_fragment_is_judged_alike_whenever_it_begins(what: str) -> None:
     records = PLANTED[what].records
     for first in range(len(records)):
-        fragment = [replace(one, at=one.at - records[first].at) for one in records[first:]]
+        fragment = [replace(record, at=record.at - records[first].at) for record in records[first:]]
         later = [replace(one, at=one.at + LATER_US) for one in fragment]
         of_later = told(watched(later))
         assert [(rule, uuid, seq, at - LATER_US) for rule, uuid, seq, at, _ in of_later] == [

@@ -50,11 +50,11 @@ def result(request: pytest.FixtureRequest, root: Path) -> AuditResult:
 
 
 def of_run(result: AuditResult, run: str) -> list[Finding]:
-    return [one for one in result.findings if one.run == run]
+    return [finding for finding in result.findings if finding.run == run]
 
 
 def test_each_invariant_is_planted_somewhere() -> None:
-    assert {one.rule for one in PLANTED.values()} == set(NAMES)
+    assert {finding.rule for finding in PLANTED.values()} == set(NAMES)
 
 
 @pytest.mark.parametrize("what", PLANTED)
@@ -65,7 +65,9 @@ def test_what_is_planted_is_found_and_its_twin_is_clean(result: AuditResult, wha
     [finding] = [one for one in found if one.rule == planted.rule]
     last = planted.records[-1]
     assert finding.witnesses
-    assert {(one.uuid, one.seq) for one in finding.witnesses} <= {(one.uuid, one.seq) for one in planted.records}
+    assert {(witness.uuid, witness.seq) for witness in finding.witnesses} <= {
+        (record.uuid, record.seq) for record in planted.records
+    }
     assert finding.members and finding.detail and finding.link
     if planted.rule not in ("numbering", "view agreement", "convergence"):
         assert (finding.uuid, finding.seq, finding.at) == (last.uuid, last.seq, last.at)
@@ -79,7 +81,7 @@ def test_for_each_invariant_one_journal_breaks_nothing_else(result: AuditResult,
         what
         for what, planted in PLANTED.items()
         if planted.rule == rule
-        and [one.rule for one in of_run(result, RUNS[what]) if one.rule not in planted.companions] == [rule]
+        and [finding.rule for finding in of_run(result, RUNS[what]) if finding.rule not in planted.companions] == [rule]
         and not of_run(result, TWINS[what])
     ]
     assert alone
@@ -89,15 +91,19 @@ def test_for_each_invariant_one_journal_breaks_nothing_else(result: AuditResult,
 @pytest.mark.parametrize("what", PLANTED)
 def test_the_audit_says_what_the_simulator_says(result: AuditResult, what: str, which: str) -> None:
     records = getattr(PLANTED[what], which)
-    found = [one for one in of_run(result, (RUNS if which == "records" else TWINS)[what]) if one.rule != "convergence"]
+    found = [
+        finding
+        for finding in of_run(result, (RUNS if which == "records" else TWINS)[what])
+        if finding.rule != "convergence"
+    ]
     expected = watched(records)
     assert told(found) == told(expected)
-    assert {one.witnesses for one in found} == {one.witnesses for one in expected}
+    assert {finding.witnesses for finding in found} == {one.witnesses for one in expected}
 
 
 def test_only_incomplete_journals_have_warnings(result: AuditResult) -> None:
-    for one in result.findings:
-        if one.severity == "warning":
-            assert one.rule == "numbering" or one.doubt == result.incomplete[one.run]
+    for finding in result.findings:
+        if finding.severity == "warning":
+            assert finding.rule == "numbering" or finding.doubt == result.incomplete[finding.run]
         else:
-            assert one.run not in result.incomplete or one.rule in PROVEN_BY_WITNESSES
+            assert finding.run not in result.incomplete or finding.rule in PROVEN_BY_WITNESSES

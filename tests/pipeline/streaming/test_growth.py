@@ -123,7 +123,7 @@ def test_a_followed_run_has_the_findings_of_the_audit(tmp_path: Path, seed: int)
         judged_us = max(judged_us, run.judged_us)
         if changed is not None:
             added, withdrawn = changes_between(found, changed)
-            found = [one for one in found if one not in withdrawn] + added
+            found = [finding for finding in found if finding not in withdrawn] + added
     assert by_weight(found) == by_weight(expected(journal))
 
 
@@ -138,7 +138,7 @@ def test_a_run_whose_clocks_leap_is_judged_as_a_whole(tmp_path: Path) -> None:
     kept = [Blocks(0, (Block(str(file), 0, file.read_bytes()),)) for file in journal.sealed]
     run.kept = lambda first: kept[first:]
     found = run.judge(-1, 0, is_quiet=True)
-    whole = [one for one in audit([journal.directory]).findings if one.rule != "convergence"]
+    whole = [finding for finding in audit([journal.directory]).findings if finding.rule != "convergence"]
     assert found == by_weight(whole) and not run.waits
 
 

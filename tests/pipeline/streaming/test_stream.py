@@ -98,7 +98,7 @@ def in_file(root: Path) -> list[bytes]:
 def of_the_whole(root: Path) -> list[bytes]:
     """What the audit says about the journal as it is."""
     runs = [directory for directory in sorted(root.iterdir()) if directory.name.startswith("run=")]
-    return sorted(msgspec.json.encode(one) for one in audit(runs).findings if one.rule != AT_ITS_END)
+    return sorted(msgspec.json.encode(finding) for finding in audit(runs).findings if finding.rule != AT_ITS_END)
 
 
 def test_findings_come_while_the_journal_grows_and_over_restarts(tmp_path: Path) -> None:

@@ -69,10 +69,10 @@ def test_views_and_suspicions(rows: dict[str, list[dict[str, object]]]) -> None:
         assert sorted((row["uuid"], row["seq"], row["version"]) for row in of(rows["views"], run)) == sorted(
             (record.uuid, record.seq, record.event.version) for record in events(run, ListInstalled)
         )
-        raised = [(one.uuid, one.event.suspect_uuid, one.at) for one in events(run, SuspicionRaised)]
+        raised = [(event.uuid, event.event.suspect_uuid, event.at) for event in events(run, SuspicionRaised)]
         found = of(rows["suspicions"], run)
         assert sorted((row["uuid"], row["suspect_uuid"], row["raised_at"]) for row in found) == sorted(raised)
-        cleared = [(one.uuid, one.event.suspect_uuid, one.at) for one in events(run, SuspicionCleared)]
+        cleared = [(event.uuid, event.event.suspect_uuid, event.at) for event in events(run, SuspicionCleared)]
         ended = [row for row in found if row["cleared_at"] is not None]
         assert sorted((row["uuid"], row["suspect_uuid"], row["cleared_at"]) for row in ended) == sorted(cleared)
 
@@ -114,8 +114,8 @@ def test_tables_and_migrations(rows: dict[str, list[dict[str, object]]]) -> None
     assert sorted((row["uuid"], row["seq"], row["version"]) for row in of(rows["table_versions"], run)) == sorted(
         (record.uuid, record.seq, record.event.table_version) for record in events(run, TableChanged)
     )
-    started = {one.event.migration_id: one for one in events(run, MigrationStarted)}
-    decided = {one.event.migration_id: one for one in events(run, MigrationDecided)}
+    started = {event.event.migration_id: event for event in events(run, MigrationStarted)}
+    decided = {event.event.migration_id: event for event in events(run, MigrationDecided)}
     found = {row["migration_id"]: row for row in of(rows["migrations"], run)}
     assert sorted(found) == sorted(started) and started
     for name, row in found.items():
@@ -134,8 +134,8 @@ def test_a_migration_that_another_master_decides(rows: dict[str, list[dict[str, 
 
 def test_calls(rows: dict[str, list[dict[str, object]]]) -> None:
     for run in ("data-seed-1", "refused-seed-1"):
-        asked = {(one.uuid, one.event.call): one for one in events(run, CallStarted)}
-        answered = {(one.uuid, one.event.call): one for one in events(run, CallFinished)}
+        asked = {(event.uuid, event.event.call): event for event in events(run, CallStarted)}
+        answered = {(event.uuid, event.event.call): event for event in events(run, CallFinished)}
         found = {(row["uuid"], row["call"]): row for row in [*of(rows["writes"], run), *of(rows["reads"], run)]}
         assert sorted(found) == sorted(asked)
         for call, row in found.items():

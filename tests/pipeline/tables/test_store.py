@@ -40,7 +40,7 @@ def tables(place: Path) -> dict[str, list[bytes]]:
 
 def files(place: Path) -> dict[str, int]:
     """Files with rows, and when they were written."""
-    found = [(name, one) for name in SCHEMAS for one in (place / name).iterdir() if one.stem != "empty"]
+    found = [(name, path) for name in SCHEMAS for path in (place / name).iterdir() if path.stem != "empty"]
     return {f"{name}/{one.name}": one.stat().st_mtime_ns for name, one in found}
 
 
@@ -101,7 +101,7 @@ def test_a_contradiction_that_comes_a_day_later(spark: SparkSession, tmp_path: P
 
 @pytest.mark.long
 def test_records_without_a_run_are_kept_under_a_name(spark: SparkSession, tmp_path: Path) -> None:
-    nameless = [msgspec.structs.replace(one, run="") for one in clean_story("x").records[:3]]
+    nameless = [msgspec.structs.replace(record, run="") for record in clean_story("x").records[:3]]
     here, there, place = tmp_path / "here.jsonl", tmp_path / "there.jsonl", tmp_path / "tables"
     here.write_bytes(b"".join(map(line, nameless[:2])))
     there.write_bytes(b"".join(map(line, nameless[1:])))
@@ -191,8 +191,8 @@ def test_a_store_of_another_version(spark: SparkSession, tmp_path: Path) -> None
 
     rows = read_table(spark, place, "lives").collect()
     assert {row.lite for row in rows} == {None} and "gone" not in rows[0].asDict()
-    for one in (root / "run=clean").iterdir():
-        one.unlink()
+    for path in (root / "run=clean").iterdir():
+        path.unlink()
     write(tmp_path / "journal", clean_story("other"))
     folded = update_store([root], place)
     assert folded.runs == ("clean", "other")
@@ -268,10 +268,12 @@ def test_a_store_is_audited_as_the_journals_that_it_was_made_of(
     here = audit([tmp_path / "tables"])
     monkeypatch.setattr(audit_module, "IN_PROCESS_BYTES", 0)
     assert audit([tmp_path / "tables"]) == here
-    without_links = tuple(msgspec.structs.replace(one, link="") for one in expected.findings)
+    without_links = tuple(msgspec.structs.replace(finding, link="") for finding in expected.findings)
     assert (here.findings, here.incomplete) == (without_links, expected.incomplete)
     assert without_links
-    assert {(one.line, one.reason) for one in here.problems} == {(one.line, one.reason) for one in expected.problems}
+    assert {(problem.line, problem.reason) for problem in here.problems} == {
+        (problem.line, problem.reason) for problem in expected.problems
+    }
     assert {**here.counts, "files": 0} == {**expected.counts, "files": 0}
 
 
@@ -342,7 +344,7 @@ def test_many_folds_make_the_tables_that_one_makes(
     update_store([root], tmp_path / "at once")
     assert tables(place) == tables(tmp_path / "at once")
     counts = {name: len(rows) for name, rows in tables(place).items()}
-    assert {name: sum(one.rows.get(name, 0) for one in manifest.batches.values()) for name in SCHEMAS} == counts
+    assert {name: sum(batch.rows.get(name, 0) for batch in manifest.batches.values()) for name in SCHEMAS} == counts
 
 
 def test_every_table_is_read_by_its_folder(tmp_path: Path) -> None:

@@ -58,7 +58,7 @@ def test_tables_at_an_address_grow(spark: SparkSession, tmp_path: Path) -> None:
     root = write(tmp_path / "journal", clean_story("calm"), clean_story("other"))
     here, there = tmp_path / "here", f"file://{tmp_path}/there"
     for part in range(2):
-        more = [msgspec.structs.replace(one, seq=one.seq + 100 * part) for one in clean_story("calm").records]
+        more = [msgspec.structs.replace(record, seq=record.seq + 100 * part) for record in clean_story("calm").records]
         (root / "run=calm" / f"more-00000{part + 1}.jsonl").write_bytes(b"".join(map(line, more)))
         near = update_store([root], here)
         far = update_store([f"file://{root}"], there, spark)

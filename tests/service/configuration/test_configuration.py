@@ -139,7 +139,7 @@ def test_the_environment_names_any_field() -> None:
 def test_what_other_commands_read_from_the_environment_is_no_mistake() -> None:
     def variables(command: Any) -> set[str]:
         inner = getattr(command, "commands", {}).values()
-        own = {one.envvar for one in command.params if one.envvar}
+        own = {param.envvar for param in command.params if param.envvar}
         return own.union(*map(variables, inner))
 
     found = variables(typer.main.get_command(app))

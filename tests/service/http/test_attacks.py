@@ -151,7 +151,9 @@ def test_who_does_not_read_a_goodbye_is_broken_off(member: AttackedMember) -> No
 
     def closing() -> list[object]:
         http = member.service.http
-        found: list[object] = member.look(lambda: [one for one in http._protocols() if one.transport.is_closing()])
+        found: list[object] = member.look(
+            lambda: [protocol for protocol in http._protocols() if protocol.transport.is_closing()]
+        )
         return found
 
     with member.connect() as connection:

@@ -24,7 +24,7 @@ USERS = (
 WANDA = ("wanda", "do")
 V1 = "/quarterdeck/v1"
 CHANGING = [
-    *((method, one.path) for one in OPERATOR_PATHS if one.role not in (None, "read") for method in one.methods),
+    *((method, path.path) for path in OPERATOR_PATHS if path.role not in (None, "read") for method in path.methods),
     *(
         (method, V1 + route.path)
         for router in ROUTERS
@@ -59,12 +59,12 @@ def test_every_path_that_changes_something_leaves_a_line(secured: Client, method
     path = re.sub(r"\{entry:any\}", "m/k", re.sub(r"\{(map|key:map_key|partition)\}", "1", path))
     status, lines = asked(secured, method, path, "dev&wrong&x", auth=("mallory", "no"))
     assert status in (401, 403, 429)
-    assert [(one.what, one.user, one.identified, one.outcome) for one in lines] == [
+    assert [(line.what, line.user, line.identified, line.outcome) for line in lines] == [
         (f"{method} {path}", "mallory", False, "refused")
     ]
     status, lines = asked(secured, method, path, "{", auth=("rhea", "see"))
     assert status in (400, 403)
-    assert [(one.user, one.identified, one.status) for one in lines] == [("rhea", status == 403, status)]
+    assert [(line.user, line.identified, line.status) for line in lines] == [("rhea", status == 403, status)]
 
 
 @pytest.mark.parametrize(

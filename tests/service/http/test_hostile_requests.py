@@ -130,8 +130,8 @@ def test_all_bodies_together_may_be_so_long_and_no_longer() -> None:
         member.until(lambda: guard._held.bytes == 0)
 
 
-POSTS = sorted({one.path for one in OPERATOR_PATHS if "POST" in one.methods and "{" not in one.path})
-PATHS = sorted({one.path for one in OPERATOR_PATHS})
+POSTS = sorted({path.path for path in OPERATOR_PATHS if "POST" in path.methods and "{" not in path.path})
+PATHS = sorted({path.path for path in OPERATOR_PATHS})
 
 
 @pytest.mark.parametrize("path", POSTS)

@@ -35,7 +35,7 @@ def test_members_that_stand_still_or_are_gone_do_so_in_the_likeness() -> None:
     cluster.do(PauseMember("D"), KillMember("B"), CutLink(("C",), ("E",)))
     foundation = foundation_of(cluster.picture)
     assert foundation.paused == {"D"} and foundation.gone == {"B"}
-    assert {(one.source, one.target) for one in foundation.links} == {("C", "E"), ("E", "C")}
+    assert {(link.source, link.target) for link in foundation.links} == {("C", "E"), ("E", "C")}
     assert predicted(cluster).lists["A"] == ("A", "C")
 
 

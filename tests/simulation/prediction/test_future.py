@@ -120,7 +120,7 @@ def test_healing_is_predicted_too() -> None:
     cluster.pass_seconds(20)
     found = predicted(cluster, Heal())
     assert len(found.lists) == 1 and found.lists["C"][:3] == ("C", "D", "E")
-    assert [(one.kind, one.others) for one in found.steps] == [("merges", ("C",))]
+    assert [(step.kind, step.others) for step in found.steps] == [("merges", ("C",))]
     assert what_happened(cluster, found, Heal()) == lists(found) == {"C": set("ABCDE")}
 
 

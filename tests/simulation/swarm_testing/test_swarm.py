@@ -89,14 +89,14 @@ def test_runs_differ_in_size_and_in_settings() -> None:
     scenarios = [drawn_once(seed).scenario for seed in range(1, 601)]
     assert {len(scenario.members) for scenario in scenarios} == set(range(3, 21))
     settings = [scenario.timing() for scenario in scenarios]
-    assert {one.disconnection_heartbeats for one in settings} == {0, 3, 5}
-    assert {one.failure_detector for one in settings} == {"deadline", "phi-accrual"}
-    assert {one.heartbeat_topology for one in settings} == {"all", "ring"}
-    assert all(one.helpful_answers for one in settings)
-    assert {one.backups for one in settings} == set(range(7))
-    assert set(PARTITIONS) < {one.partition_count for one in settings} <= {*PARTITIONS, *GREAT_PARTITIONS}
-    assert {one.partition_groups for one in settings} == {"per-member", "zone-aware", "host-aware"}
-    assert len({one.merge_policy for one in settings}) == 6
+    assert {setting.disconnection_heartbeats for setting in settings} == {0, 3, 5}
+    assert {setting.failure_detector for setting in settings} == {"deadline", "phi-accrual"}
+    assert {setting.heartbeat_topology for setting in settings} == {"all", "ring"}
+    assert all(setting.helpful_answers for setting in settings)
+    assert {setting.backups for setting in settings} == set(range(7))
+    assert set(PARTITIONS) < {setting.partition_count for setting in settings} <= {*PARTITIONS, *GREAT_PARTITIONS}
+    assert {setting.partition_groups for setting in settings} == {"per-member", "zone-aware", "host-aware"}
+    assert len({setting.merge_policy for setting in settings}) == 6
     assert {min(len(set(scenario.zones.values())), 4) for scenario in scenarios} == set(range(5))
     assert {len(scenario.lite) > 0 for scenario in scenarios} == {False, True}
     assert all(any(step.do and step.do.load for step in scenario.steps) for scenario in scenarios)

@@ -68,7 +68,7 @@ def names_of(value: Any) -> list[str]:
     if isinstance(value, msgspec.Struct):
         return list(value.__struct_fields__)
     if is_dataclass(value):
-        return [one.name for one in fields(value)]
+        return [field.name for field in fields(value)]
     slots = [name for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ())]
     return [name for name in slots or list(getattr(value, "__dict__", ())) if hasattr(value, name)]
 

@@ -60,9 +60,9 @@ def test_a_calm_cluster_goes_on_calmly_in_a_copy() -> None:
     assert copy.now_us == world.now_us and lists(copy) == lists(world)
     copy.run_until(copy.now_us + 60 * SECOND_US)
     assert lists(copy) == lists(world)
-    assert not [one for one in records if isinstance(one.event, ListInstalled)]
-    assert {one.run for one in records} <= {"copy"}
-    assert all(one.at >= snapshot.at_us for one in records)
+    assert not [record for record in records if isinstance(record.event, ListInstalled)]
+    assert {record.run for record in records} <= {"copy"}
+    assert all(record.at >= snapshot.at_us for record in records)
 
 
 def test_the_copy_and_its_origin_do_not_touch_each_other() -> None:
@@ -118,7 +118,7 @@ def test_a_member_that_told_nothing_is_silent_until_it_is_killed() -> None:
     assert lists(copy)["athens"] == LABELS, "nobody listening would be refused at once; silence takes the timeout"
     copy.run_until(copy.now_us + 5 * SECOND_US)
     assert lists(copy)["athens"] == LABELS[:4]
-    assert [one.event.cause for one in records if isinstance(one.event, MemberRemoved)][:1] == ["no-heartbeat"]
+    assert [record.event.cause for record in records if isinstance(record.event, MemberRemoved)][:1] == ["no-heartbeat"]
     copy.execute(KillMember("euphesus"))
     copy.execute(StartMember("euphesus"))
     copy.run_until(copy.now_us + 10 * SECOND_US)
@@ -133,7 +133,9 @@ def test_links_pauses_and_messages_on_their_way_are_taken_over() -> None:
     world.execute(PauseMember("euphesus"))
     world.run_until(world.now_us + SECOND_US)
     snapshot = snapshot_of(world)
-    assert snapshot.in_flight and {one.configuration.label for one in snapshot.members if one.paused} == {"euphesus"}
+    assert snapshot.in_flight and {member.configuration.label for member in snapshot.members if member.paused} == {
+        "euphesus"
+    }
     copy = forked_world(snapshot, seed=1, run="copy")
     assert copy.links.conditions == world.links.conditions
     assert snapshot_of(copy) == snapshot_after_one_more_run(snapshot)
@@ -152,7 +154,7 @@ def snapshot_after_one_more_run(snapshot: ClusterSnapshot) -> ClusterSnapshot:
 def test_members_whose_clocks_differ_keep_the_difference() -> None:
     world = formed(clocks={"byzantium": Clock(ahead_us=7 * SECOND_US), "delphi": Clock(ahead_us=-SECOND_US // 2)})
     snapshot = snapshot_of(world)
-    clocks = {one.configuration.label: one.clock_us - snapshot.at_us for one in snapshot.members}
+    clocks = {member.configuration.label: member.clock_us - snapshot.at_us for member in snapshot.members}
     assert clocks["byzantium"] == 7 * SECOND_US and clocks["delphi"] == -SECOND_US // 2
     copy = forked_world(snapshot, seed=1, run="copy")
     copy.run_until(copy.now_us + 30 * SECOND_US)

@@ -110,8 +110,8 @@ def test_bad_input_is_one_line_and_code_2(quarterdeck: Quarterdeck, arguments: l
 
 def test_a_profile_says_all_of_it(quarterdeck: Quarterdeck, cities: tuple[FakeMember, ...], tmp_path: Path) -> None:
     athens, byzantium = cities
-    for one in cities:
-        one.authorization = "Bearer open-sesame"
+    for city in cities:
+        city.authorization = "Bearer open-sesame"
     (tmp_path / "token").write_text("open-sesame\n")
     configure(
         tmp_path,
@@ -205,7 +205,7 @@ def test_tables_suspicions_migrations_and_reasons_have_names(
     quarterdeck: Quarterdeck, cities: tuple[FakeMember, ...]
 ) -> None:
     athens, byzantium = cities
-    holders = tuple(Holder(one.address, one.uuid) for one in cities)
+    holders = tuple(Holder(city.address, city.uuid) for city in cities)
     content = Table(7, "ab", 3, 2, holders, ((0, 1, 0, 1), (1, 1, 1, -1), (2, 1, 0, -1)), None)
     athens.replies["GET", "/table"] = byzantium.replies["GET", "/table"] = (200, content)
     told = rows(quarterdeck("cluster", "table", "--connect", athens.url, "-o", "json"))

@@ -52,9 +52,9 @@ def test_a_cluster_is_watched_cut_healed_used_and_mourned(
     url = members["byzantium"][0]
     cluster = RemoteCluster([url], write=True)
     try:
-        wait_until(lambda: [one.contact for one in cluster.connection_status().values()] == ["connected"] * 3)
+        wait_until(lambda: [status.contact for status in cluster.connection_status().values()] == ["connected"] * 3)
         assert sorted(cluster.labels) == sorted(CITIES)
-        assert not any(one.incomplete for one in cluster.connection_status().values())
+        assert not any(status.incomplete for status in cluster.connection_status().values())
         wait_until(lambda: quarterdeck("cluster", "status", "--connect", url, "--check").returncode == 0)
         assert cluster.call("cyrene", Put("capitals", "fr", b"paris")).result(60).problem == ""
         assert cluster.call("athens", Get("capitals", "fr")).result(60).value == b"paris"

@@ -116,5 +116,5 @@ def test_what_is_recorded_is_a_journal(tmp_path: Path) -> None:
         run(members, "record", "--out", str(tmp_path), "--for", "1")
     recorded = RecordedCluster(tmp_path)
     records = recorded.drain()
-    assert {one.member for one in records if isinstance(one.event, ListInstalled)} == set(members.addresses)
+    assert {record.member for record in records if isinstance(record.event, ListInstalled)} == set(members.addresses)
     assert not list((tmp_path / "_open").iterdir())

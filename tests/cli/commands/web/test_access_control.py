@@ -154,7 +154,7 @@ def test_consoles_end_with_the_server(tmp_path: Path) -> None:
             assert consoles
             served.process.terminate()
             served.process.wait(30)
-    wait_until(lambda: not any(Path(f"/proc/{one}").exists() for one in consoles), "no console is left behind")
+    wait_until(lambda: not any(Path(f"/proc/{console}").exists() for console in consoles), "no console is left behind")
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,8 @@ def received(page: Page) -> str:
         event["params"]["response"] for event in page.events if event["method"] == "Network.webSocketFrameReceived"
     )
     return b"".join(
-        base64.b64decode(one["payloadData"]) if one["opcode"] == 2 else one["payloadData"].encode() for one in frames
+        base64.b64decode(frame["payloadData"]) if frame["opcode"] == 2 else frame["payloadData"].encode()
+        for frame in frames
     ).decode(errors="replace")
 
 

@@ -65,7 +65,7 @@ def test_a_partition_that_migrates_is_left_out() -> None:
     network.begin_migration(network.migration(0, "AC", "C"))
     network.now = INTERVAL_US
     network.tick_all()
-    assert [[one.partition for one in message.checks] for message in network.messages(BackupCheck)] == [[1]]
+    assert [[check.partition for check in message.checks] for message in network.messages(BackupCheck)] == [[1]]
 
 
 def test_it_goes_on_and_on() -> None:

@@ -121,7 +121,7 @@ def test_a_copy_that_is_out_of_date_is_not_taken() -> None:
     late = []
     network.states["A"].data.outgoing[next(iter(network.states["A"].data.outgoing))].give_up_us = FOREVER_US
     for _ in range(200):
-        chunks = [one for one in network.sent if isinstance(one[2], SyncChunk)]
+        chunks = [delivery for delivery in network.sent if isinstance(delivery[2], SyncChunk)]
         if not chunks:
             break
         late += chunks
@@ -198,7 +198,7 @@ def test_a_copy_from_a_former_owner_ends() -> None:
     network.tick_all()
     network.deliver()
     network.deliver()
-    chunks = [one for one in network.sent if isinstance(one[2], SyncChunk)]
+    chunks = [delivery for delivery in network.sent if isinstance(delivery[2], SyncChunk)]
     assert chunks and network.states["B"].data.incoming
     network.set_row(0, "CB")
     network.learn("B")

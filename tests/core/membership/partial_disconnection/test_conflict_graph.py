@@ -351,7 +351,7 @@ def test_what_small_disputes_leave_is_for_the_large_ones() -> None:
 
 
 def test_clean_shapes_of_a_thousand_members_shrink_away() -> None:
-    rack = [(one, other) for one in range(20) for other in range(500, 520)]
+    rack = [(number, other) for number in range(20) for other in range(500, 520)]
     resolution = resolve_conflicts(numbered(1000), named(rack))
     assert resolution.exact
     assert resolution.remove == tuple(f"m{place}" for place in range(501, 521))

@@ -36,7 +36,7 @@ def test_a_member_that_leaves_meanwhile_holds_nothing_up(when: str) -> None:
     world = two()
     begin(world)
     until(world, when)
-    world.sent = [one for one in world.sent if "G" not in one[:2]]
+    world.sent = [delivery for delivery in world.sent if "G" not in delivery[:2]]
     world.suspect("E", "G")
     world.deliver_all(dead="G")
     world.live(5, dead="G")
@@ -62,7 +62,7 @@ def test_when_the_losing_master_crashes_the_others_go_on_thawed_and_merge(when: 
         state_of(world.machines[name]).join_list = (address_of("A"),)
     begin(world)
     until(world, when)
-    world.sent = [one for one in world.sent if "E" not in one[:2]]
+    world.sent = [delivery for delivery in world.sent if "E" not in delivery[:2]]
     world.live(11, dead="E")
     assert states(world, "FG") == {"ACTIVE"}
     world.live(20, dead="E")
@@ -75,7 +75,7 @@ def test_a_crash_when_only_some_were_told() -> None:
     begin(world)
     until(world, "ordering")
     world.deliver(MergeClusters, to="F")
-    world.sent = [one for one in world.sent if "E" not in one[:2]]
+    world.sent = [delivery for delivery in world.sent if "E" not in delivery[:2]]
     world.live(30, dead="E")
     assert united(world, "ABCDFG")
 
@@ -147,7 +147,7 @@ def test_newcomers_wait_while_their_cluster_merges() -> None:
     begin(world)
     until(world, "offering")
     world.receive("E", "X", JoinRequest("uuid-x", False))
-    assert not [one for one in world.sent if one[1] == "X"]
+    assert not [delivery for delivery in world.sent if delivery[1] == "X"]
     assert world.list_of("E") == (3, "EFG")
 
 

@@ -26,7 +26,7 @@ MIRROR: dict[MergeDirection, MergeDirection] = {
 
 def profile(*members: str, lite: str = "", **others: Any) -> ClusterProfile:
     """A cluster of `members`, the first its master. Members named in `lite` hold no data."""
-    listed = tuple(ProfiledMember(Address(one), f"uuid-{one}", one in lite.split()) for one in members)
+    listed = tuple(ProfiledMember(Address(member), f"uuid-{member}", member in lite.split()) for member in members)
     whole = ClusterProfile(
         address=listed[0].address,
         uuid=listed[0].uuid,

@@ -118,7 +118,7 @@ def test_the_answer_is_given_after_two_seconds_all_the_same() -> None:
     world = SteppedCluster()
     world.with_lists(A=(3, "ABC"), B=(3, "ABC"), C=(3, "ABC"))
     world.receive("A", "D", JoinRequest("uuid-d", False))
-    world.sent = [one for one in world.sent if one[1] != "C"]
+    world.sent = [delivery for delivery in world.sent if delivery[1] != "C"]
     world.deliver_all()
     assert not world.seen("A", MemberAdmitted)
     world.pass_seconds(2.1, "A")
@@ -351,7 +351,7 @@ def test_a_joiner_that_waited_and_is_no_longer_allowed_is_not_let_in() -> None:
     world.receive("A", "D", JoinRequest("uuid-d", False))
     world.receive("A", "E", JoinRequest("uuid-e", False))
     world.change_state("A", "FROZEN")
-    world.sent = [one for one in world.sent if not isinstance(one[2], MembersUpdate)]
+    world.sent = [delivery for delivery in world.sent if not isinstance(delivery[2], MembersUpdate)]
     for name in "BC":
         world.receive("A", name, MembersUpdateAck(4))
     assert world.list_of("A") == (4, "ABCD")

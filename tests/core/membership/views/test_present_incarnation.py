@@ -126,7 +126,7 @@ def test_a_late_request_does_not_take_the_place_of_one_that_waits_to_be_let_in()
     world.receive("A", "D", JoinRequest(world.machines["D"].uuid, False))
     world.receive("A", "D", JoinRequest(DEAD, False))
     world.deliver_all(dead="E")
-    assert [(one.address, one.uuid) for one in world.inspect("A").members.members[-1:]] == [  # type: ignore[union-attr]
+    assert [(member.address, member.uuid) for member in world.inspect("A").members.members[-1:]] == [  # type: ignore[union-attr]
         (address_of("D"), world.machines["D"].uuid)
     ]
 

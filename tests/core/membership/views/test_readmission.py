@@ -161,7 +161,7 @@ def test_a_new_master_goes_on_holding_back_whom_the_old_one_did() -> None:
     world.deliver_all(dead="D")
     world.suspect("C", "A")
     world.suspect("B", "A")
-    world.sent = [one for one in world.sent if one[0] != "D"]
+    world.sent = [delivery for delivery in world.sent if delivery[0] != "D"]
     world.deliver_all(dead="A")
     assert world.list_of("B")[1] == "BC"
     world.receive("B", "D", JoinRequest("uuid-d", False))

@@ -41,7 +41,7 @@ def numbered(count: int, first: int = 0) -> Members:
 
 def spread(table: list[Row], members: Members) -> int:
     counts = [Counter(column) for column in zip(*table, strict=True)]
-    return max(max(one[name] for name, _ in members) - min(one[name] for name, _ in members) for one in counts)
+    return max(max(count[name] for name, _ in members) - min(count[name] for name, _ in members) for count in counts)
 
 
 def check(found: Arrangement, members: Members, partitions: int, backups: int) -> None:

@@ -54,7 +54,7 @@ def test_as_many_crashes_as_backups_lose_nothing(backups: int) -> None:
     for victim in "ACF"[:backups]:
         world.kill(victim)
     world.run(20)
-    lost = [one for name in world.living for one in world.seen(name, PartitionLost) if one.lost_backups == 6]
+    lost = [event for name in world.living for event in world.seen(name, PartitionLost) if event.lost_backups == 6]
     assert not world.complaints() and not lost
 
 
@@ -81,7 +81,7 @@ def test_a_plan_is_told_with_its_lower_bound() -> None:
     world = arranged("ABC", 12, 1)
     world.join("D")
     world.run(8)
-    planned = [one for one in world.seen("A", MigrationsPlanned) if one.planned]
+    planned = [event for event in world.seen("A", MigrationsPlanned) if event.planned]
     assert len(planned) == 1 and planned[0].lower_bound <= planned[0].moves == 6
     assert len(world.seen("A", MigrationStarted)) == len(planned[0].planned)
 
@@ -93,7 +93,7 @@ def test_when_nothing_is_to_be_done_the_plan_says_so() -> None:
     world.run(1)
     world.change_state("A", "ACTIVE")
     world.run(1)
-    assert [one.planned for one in world.seen("A", MigrationsPlanned)] == [()]
+    assert [event.planned for event in world.seen("A", MigrationsPlanned)] == [()]
 
 
 def test_lite_members_are_given_nothing() -> None:

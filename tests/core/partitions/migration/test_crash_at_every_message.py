@@ -71,7 +71,7 @@ def crash(scenario: Scenario, after: int, victims: str, *, silent: bool) -> list
         if victim in world.living:
             world.kill(victim)
         if silent:
-            world.sent = [one for one in world.sent if one[0] != victim]
+            world.sent = [delivery for delivery in world.sent if delivery[0] != victim]
     return [f"{victims} died after {after} messages: {one}" for one in settle(world)]
 
 

@@ -73,7 +73,7 @@ def test_the_migrations_of_one_partition_keep_their_order() -> None:
     assert len(world.master_role("A").running) == 1 and len(world.master_role("A").queue[0]) == 2
     world.run(4)
     assert world.rows("G") == ["EFG"]
-    versions = [one.partition_version for one in world.seen("A", MigrationStarted)]
+    versions = [event.partition_version for event in world.seen("A", MigrationStarted)]
     assert versions == sorted(set(versions)) and len(versions) == 3
 
 
@@ -81,7 +81,7 @@ def test_the_interval_passes_between_two_beginnings() -> None:
     world = quiet(*["BC"] * 4, migration_interval_us=300_000)
     world.migrate("A", *["DC"] * 4)
     world.run(3)
-    begun = [one.at for one in world.records["A"] if isinstance(one.event, MigrationStarted)]
+    begun = [record.at for record in world.records["A"] if isinstance(record.event, MigrationStarted)]
     assert [later - sooner for sooner, later in pairwise(begun)] == [300_000] * 3
     assert world.rows("D") == ["DC"] * 4
 
@@ -122,7 +122,11 @@ def test_a_failure_cancels_what_has_not_begun_and_plans_anew_after_a_pause() -> 
     (cancelled,) = world.seen("A", MigrationsCancelled)
     assert cancelled.remaining == 3 and "it went wrong" in cancelled.reason
     world.run(6)
-    planned = [one.at for one in world.records["A"] if isinstance(one.event, MigrationsPlanned) and one.at >= failed_us]
+    planned = [
+        record.at
+        for record in world.records["A"]
+        if isinstance(record.event, MigrationsPlanned) and record.at >= failed_us
+    ]
     assert planned[0] - failed_us == 1 * SECOND_US and not world.complaints()
 
 
@@ -144,7 +148,7 @@ def test_those_that_fail_together_count_once() -> None:
     world.migrate("A", *["DC"] * 4)
     for running in list(world.master_role("A").running.values()):
         world.receive("A", "B", MigrationReport(running.migration.id, "no"))
-    assert [one.committed for one in world.seen("A", MigrationDecided)] == [False] * 4
+    assert [event.committed for event in world.seen("A", MigrationDecided)] == [False] * 4
     assert world.master_role("A").failures == 1
     world.run(8)
     assert not world.complaints()
@@ -155,7 +159,7 @@ def test_when_a_destination_leaves_all_that_it_was_given_fails_and_others_get_it
     world.migrate("A", *["DC"] * 4)
     world.kill("D")
     world.suspect("A", "D")
-    assert [one.committed for one in world.seen("A", MigrationDecided)] == [False] * 4
+    assert [event.committed for event in world.seen("A", MigrationDecided)] == [False] * 4
     world.run(8)
     assert not world.complaints()
 

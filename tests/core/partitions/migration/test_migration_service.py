@@ -66,7 +66,7 @@ def test_a_repeated_last_chunk_says_once_more_that_its_service_is_content() -> N
         if late.number == 2:
             break
     world.receive("D", "B", late)
-    assert [(one.number, one.enough) for one in world.messages(MigrationChunkAck)] == [(2, True)]
+    assert [(message.number, message.enough) for message in world.messages(MigrationChunkAck)] == [(2, True)]
 
 
 def test_a_member_without_any_service_takes_part_all_the_same() -> None:
@@ -97,8 +97,8 @@ def test_each_side_is_told_its_index_before_and_after(
     world.run(3)
     assert world.rows("A") == [target]
     for endpoint, (name, before, after) in (("source", source), ("destination", destination)):
-        ends = [one for one in world.seen(name, MigrationFinished) if one.endpoint == endpoint]
-        assert [(one.current_replica_index, one.new_replica_index) for one in ends] == [(before, after)]
+        ends = [event for event in world.seen(name, MigrationFinished) if event.endpoint == endpoint]
+        assert [(end.current_replica_index, end.new_replica_index) for end in ends] == [(before, after)]
         assert (0 in others[name].held) == (after >= 0)
 
 

@@ -49,7 +49,7 @@ def test_a_lost_message_is_sent_again(kind: type) -> None:
     assert world.drop(kind)
     world.run(4)
     assert is_moved(world)
-    assert [one.committed for one in world.seen("A", MigrationDecided)] == [True]
+    assert [event.committed for event in world.seen("A", MigrationDecided)] == [True]
 
 
 def test_every_message_may_be_lost_once() -> None:
@@ -101,13 +101,15 @@ def test_chunks_that_overtake_one_another_are_taken_in_their_order() -> None:
 def test_only_so_many_chunks_are_on_their_way() -> None:
     world = SteppedPartitions(1, 1, transfer_window_chunks=3)
     world.with_table("ABCD", "BC")
-    world.gold[0] = world.ghosts["B"].held[0] = world.ghosts["C"].held[0] = tuple(b"%d" % one for one in range(20))
+    world.gold[0] = world.ghosts["B"].held[0] = world.ghosts["C"].held[0] = tuple(
+        b"%d" % number for number in range(20)
+    )
     world.migrate("A", "DC")
     world.until(MigrationChunk)
     assert len(world.messages(MigrationChunk)) == 1  # the first goes alone: it may be all that is needed
     world.deliver(MigrationChunk)
     world.deliver(MigrationChunkAck)
-    assert [one.number for one in world.messages(MigrationChunk)] == [1, 2, 3]
+    assert [message.number for message in world.messages(MigrationChunk)] == [1, 2, 3]
     most = 0
     for _ in range(60):
         most = max(most, len(world.messages(MigrationChunk)))
@@ -253,7 +255,7 @@ def test_a_first_chunk_that_overtakes_the_failure_of_its_migration_is_rolled_bac
     sender, receiver, chunk = world.take_message(MigrationChunk)
     world.loses = lambda sender, receiver, message: receiver == "D"
     world.run(0.8)
-    assert [one.committed for one in world.seen("A", MigrationDecided)] == [False]
+    assert [event.committed for event in world.seen("A", MigrationDecided)] == [False]
     world.receive(receiver, sender, chunk)
     assert world.seen("D", MigrationAccepted)
     world.loses = lambda *_: False

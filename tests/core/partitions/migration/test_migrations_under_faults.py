@@ -45,7 +45,7 @@ class Storm:
                 self._one()
             else:
                 world.skip(until)
-                for one in [one for one in world.sent if isinstance(one[2], SPARED)]:
+                for one in [delivery for delivery in world.sent if isinstance(delivery[2], SPARED)]:
                     world.sent.remove(one)
                     self._deliver(*one)
 
@@ -107,7 +107,7 @@ def contradictions(world: SteppedPartitions) -> list[str]:
                 ends[event.migration_id].add(event.committed)
             elif isinstance(event, TableChanged):
                 for partition, version, *places in event.rows:
-                    lives = tuple(event.holders[one].uuid if one >= 0 else "" for one in places)
+                    lives = tuple(event.holders[place].uuid if place >= 0 else "" for place in places)
                     rows[partition, version].add(lives)
     found = [f"migration {one} ended in two ways" for one, ways in ends.items() if len(ways) > 1]
     if any(isinstance(event, MemberMerging) for events in world.events.values() for event in events):

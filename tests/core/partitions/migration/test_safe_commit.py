@@ -31,11 +31,11 @@ def a_move(members: str = "ABCD", row: str = "BC", target: str = "DC", **changed
 
 
 def decisions(world: SteppedPartitions, name: str = "A") -> list[tuple[bool, int]]:
-    return [(one.committed, one.partition_version) for one in world.seen(name, MigrationDecided)]
+    return [(event.committed, event.partition_version) for event in world.seen(name, MigrationDecided)]
 
 
 def finished(world: SteppedPartitions, name: str) -> list[bool]:
-    return [one.committed for one in world.seen(name, MigrationFinished)]
+    return [event.committed for event in world.seen(name, MigrationFinished)]
 
 
 def test_destination_then_master_then_source() -> None:
@@ -200,7 +200,7 @@ def test_each_participant_may_crash_before_and_after_each_message(kind: type, de
         sender, receiver, message = world.take_message(kind)
         world.receive(receiver, sender, message)
     world.kill(victim)
-    world.sent = [one for one in world.sent if one[0] != victim]
+    world.sent = [delivery for delivery in world.sent if delivery[0] != victim]
     world.run(30)
     assert not world.complaints()
     outcomes = {tuple(finished(world, name)[:1]) for name in "BD" if name != victim} - {()}
@@ -297,5 +297,5 @@ def test_one_change_of_the_table_for_one_decision() -> None:
     world = a_move()
     world.run(4)
     for name in "ABCD":
-        changes = [one for one in world.seen(name, TableChanged) if any(row[0] == 0 for row in one.rows)]
+        changes = [event for event in world.seen(name, TableChanged) if any(row[0] == 0 for row in event.rows)]
         assert len(changes) == 1

@@ -54,7 +54,7 @@ def test_a_migration_whose_end_nobody_tells_any_more_ends_as_the_newer_row_shows
         world.migrate("A", "DC")
         world.until(MigrationReport)
         taught(world, "D", world.table("D").versions[0] + 2, tuple(map(world.replica, row)))
-        assert [one.committed for one in world.seen("D", MigrationFinished)] == [committed]
+        assert [event.committed for event in world.seen("D", MigrationFinished)] == [committed]
         assert not world.parts("D").active and (0 in world.ghosts["D"].held) == committed
 
 
@@ -65,7 +65,7 @@ def test_a_row_that_names_a_destination_which_lacks_data_is_a_repair() -> None:
     world.deliver(MigrationChunk, to="D")
     assert not world.parts("D").active[0].complete
     taught(world, "D", world.table("D").versions[0] + 4, (world.replica("D"), None))
-    assert [one.committed for one in world.seen("D", MigrationFinished)] == [False]
+    assert [event.committed for event in world.seen("D", MigrationFinished)] == [False]
     assert world.row("D", 0) == "D-"
 
 

@@ -56,7 +56,7 @@ def test_a_row_that_differs_or_has_another_version_changes_the_digest(changes: l
 @given(st.lists(rows))
 def test_rows_come_out_of_their_package_as_they_went_in(changes: list[VersionedRow]) -> None:
     assert unpacked(packed(changes)) == changes
-    assert len(packed(changes).holders) == len({one for row in changes for one in row.replicas} - {None})
+    assert len(packed(changes).holders) == len({replica for row in changes for replica in row.replicas} - {None})
 
 
 def test_another_life_at_the_same_address_holds_nothing() -> None:

@@ -69,7 +69,10 @@ def test_a_lost_acknowledgement_costs_nothing_but_a_repetition() -> None:
     world.drop(TableAck)
     world.run(2)
     assert [world.row(name, 0) for name in "BCD"] == ["BD"] * 3
-    assert all(one.acknowledged == world.master_role("A").changes for one in world.master_role("A").followers.values())
+    assert all(
+        follower.acknowledged == world.master_role("A").changes
+        for follower in world.master_role("A").followers.values()
+    )
     assert len(world.seen("C", TableChanged)) == 1
 
 

@@ -54,7 +54,7 @@ def succeed(world: SteppedPartitions, master: str = "B", old: str = "A", *, dead
     """Everybody suspects the old master, and the next one claims; its first messages wait."""
     if dead:
         world.kill(old)
-        world.sent = [one for one in world.sent if one[0] != old]
+        world.sent = [delivery for delivery in world.sent if delivery[0] != old]
     for name in sorted(set(world.living) - {master, old}):
         world.suspect(name, old)
     world.suspect(master, old)
@@ -83,7 +83,7 @@ def test_it_takes_the_latest_row_of_every_partition_whoever_has_it() -> None:
     meet(world)
     assert [world.rows(name) for name in "BCDE"] == [["CB", "DC", "ED"]] * 4
     assert set(recovered(world).answered) == {world.machines[name].address for name in "CDE"}
-    assert [one.cause for one in world.seen("B", TableChanged)][:1] == ["recovered"]
+    assert [event.cause for event in world.seen("B", TableChanged)][:1] == ["recovered"]
 
 
 def test_it_waits_for_everybody_and_asks_again() -> None:
@@ -131,7 +131,7 @@ def test_it_publishes_nothing_and_plans_nothing_before() -> None:
     world.loses = lambda sender, receiver, message: sender == "E" and isinstance(message, TableAnswer)
     world.run(10)
     assert not world.messages(TableUpdate)
-    changes = [one for name in "BCDE" for one in world.seen(name, TableChanged)]
+    changes = [event for name in "BCDE" for event in world.seen(name, TableChanged)]
     assert not changes and not world.seen("B", MigrationsPlanned)
 
 
@@ -139,7 +139,7 @@ def test_it_publishes_before_it_plans() -> None:
     world = quiet("BC", "CD", "DE", "EB", "AB", "BA")
     succeed(world)
     world.run(8)
-    events = [type(one) for one in world.events["B"]]
+    events = [type(event) for event in world.events["B"]]
     recovery = events.index(TableRecovered)
     assert events.index(TableRecoveryStarted) < recovery < events.index(MigrationsPlanned)
     assert MigrationStarted not in events[:recovery] and not world.complaints()
@@ -197,7 +197,7 @@ def test_a_new_master_that_is_the_destination_keeps_what_it_has_committed() -> N
     world.until(MigrationCommitAck)
     succeed(world)
     world.run(10)
-    assert recovered(world).committed_ids and [one.committed for one in world.seen("C", MigrationFinished)][:1] == [
+    assert recovered(world).committed_ids and [event.committed for event in world.seen("C", MigrationFinished)][:1] == [
         True
     ]
     assert not world.complaints()
@@ -222,7 +222,7 @@ def test_what_the_destination_has_not_committed_is_rolled_back_though_a_later_ro
     succeed(world)
     meet(world)
     assert recovered(world).rolled_back_ids == (active.migration.id,)
-    assert [one.committed for one in world.seen(destination, MigrationFinished)] == [False]
+    assert [event.committed for event in world.seen(destination, MigrationFinished)] == [False]
     assert world.rows("B") == [destination]
 
 
@@ -244,7 +244,7 @@ def test_a_destination_that_committed_and_died_with_the_master_costs_nothing() -
     world.kill("A")
     world.sent.clear()
     world.run(20)
-    assert [one.committed for one in world.seen("C", MigrationFinished)][:1] == [False]
+    assert [event.committed for event in world.seen("C", MigrationFinished)][:1] == [False]
     assert not world.complaints()
 
 
@@ -303,7 +303,7 @@ def test_two_masters_go_one_after_the_other() -> None:
     world.until(MigrationCommitAck)
     succeed(world)
     world.kill("B")
-    world.sent = [one for one in world.sent if one[0] != "B"]
+    world.sent = [delivery for delivery in world.sent if delivery[0] != "B"]
     world.run(25)
     assert world.master_of("D") == "C" and recovered(world, "C") and not world.complaints()
 
@@ -316,11 +316,11 @@ def test_a_second_master_follows_what_the_first_had_published_to_some() -> None:
     succeed(world)
     world.until(TableUpdate, to="D")
     world.deliver(TableUpdate, to="D")
-    assert [one.committed for one in world.seen("D", MigrationFinished)] == [False]
+    assert [event.committed for event in world.seen("D", MigrationFinished)] == [False]
     world.kill("B")
-    world.sent = [one for one in world.sent if one[0] != "B"]
+    world.sent = [delivery for delivery in world.sent if delivery[0] != "B"]
     world.run(25)
-    assert [one.committed for one in world.seen("C", MigrationFinished)][:1] == [False] and not world.complaints()
+    assert [event.committed for event in world.seen("C", MigrationFinished)][:1] == [False] and not world.complaints()
 
 
 def test_somebody_joins_during_the_recovery() -> None:
@@ -366,6 +366,6 @@ def test_in_the_recovery_every_decision_is_told_once() -> None:
     succeed(world)
     world.run(10)
     for name in "CE":
-        ids = [one.migration_id for one in world.seen(name, MigrationFinished)]
+        ids = [event.migration_id for event in world.seen(name, MigrationFinished)]
         assert len(ids) == len(set(ids))
-    assert not [one for one in world.seen("B", MigrationDecided) if not one.committed]
+    assert not [event for event in world.seen("B", MigrationDecided) if not event.committed]

@@ -16,7 +16,7 @@ def quiet(*rows: str, members: str = "ABCD", **changed: int) -> SteppedPartition
 
 
 def lost(world: SteppedPartitions, name: str = "A") -> list[tuple[int, int]]:
-    return [(one.partition, one.lost_backups) for one in world.seen(name, PartitionLost)]
+    return [(event.partition, event.lost_backups) for event in world.seen(name, PartitionLost)]
 
 
 def without_migrations(world: SteppedPartitions) -> SteppedPartitions:
@@ -108,7 +108,7 @@ def test_no_migration_begins_nothing_of_what_is_queued() -> None:
     world.loses = lambda *_: False
     world.run(3)
     assert world.rows("C") == ["DC", "EB", "BC"]
-    assert [one.partition for one in world.seen("A", MigrationStarted)] == [0, 1]
+    assert [event.partition for event in world.seen("A", MigrationStarted)] == [0, 1]
 
 
 def test_no_migration_gives_a_lost_partition_an_owner_too() -> None:

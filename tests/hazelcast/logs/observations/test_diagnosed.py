@@ -58,8 +58,8 @@ backupsAcksExpected=1, backupsAcksReceived=0, connection=null}} duration=12,110 
 
 def logged(text: str = TEXT) -> list[Logged]:
     witness = LogWitness()
-    found = [one for line in text.splitlines() for one in witness.add_line(line)]
-    return [one for one in (*found, *witness.flush()) if type(one.event) in OF_INTEREST]
+    found = [record for line in text.splitlines() for record in witness.add_line(line)]
+    return [record for record in (*found, *witness.flush()) if type(record.event) in OF_INTEREST]
 
 
 OF_INTEREST = (HeartbeatLate, InvocationsSlow, ReplicaMigrated, AddressUnusable)
@@ -68,7 +68,7 @@ OF_INTEREST = (HeartbeatLate, InvocationsSlow, ReplicaMigrated, AddressUnusable)
 def test_what_diagnostics_say() -> None:
     found = logged()
     assert {one.member for one in found} == {ONE}, "lines that name no member are of the one that speaks there"
-    assert [(one.utc_us - 1_795_693_280_000_000, one.event) for one in found[1:]] == [
+    assert [(record.utc_us - 1_795_693_280_000_000, record.event) for record in found[1:]] == [
         (1_442_000, HeartbeatLate(TWO, "", 2_000_000, 0, False)),
         (2_503_000, InvocationsSlow(1, "PutOperation of orders", ONE, 12_110_000)),
         (12_487_000, ReplicaMigrated(12, 1, None, TWO, True, 3_000, 135, 3)),
@@ -84,7 +84,9 @@ def observed(found: Sequence[Logged]) -> list[Observation]:
     observers = RecordObservers("try", "live")
     witnessed = MemberWitnessed(("client-protocol", "logs"), ())
     began_us = found[0].utc_us
-    for seq, (utc_us, event) in enumerate([(began_us, witnessed), *((one.utc_us, one.event) for one in found)]):
+    for seq, (utc_us, event) in enumerate(
+        [(began_us, witnessed), *((record.utc_us, record.event) for record in found)]
+    ):
         observers.add(Record("try", ONE, "one", seq + 1, utc_us - began_us, utc_us, event))
     story = observers.story()
     assert story is not None

@@ -7,7 +7,7 @@ from tests.hazelcast.logs.written_logs import A, B, C, Logs
 
 
 def kinds(logs: Logs) -> list[str]:
-    return [one.kind for one in logs.observed()]
+    return [observation.kind for observation in logs.observed()]
 
 
 def test_one_return_is_a_recovery_and_two_are_flapping(tmp_path: Path) -> None:
@@ -35,7 +35,7 @@ def test_whoever_installs_a_list_first_it_counts_once(tmp_path: Path) -> None:
     ):
         for place, host in enumerate("21"):
             logs.lists(second + place / 10, version, members, host)
-    assert [one.headline for one in logs.observed()] == [f"{C} removed and readmitted twice in 30 s"]
+    assert [observation.headline for observation in logs.observed()] == [f"{C} removed and readmitted twice in 30 s"]
 
 
 def test_two_that_flap_at_one_time_are_an_oscillation(tmp_path: Path) -> None:
@@ -100,7 +100,7 @@ def test_lost_partitions_name_who_had_left(tmp_path: Path) -> None:
     logs.lists(10, 3, "1a", "1")
     for partition in range(40):
         logs.said(11, 1, f"partitionId={partition} is completely lost!")
-    (lost,) = (one for one in logs.observed() if one.kind == "partition-lost")
+    (lost,) = (observation for observation in logs.observed() if observation.kind == "partition-lost")
     assert lost.headline == f"40 partitions lost with all replicas after {B} had left"
     assert (lost.evidence_lines, len(lost.evidence)) == (40, MAX_EVIDENCE)
 
@@ -121,7 +121,7 @@ def test_a_clock_that_is_set_back_is_no_pause(tmp_path: Path) -> None:
     logs.lists(0, 1, "1a")
     jump = "Resetting heartbeat timestamps because of huge system clock jump! Clock-Jump: {} ms, Heartbeat-Timeout: 60000 ms"
     logs.said(60, 1, jump.format("-35000"))
-    assert [one.headline for one in logs.observed()] == [f"{A} had its clock set back for 35 s"]
+    assert [observation.headline for observation in logs.observed()] == [f"{A} had its clock set back for 35 s"]
     logs.said(600, 1, jump.format("40000"))
     assert "twice" in logs.observed()[0].headline
 
@@ -189,7 +189,7 @@ def test_who_has_ended_suspects_and_splits_no_longer(tmp_path: Path) -> None:
     logs.lists(51, 4, "3a", "3")
     logs.said(60, 3, "processors=2")
     logs.said(3550, 1, "processors=2")
-    assert [one.headline for one in logs.observed() if one.kind == "lone-master"] == [
+    assert [observation.headline for observation in logs.observed() if observation.kind == "lone-master"] == [
         f"{C} led itself alone against 2 others: 9.0 s, until the logs end"
     ]
 

@@ -80,9 +80,13 @@ def test_a_journal_made_of_logs_has_the_observations_of_the_logs(run: str) -> No
 
     def said(found: tuple[Observation, ...]) -> list[tuple[str, tuple[str, ...], str]]:
         return [
-            (one.kind, one.members, one.headline.partition(":5701 (")[0].partition(" for ")[0].partition(": ")[0])
-            for one in found
-            if one.kind not in ONLY_IN_LOGS
+            (
+                observation.kind,
+                observation.members,
+                observation.headline.partition(":5701 (")[0].partition(" for ")[0].partition(": ")[0],
+            )
+            for observation in found
+            if observation.kind not in ONLY_IN_LOGS
         ]
 
     assert said(of_journal.observations) == said(of_logs.observations)
@@ -160,8 +164,12 @@ def test_rounds_of_migrations_are_counted_from_their_ends() -> None:
             recording.happens(start + at / 10, 1, ReplicaMigrated(1, 0, None, None, True, 5, planned, done))
     story = recording.observers.story()
     assert story is not None
-    assert [(one.planned, one.completed) for one in story.migrations] == [(200, 200), (300, 300), (250, 250)]
-    assert [one.headline for one in story.observations] == ["750 migrations in 3 rounds within 20 s"]
+    assert [(migration.planned, migration.completed) for migration in story.migrations] == [
+        (200, 200),
+        (300, 300),
+        (250, 250),
+    ]
+    assert [observation.headline for observation in story.observations] == ["750 migrations in 3 rounds within 20 s"]
 
 
 def test_a_killed_member_has_ended_where_the_recorder_finds_no_process() -> None:
@@ -210,7 +218,7 @@ def test_a_member_that_starts_again_and_says_nothing_yet_does_not_stand_still() 
     recording.happens(60, 2, ConnectionChanged("gone", "no process listens there"))
     recording.happens(70, 2, ConnectionChanged("silent", "it accepts the connection and says nothing"))
     recording.happens(90, 1, ConnectionChanged("connected"))
-    assert "unresponsive" not in [one.kind for one in recording.observed()]
+    assert "unresponsive" not in [observation.kind for observation in recording.observed()]
 
 
 def test_lost_data_is_observed_and_a_lost_replica_is_not() -> None:
@@ -259,7 +267,7 @@ def test_the_list_of_a_process_that_has_ended_is_apart_from_no_other() -> None:
     recording.happens(78, 3, ConnectionChanged("merging", "it starts, or merges"))
     recording.happens(83, 1, MemberStarted(Address(A), False, ()), "b")
     recording.lists(83, 1, "1b")
-    assert "halves-apart" not in [one.kind for one in recording.observed()]
+    assert "halves-apart" not in [observation.kind for observation in recording.observed()]
 
 
 @pytest.mark.parametrize(("second", "observed"), [(5, 1), (10.2, 0)])
@@ -272,7 +280,7 @@ def test_a_suspicion_that_is_read_after_the_list_without_its_member_does_not_las
         recording.lists(10, 4, "2a3a")
     recording.happens(second, 3, SuspicionRaised(Address(A), "1a", "the connection was closed"))
     recording.happens(60, 2, ConnectionChanged("connected"))
-    lasting = [one for one in recording.observed() if one.kind == "lasting-suspicion"]
+    lasting = [observation for observation in recording.observed() if observation.kind == "lasting-suspicion"]
     assert len(lasting) == observed
 
 
@@ -307,4 +315,4 @@ def test_weeks_of_pods_with_ever_new_addresses_do_not_grow(monkeypatch: pytest.M
             sizes.append(len(msgspec.json.encode(recording.observed())))
             assert len(pickle.dumps(observers)) < 4_000_000
     assert max(sizes[2:]) < 1.5 * max(sizes[:2]), sizes
-    assert {one.kind for one in recording.observed()} >= {"partition-lost"}
+    assert {observation.kind for observation in recording.observed()} >= {"partition-lost"}

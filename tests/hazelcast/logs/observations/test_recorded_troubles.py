@@ -36,7 +36,7 @@ def only(run: str) -> Observation:
 def done_at(run: str, what: str) -> list[float]:
     """Seconds since 1970 at which something was done."""
     lines = map(json.loads, (DATA / run / "lab.jsonl").read_text().splitlines())
-    return [float(one["at"]) for one in lines if one["what"] == what]
+    return [float(line["at"]) for line in lines if line["what"] == what]
 
 
 def test_a_member_that_flaps() -> None:
@@ -64,9 +64,9 @@ def test_a_member_that_flaps() -> None:
     ],
 )
 def test_evidence_names_the_line_that_shows_it(run: str) -> None:
-    for one in story(run).observations:
-        assert one.cause and one.remedy and one.evidence_lines >= len(one.evidence) > 0
-        for line in one.evidence:
+    for observation in story(run).observations:
+        assert observation.cause and observation.remedy and observation.evidence_lines >= len(observation.evidence) > 0
+        for line in observation.evidence:
             lines = Path(line.file).read_text().splitlines()
             first_words = line.text.split()[:2]
             assert all(word in " ".join(lines[line.line - 1 : line.line + 4]) for word in first_words)
@@ -110,7 +110,7 @@ def test_a_frozen_master_stood_still_and_a_merging_one_did_not() -> None:
     assert pause.kind == "clock-jump"
     assert pause.headline == f"{member(1)} stood still for 13 s; {member(2)} and {member(3)} held it for dead meanwhile"
     records = read_logs([DATA / "paused-master"]).records
-    assert [one.member for one in records if isinstance(one.event, ObserverPaused)] == [member(1)]
+    assert [record.member for record in records if isinstance(record.event, ObserverPaused)] == [member(1)]
 
 
 def test_jumps_after_a_merge_are_no_pauses() -> None:
@@ -118,17 +118,21 @@ def test_jumps_after_a_merge_are_no_pauses() -> None:
     log = (DATA / "flapping" / "h2.log").read_text()
     records = read_logs([DATA / "flapping"]).records
     assert log.count("huge system clock jump") > 0
-    assert [one for one in records if isinstance(one.event, ObserverPaused)] == []
+    assert [record for record in records if isinstance(record.event, ObserverPaused)] == []
 
 
 def test_requests_to_be_suspected_are_heeded_in_their_own_thread() -> None:
     """Both removals follow, the second behind a list that another thread prints."""
     records = read_logs([DATA / "paused-master"]).records
     asked = [
-        one.event for one in records if isinstance(one.event, ExplicitSuspicionReceived) and one.member == member(1)
+        record.event
+        for record in records
+        if isinstance(record.event, ExplicitSuspicionReceived) and record.member == member(1)
     ]
     assert [(one.sender, one.heeded) for one in asked[:2]] == [(member(2), True), (member(3), True)]
-    removed = [one.event for one in records if isinstance(one.event, MemberRemoved) and one.member == member(1)]
+    removed = [
+        record.event for record in records if isinstance(record.event, MemberRemoved) and record.member == member(1)
+    ]
     assert [(one.address, one.cause) for one in removed[-2:]] == [(member(2), "asked"), (member(3), "asked")]
 
 
@@ -147,7 +151,7 @@ def test_restarts_are_counted_once_a_process() -> None:
 )
 def test_a_removal_has_its_cause_also_from_the_line_before_it(run: str, causes: list[SuspicionCause]) -> None:
     records = read_logs([DATA / run]).records
-    removed = [one.event for one in records if isinstance(one.event, MemberRemoved)]
+    removed = [record.event for record in records if isinstance(record.event, MemberRemoved)]
     assert [one.cause for one in removed] == causes
     assert all(one.reason for one in removed)
 
@@ -155,17 +159,21 @@ def test_a_removal_has_its_cause_also_from_the_line_before_it(run: str, causes: 
 def test_a_claim_tells_who_accepted_it() -> None:
     records = read_logs([DATA / "formation-and-crash"]).records
     answers = [
-        (one.member[-6:], one.event.by[-6:], one.event.answer)
-        for one in records
-        if isinstance(one.event, ClaimAnswered)
+        (record.member[-6:], record.event.by[-6:], record.event.answer)
+        for record in records
+        if isinstance(record.event, ClaimAnswered)
     ]
     assert answers == [("2:5701", "3:5701", "accepted"), ("2:5701", "4:5701", "accepted")]
 
 
 def test_migrations_are_counted_and_three_rounds_at_once_are_a_storm() -> None:
     found = story("migrations")
-    assert [(one.planned, one.completed) for one in found.migrations] == [(203, 203), (271, 271), (201, 201)]
-    (storm,) = (one for one in found.observations if one.kind == "migration-storm")
+    assert [(migration.planned, migration.completed) for migration in found.migrations] == [
+        (203, 203),
+        (271, 271),
+        (201, 201),
+    ]
+    (storm,) = (observation for observation in found.observations if observation.kind == "migration-storm")
     assert storm.headline == "675 migrations in 3 rounds within 8.0 s"
     assert headline([storm]) == f"1 observation: {storm.headline}"
 
@@ -179,7 +187,7 @@ def test_members_that_were_killed_are_lost() -> None:
     )
     assert "Its own log ends at that moment, without a word of stopping." in master.detail
     assert (slave.kind, slave.is_open, master.evidence[0].member) == ("member-lost", True, "10.77.0.2:5701")
-    assert [one.members for one in story("migrations").observations if one.kind == "member-lost"] == [
-        ("10.77.0.4:5701",)
-    ]
+    assert [
+        observation.members for observation in story("migrations").observations if observation.kind == "member-lost"
+    ] == [("10.77.0.4:5701",)]
     assert headline(()) == ""

@@ -129,7 +129,7 @@ def test_neither_a_rolling_restart_nor_the_stop_of_one_side_is_a_full_stop(tmp_p
     logs.lists(21, 7, "2a", "2")
     logs.said(30, 1, "Hazelcast Platform 5.3.8 (20240717) starting at [10.0.0.1]:5701")
     logs.lists(35, 8, "2a1b")
-    assert "full-stop" not in [one.kind for one in logs.observed()]
+    assert "full-stop" not in [observation.kind for observation in logs.observed()]
 
 
 @pytest.mark.parametrize(

@@ -12,16 +12,16 @@ from tests.hazelcast.logs.written_logs import A, B, C, Logs, member
 
 def observed(logs: Logs, kind: str) -> list[Observation]:
     """Return the observations of one kind; those of a journal that is made of the logs are the same."""
-    of_logs = [one for one in logs.observed() if one.kind == kind]
+    of_logs = [observation for observation in logs.observed() if observation.kind == kind]
     records: list[Record] = logs.records()
     observers = RecordObservers("r")
     for record in records:
         observers.add(record)
     story = observers.story()
     assert story is not None
-    of_records = [one for one in story.observations if one.kind == kind]
-    assert [one.headline.partition(", until")[0] for one in of_records] == [
-        one.headline.partition(", until")[0] for one in of_logs
+    of_records = [observation for observation in story.observations if observation.kind == kind]
+    assert [observation.headline.partition(", until")[0] for observation in of_records] == [
+        observation.headline.partition(", until")[0] for observation in of_logs
     ]
     return of_logs
 
@@ -70,7 +70,7 @@ def test_a_state_that_lasts_is_one_observation_of_all_members(tmp_path: Path) ->
     assert "initiated by [10.0.0.1]:5701" in frozen.detail and not frozen.is_open
     logs.said(200, 2, change.format("ACTIVE", "PASSIVE"))
     logs.said(300, 2, "[10.0.0.2]:5701 is STARTED")
-    assert [one for one in logs.observed() if one.kind == "frozen"][
+    assert [observation for observation in logs.observed() if observation.kind == "frozen"][
         1
     ].headline == "the cluster was PASSIVE: 100 s, until the logs end"
 

@@ -72,10 +72,10 @@ def test_of_very_many_suspicions_the_rest_is_counted() -> None:
     labels = tuple(f"m{number}" for number in range(30))
     cluster = FakeCluster(labels)
     cluster.form()
-    for one in labels:
+    for label in labels:
         for other in labels:
-            if one != other:
-                cluster.suspect(one, other)
+            if label != other:
+                cluster.suspect(label, other)
     found = suspicion_rows(folded(cluster), labels)
     assert (len(found.entries), found.raised) == (MOST_ROWS, 30 * 29)
 
