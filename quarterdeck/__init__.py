@@ -10,7 +10,7 @@ As a library it reads and audits journals and logs, simulates scenarios and runs
 Whatever `__all__` names is imported on first use, so that `import quarterdeck` alone costs nothing.
 """
 
-# ruff: noqa: F403, F405 — what a type checker sees is what `library` exports
+# ruff: noqa: F403, F405 — a type checker sees what `library` re-exports
 
 from __future__ import annotations
 

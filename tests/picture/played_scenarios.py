@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
@@ -34,7 +35,11 @@ def records_of(name: str, seed: int = 1) -> tuple[Record, ...]:
 
 def event_index_of(name: str, seed: int = 1) -> EventIndex:
     """A trail of the scenario's records, with the names that its members have in the end."""
-    records = records_of(name, seed)
+    return index_of(records_of(name, seed))
+
+
+def index_of(records: Sequence[Record]) -> EventIndex:
+    """A trail of these records, with the names that their members have in the end."""
     picture = Picture()
     for record in records:
         picture.apply(record)

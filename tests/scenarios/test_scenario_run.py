@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 from quarterdeck.backend.core.commands.commands import Command
 from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.picture.explain.causes import direct_causes
 from quarterdeck.backend.scenarios.format.reading import load_scenario, read_scenario
 from quarterdeck.backend.scenarios.format.scenario import ScenarioStep
+from quarterdeck.backend.scenarios.format.writing import scenario_text
 from quarterdeck.backend.scenarios.interpreter import Interpreter
 from quarterdeck.backend.scenarios.outcome import Outcome, StepOutcome
 from quarterdeck.backend.scenarios.run_state import RunState
 from quarterdeck.backend.simulation.simulated_driver import SimulatedDriver, simulate
+from tests.picture.played_scenarios import MemoryJournal, index_of
 from tests.thoroughness import long_after
 
 SCENARIOS = sorted((Path(__file__).parent).glob("*.yaml"))
+
+loaded = cache(load_scenario)
+"""Reading a file takes as long as playing it."""
 
 
 def run(steps: str, seed: int = 1) -> Outcome:
@@ -26,10 +33,25 @@ def run(steps: str, seed: int = 1) -> Outcome:
 @pytest.mark.parametrize("path", SCENARIOS, ids=[path.stem for path in SCENARIOS])
 @pytest.mark.parametrize("seed", long_after(1, range(3)))
 def test_acceptance_scenarios_pass_under_several_seeds(path: Path, seed: int) -> None:
-    outcome = simulate(load_scenario(path), seed)
+    """And whatever happens in them has its causes before it: messages from others, all else from the member itself."""
+    recorder = MemoryJournal()
+    outcome = simulate(loaded(path), seed, recorder)
     assert [step for step in outcome.expectations if not step.met] == []
     assert outcome.violations == ()
     assert outcome.passed
+    event_index = index_of(recorder.records)
+    for place, record in enumerate(event_index.records):
+        for because in direct_causes(event_index, record):
+            cause_place = event_index.place_of(because.record)
+            assert cause_place is not None and cause_place < place
+            assert because.reason and because.reason.isprintable()
+            if because.message:
+                assert because.record.member != record.member
+
+
+@pytest.mark.parametrize("path", SCENARIOS, ids=[path.stem for path in SCENARIOS])
+def test_every_scenario_is_written_and_read_back(path: Path) -> None:
+    assert read_scenario(scenario_text(loaded(path)), "t.yaml") == loaded(path)
 
 
 REPORTED = [path for path in SCENARIOS if path.stem.startswith("issue-")]
@@ -43,7 +65,7 @@ WITHOUT_IMPROVEMENTS = {
 def test_reported_splits_do_not_heal_without_the_improvements(path: Path) -> None:
     """Split-brain Recovery Improvements: what these four scenarios show was wrong before remembered addresses and helpful
     answers."""
-    scenario = load_scenario(path)
+    scenario = loaded(path)
     settings = {**scenario.settings, **WITHOUT_IMPROVEMENTS}
     outcome = simulate(scenario.model_copy(update={"settings": settings}), 1)
     assert [step.met for step in outcome.expectations[:-1]].count(False) == 0

@@ -8,25 +8,17 @@ import pytest
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.commands.commands import KillMember, StartMember
-from quarterdeck.backend.scenarios.format.reading import BadScenario, load_scenario, read_scenario
+from quarterdeck.backend.scenarios.format.reading import BadScenario, read_scenario
 from quarterdeck.backend.scenarios.format.scenario import Scenario
-from quarterdeck.backend.scenarios.format.writing import scenario_text
 from quarterdeck.backend.scenarios.run_state import RunState
 from quarterdeck.backend.simulation.simulated_driver import SimulatedDriver, simulate
 
-SCENARIOS = sorted((Path(__file__).parent).glob("*.yaml"))
 HEAD = "title: T\nmembers: [athens, byzantium, cyrene]\n"
 STEPS = "steps: [expect: {within: 20s, one-cluster: true}]\n"
 
 
 def read(text: str) -> Scenario:
     return read_scenario(HEAD + text + STEPS, "t.yaml")
-
-
-@pytest.mark.parametrize("path", SCENARIOS, ids=[path.stem for path in SCENARIOS])
-def test_every_scenario_is_written_and_read_back(path: Path) -> None:
-    scenario = load_scenario(path)
-    assert read_scenario(scenario_text(scenario), "t.yaml") == scenario
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import pytest
 
 from quarterdeck.backend.core.events import Record
@@ -11,6 +13,7 @@ from quarterdeck.backend.scenarios.format.questions import LETTERS
 from quarterdeck.backend.simulation.simulated_driver import simulate
 from quarterdeck.backend.training.demo_cluster import DemoCluster, LiveDemo
 from quarterdeck.backend.training.demos import UnknownDemo, demo_names, load_demo
+from quarterdeck.backend.training.results import DemoSummary
 from quarterdeck.backend.training.runner import run_live
 from quarterdeck.backend.training.text_lesson import TextLesson
 from tests.ports import take_ports
@@ -38,6 +41,15 @@ SEEDS = range(3)
 BASE_PORT = take_ports(40)
 
 
+loaded = cache(load_demo)
+
+
+@cache
+def led(name: str, seed: int) -> DemoSummary:
+    """How it goes with a trainee who reads at once and always says "a"."""
+    return Trainee(loaded(name), seed=seed).finish().summary
+
+
 def test_the_demos_are_there() -> None:
     assert set(NAMES) >= STABLE_NAMES
 
@@ -45,7 +57,7 @@ def test_the_demos_are_there() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_a_demo_teaches(name: str) -> None:
     """It says what it is for, asks before it shows, explains every answer, and ends in free play."""
-    scenario = load_demo(name)
+    scenario = loaded(name)
     assert scenario.chapter and scenario.goal and scenario.seed_of and scenario.minutes
     questions = [step.ask for step in scenario.steps if step.ask is not None]
     assert len(questions) >= 2
@@ -58,7 +70,7 @@ def test_a_demo_teaches(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("seed", long_after(1, SEEDS))
 def test_a_demo_comes_true_under_any_seed(name: str, seed: int) -> None:
-    outcome = simulate(load_demo(name), seed)
+    outcome = simulate(loaded(name), seed)
     assert [step for step in outcome.expectations if not step.met] == []
     assert outcome.passed
     assert outcome.virtual_seconds <= LONGEST_LIVE_SECONDS
@@ -67,20 +79,19 @@ def test_a_demo_comes_true_under_any_seed(name: str, seed: int) -> None:
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("reads_for", long_after(1, [0, 300, 3_000]), ids=["at once", "30 s", "5 min"])
 def test_a_trainee_is_led_to_the_end_however_long_he_reads(name: str, reads_for: int) -> None:
-    tutor = Trainee(load_demo(name), seed=4).finish(reads_for=reads_for)
-    summary = tutor.summary
+    summary = led(name, 1) if not reads_for else Trainee(loaded(name), seed=4).finish(reads_for=reads_for).summary
     assert [result for result in summary.expectation_results if result.missing] == []
     assert summary.passed
     assert all(prediction.right is not None for prediction in summary.predictions), "none of the choices was right"
-    assert len(summary.predictions) == sum(step.ask is not None for step in tutor.scenario.steps)
+    assert len(summary.predictions) == sum(step.ask is not None for step in loaded(name).steps)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_what_the_demo_takes_for_right_is_right(name: str) -> None:
     """Whoever answers with what was so the last time has all predictions right, under another seed too."""
-    predictions = Trainee(load_demo(name), seed=1).finish().summary.predictions
+    predictions = led(name, 1).predictions
     asked = {prediction.question: prediction.truth for prediction in predictions}
-    summary = Trainee(load_demo(name), seed=2).finish(answer=lambda ask: asked[ask.question]).summary
+    summary = Trainee(loaded(name), seed=2).finish(answer=lambda ask: asked[ask.question]).summary
     assert (summary.right, summary.judged) == (len(predictions), len(predictions))
 
 
@@ -88,9 +99,8 @@ def test_the_right_answers_have_all_kinds_of_letters() -> None:
     """Or trainees would learn the letter."""
     letters: list[str] = []
     for name in NAMES:
-        trainee = Trainee(load_demo(name))
-        asks = {step.ask.question: step.ask for step in trainee.tutor.scenario.steps if step.ask is not None}
-        for prediction in trainee.finish().summary.predictions:
+        asks = {step.ask.question: step.ask for step in loaded(name).steps if step.ask is not None}
+        for prediction in led(name, 1).predictions:
             place = RightAnswer(asks[prediction.question], prediction.truth).choice
             letters += [] if place is None else [LETTERS[place]]
     assert {"a", "b", "c"} <= set(letters)

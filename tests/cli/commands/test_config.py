@@ -5,21 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner, Result
 
-from quarterdeck.cli.exits import CommandFailed, ExitCode
-from quarterdeck.cli.main import app
+from tests.cli.conftest import Quarterdeck
 
 
-def check(*files: Path) -> Result:
-    return CliRunner().invoke(app, ["config", "check", *map(str, files)])
-
-
-def test_a_good_file(tmp_path: Path) -> None:
+def test_a_good_file(quarterdeck: Quarterdeck, tmp_path: Path) -> None:
     file = tmp_path / "member.yaml"
     file.write_text("hazelcast:\n  instance-name: athens\n  map: {default: {}}\n")
-    found = check(file)
-    assert found.exit_code == 0
+    found = quarterdeck("config", "check", file)
+    assert found.returncode == 0
     assert found.stdout == f"{file}: a member starts with it, as athens\n"
     assert f"warning: {file}:3: hazelcast.map: there is nothing of the kind here; it is ignored" in found.stderr
 
@@ -35,14 +29,14 @@ def test_a_good_file(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_file_with_which_no_member_starts(tmp_path: Path, text: str, problem: str) -> None:
+def test_a_file_with_which_no_member_starts(
+    quarterdeck: Quarterdeck, tmp_path: Path, text: str, problem: str
+) -> None:
     file = tmp_path / "member.yaml"
     file.write_text(text)
-    found = check(file)
-    assert isinstance(found.exception, CommandFailed) and found.exception.exit_code == ExitCode.BAD_INPUT
-    assert problem in found.exception.format_message()
+    found = quarterdeck("config", "check", file)
+    assert found.returncode == 2 and problem in found.stderr and found.stderr.count("\n") == 1
 
 
-def test_no_file(tmp_path: Path) -> None:
-    found = check(tmp_path / "none.yaml")
-    assert isinstance(found.exception, CommandFailed) and found.exception.exit_code == ExitCode.BAD_INPUT
+def test_no_file(quarterdeck: Quarterdeck, tmp_path: Path) -> None:
+    assert quarterdeck("config", "check", tmp_path / "none.yaml").returncode == 2

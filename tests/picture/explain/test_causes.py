@@ -19,7 +19,7 @@ from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.explain.causes import Cause, causes, direct_causes
 from quarterdeck.backend.picture.explain.event_index import EventIndex, identity
 from tests.app.fakes.fake_cluster import FakeCluster
-from tests.picture.played_scenarios import SCENARIOS, event_index_of, records_of
+from tests.picture.played_scenarios import event_index_of, records_of
 
 
 def the_last(event_index: EventIndex, kind: type[Event], wanted: Callable[[Record], bool] = lambda _: True) -> Record:
@@ -28,18 +28,6 @@ def the_last(event_index: EventIndex, kind: type[Event], wanted: Callable[[Recor
 
 def told_by(chain: tuple[Cause, ...], kind: type[Event]) -> list[Cause]:
     return [cause for cause in chain if isinstance(cause.record.event, kind)]
-
-
-@pytest.mark.parametrize("name", sorted(path.stem for path in SCENARIOS.glob("*.yaml")))
-def test_causes_come_before_their_effects_and_messages_from_others(name: str) -> None:
-    event_index = event_index_of(name)
-    for place, record in enumerate(event_index.records):
-        for because in direct_causes(event_index, record):
-            cause_place = event_index.place_of(because.record)
-            assert cause_place is not None and cause_place < place
-            assert because.reason and because.reason.isprintable()
-            if because.message:
-                assert because.record.member != record.member
 
 
 def test_the_list_after_the_death_of_the_master_is_traced_back_to_the_kill() -> None:

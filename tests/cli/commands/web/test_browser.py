@@ -23,6 +23,8 @@ from tests.waiting import wait_until
 COLOURS = {palette.name: palette for palette in PALETTES}
 TIMEOUT_SECONDS = 60.0
 
+ENDED = "getComputedStyle(document.querySelector('.ended')).display"
+
 HELP = "Show which members each"
 """Stands near the top of the help."""
 
@@ -86,7 +88,7 @@ def settled_colours(page: Page, wanted: str) -> dict[str, int]:
     return colours(page)
 
 
-def test_it_is_seen_it_takes_keys_and_it_changes_nothing(tmp_path: Path) -> None:
+def test_it_is_seen_takes_keys_changes_nothing_and_says_when_it_has_ended(tmp_path: Path) -> None:
     with looking(tmp_path) as (served, page):
         assert page.evaluate("location.href") == f"{served.origin}/"
         painted = received(page)
@@ -120,6 +122,12 @@ def test_it_is_seen_it_takes_keys_and_it_changes_nothing(tmp_path: Path) -> None
         assert wrong == []
         assert page.evaluate("document.cookie") == ""
 
+        assert page.evaluate(ENDED) == "none"
+        for key in "?Qy":
+            page.press(key)
+        wait_until(lambda: "-closed" in page.evaluate("document.body.className"), poll_seconds=0.1)
+        assert page.evaluate(ENDED) == "block"
+
 
 def test_themes_and_writing_when_asked(tmp_path: Path) -> None:
     with looking(tmp_path, "--theme", "light", "--write") as (_, page):
@@ -132,12 +140,3 @@ def test_themes_and_writing_when_asked(tmp_path: Path) -> None:
         page.press("j")
         page.press("x")
         wait_for(page, "stop byzantium", before)
-
-
-def test_the_page_tells_when_the_console_has_ended(tmp_path: Path) -> None:
-    with looking(tmp_path) as (_, page):
-        assert page.evaluate("getComputedStyle(document.querySelector('.ended')).display") == "none"
-        page.press("Q")
-        page.press("y")
-        wait_until(lambda: "-closed" in page.evaluate("document.body.className"), poll_seconds=0.1)
-        assert page.evaluate("getComputedStyle(document.querySelector('.ended')).display") == "block"
