@@ -35,7 +35,7 @@ from tests.thoroughness import long_after
 
 A_CRASH = Model("crash", "The master may crash.", ("a", "b", "c"), Bounds(crashes=1, ticks=8), calm_every=100)
 MOST_STATES = 300_000
-ENOUGH_STATES = 3_000
+ENOUGH_STATES = 1_500
 
 
 def explored(model: Model, most_states: int = MOST_STATES) -> Exploration:
