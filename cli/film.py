@@ -14,6 +14,7 @@ from textual.pilot import Pilot
 from quarterdeck.app.console import Console
 from quarterdeck.app.console_state import ConsoleSettings
 from quarterdeck.app.export import without_fonts
+from quarterdeck.backend.clusters.cluster import Cluster
 from quarterdeck.backend.clusters.simulated.simulated_cluster import SimulatedCluster
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.explain.episodes.sentences import sentence_of
@@ -62,7 +63,7 @@ async def film_of(
     try:
         async with console.run_test(size=size) as pilot:
             while now_us <= seconds * SECOND_US and len(screens) < MOST_SCREENS:
-                await _shown(pilot, cluster, now_us)
+                await until_shown(pilot, cluster, now_us)
                 lines = [sentence_of(episode).text for episode in console.session.episodes.all]
                 if lines != shown and not moments:
                     shown = lines
@@ -70,7 +71,7 @@ async def film_of(
                 while waiting and waiting[0].at_seconds * SECOND_US <= now_us:
                     for key in waiting.pop(0).keys:
                         await pilot.press(key)
-                        await _shown(pilot, cluster, now_us)
+                        await until_shown(pilot, cluster, now_us)
                     screens.append(without_fonts(console.export_screenshot()))
                 now_us += STEP_US
     finally:
@@ -103,7 +104,7 @@ def joined(screens: Sequence[str]) -> str:
     return f'<svg viewBox="{found[1]}" xmlns="http://www.w3.org/2000/svg">\n' + "\n".join(parts) + "\n</svg>\n"
 
 
-async def _shown(pilot: Pilot[None], cluster: SimulatedCluster, now_us: int) -> None:
+async def until_shown(pilot: Pilot[None], cluster: Cluster, now_us: int) -> None:
     """Return when the cluster's time is `now_us` and what happened until then is on the screen."""
     await pilot.pause(TICK_SECONDS)
     while cluster.now_us() < now_us:

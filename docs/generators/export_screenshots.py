@@ -15,13 +15,11 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 import msgspec
-from textual.pilot import Pilot
 
 from quarterdeck.app.actions.views import VIEW_NAMES, VIEWS, View
 from quarterdeck.app.console import Console
 from quarterdeck.app.console_state import ConsoleSettings
 from quarterdeck.app.export import Target, export_screen
-from quarterdeck.backend.clusters.cluster import Cluster
 from quarterdeck.backend.clusters.recorded.log_cluster import LogCluster
 from quarterdeck.backend.clusters.recorded.recorded_cluster import RecordedCluster
 from quarterdeck.backend.clusters.simulated.simulated_cluster import SimulatedCluster
@@ -33,7 +31,7 @@ from quarterdeck.backend.scenarios.format.reading import read_scenario
 from quarterdeck.backend.scenarios.format.scenario import Scenario
 from quarterdeck.backend.simulation.simulated_driver import simulate
 from quarterdeck.backend.training.demos import load_demo
-from quarterdeck.cli.film import Moment, film_of
+from quarterdeck.cli.film import TICK_SECONDS, Moment, film_of, until_shown
 
 FOLDER = Path(__file__).parents[1] / "screenshots"
 LOGS = Path(__file__).parents[2] / "tests" / "hazelcast" / "logs" / "data"
@@ -41,8 +39,6 @@ LOGS = Path(__file__).parents[2] / "tests" / "hazelcast" / "logs" / "data"
 SIZE = (130, 36)
 STEP_US = 250_000
 LONGEST_RUN_US = 120_000_000
-TICK_SECONDS = 0.15
-"""A little longer than the console waits between two looks at its cluster."""
 TICKS_TO_SETTLE = 4
 """What comes late is waited for before it is told, and not everything is painted in each tick."""
 
@@ -217,14 +213,6 @@ async def draw(shot: Shot, folder: Path = FOLDER) -> None:
         for key in (*shot.keys, *[""] * TICKS_TO_SETTLE):
             await press(key)
         export_screen(console, Target(folder / f"{shot.name}.svg", overwrite=True))
-
-
-async def until_shown(pilot: Pilot[None], cluster: Cluster, now_us: int) -> None:
-    """Return when the cluster's time is `now_us` and what happened until then is on the screen."""
-    await pilot.pause(TICK_SECONDS)
-    while cluster.now_us() < now_us:
-        await pilot.pause(TICK_SECONDS)
-    await pilot.pause()
 
 
 WALK, WALK_SIZES, WALK_MEMBER = "walk", ((80, 24), (120, 36), (160, 50)), "byzantium"

@@ -144,19 +144,24 @@ This page is written by `python -m docs.generators.reference_tables`.
 
 def meanings_of(kind: type[msgspec.Struct]) -> dict[str, str]:
     """Return what each field means, by its name; empty where that is not said."""
+    below = texts_below(kind)
+    docstring = inspect.cleandoc(kind.__doc__ or "")
+    names = [field.name for field in msgspec.structs.fields(kind)]
+    return {
+        name: below.get(name) or ("see above" if f"`{name}`" in docstring else FIELDS.get(name, ""))
+        for name in names
+    }
+
+
+def texts_below(kind: type) -> dict[str, str]:
+    """Return by field of a class the string that stands below it, where one does."""
     (declared,) = ast.parse(dedent(inspect.getsource(kind))).body
     assert isinstance(declared, ast.ClassDef)
-    declared_meanings = {
+    return {
         field.target.id: " ".join(str(text.value.value).split())
         for field, text in zip(declared.body, declared.body[1:], strict=False)
         if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)
         if isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant)
-    }
-    docstring = inspect.cleandoc(kind.__doc__ or "")
-    names = [field.name for field in msgspec.structs.fields(kind)]
-    return {
-        name: declared_meanings.get(name) or ("see above" if f"`{name}`" in docstring else FIELDS.get(name, ""))
-        for name in names
     }
 
 

@@ -5,11 +5,9 @@ Run it as ``python -m docs.generators.reference_tables``; a test tells when the 
 
 from __future__ import annotations
 
-import ast
-import inspect
 from pathlib import Path
 
-from docs.generators.reference_events import events_page
+from docs.generators.reference_events import events_page, texts_below
 from quarterdeck.app.actions.registry import ACTIONS
 from quarterdeck.app.key_map import live_key_map
 from quarterdeck.backend.core.properties import FIXED_AT_START, PROPERTIES, Settings
@@ -46,14 +44,7 @@ has set up. All else can be, with `quarterdeck cluster do set MEMBER NAME=VALUE`
 
 def property_meanings() -> dict[str, str]:
     """By field of `Settings`, the string that stands below it; empty where there is none."""
-    (declared,) = ast.parse(inspect.getsource(Settings)).body
-    assert isinstance(declared, ast.ClassDef)
-    below = {
-        field.target.id: str(text.value.value)
-        for field, text in zip(declared.body, declared.body[1:], strict=False)
-        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)
-        if isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant)
-    }
+    below = texts_below(Settings)
     return {attribute: below.get(attribute, "") for attribute, _ in PROPERTIES.values()}
 
 

@@ -84,16 +84,21 @@ def admits(who: Member, other: Member, version: int) -> Happened:
     return who, MemberAdmitted(other.address, other.uuid, version, 0, 0)
 
 
-FORMED = (
-    installed(A, 1, A, cause="formed"),
-    installed(A, 2, A, B, cause="join"),
-    admits(A, B, 2),
-    installed(B, 2, A, B, cause="joined"),
-    installed(A, 3, A, B, C, cause="join"),
-    installed(B, 3, A, B, C),
-    admits(A, C, 3),
-    installed(C, 3, A, B, C, cause="joined"),
-)
+def formed(a: Member, b: Member, c: Member) -> tuple[Happened, ...]:
+    """`a` founds a cluster, and `b` and `c` join it."""
+    return (
+        installed(a, 1, a, cause="formed"),
+        installed(a, 2, a, b, cause="join"),
+        admits(a, b, 2),
+        installed(b, 2, a, b, cause="joined"),
+        installed(a, 3, a, b, c, cause="join"),
+        installed(b, 3, a, b, c),
+        admits(a, c, 3),
+        installed(c, 3, a, b, c, cause="joined"),
+    )
+
+
+FORMED = formed(A, B, C)
 """A cluster of three."""
 
 CLAIM_OF_B = (

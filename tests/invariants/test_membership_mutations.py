@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -38,15 +36,13 @@ from quarterdeck.backend.core.properties import SECOND_US, Settings
 from quarterdeck.backend.invariants import Conclusion, InvariantChecker, RunIncarnations
 from quarterdeck.backend.invariants.invariant_checker import membership_invariants
 from quarterdeck.backend.simulation.virtual_time.world import World
+from tests.invariants.mutation import SEEDS, Mutation, Patch
 
 TRAINING = Settings.of(preset="training")
 BOUND_US = 60 * SECOND_US
-SEEDS = (1, 2, 3, 4)
-"""A broken rule need not do harm in every run: what arrives first decides. One of these shows it."""
 FORMING_US = 5 * SECOND_US
 """Within this time all have joined for sure."""
 
-Patch = pytest.MonkeyPatch
 Step = tuple[Command, float]
 """What is done, and how many seconds pass after it."""
 
@@ -318,14 +314,6 @@ def records_are_numbered_by_twos(patch: Patch) -> None:
     patch.setattr(Membership, "record", record)
 
 
-@dataclass(frozen=True)
-class Mutation:
-    breaks: str
-    """The invariant that must notice it; others may as well."""
-    how: Callable[[Patch], None]
-    scenario: str
-
-
 MUTATIONS = (
     Mutation("numbering", records_are_numbered_by_twos, "crash"),
     Mutation("version", a_follower_installs_older_lists, "crash"),
@@ -358,17 +346,9 @@ MUTATIONS = (
 )
 
 
-@pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda one: f"{one.breaks}: {one.how.__name__}")
+@pytest.mark.parametrize("mutation", MUTATIONS, ids=str)
 def test_a_broken_core_is_noticed(mutation: Mutation, monkeypatch: Patch) -> None:
-    mutation.how(monkeypatch)
-    for seed in SEEDS:
-        conclusion = concluded(SCENARIOS[mutation.scenario], seed)
-        found = {violation.invariant: violation for violation in conclusion.violations}
-        if mutation.breaks in found:
-            assert conclusion.verdict == "violation"
-            assert found[mutation.breaks].witnesses
-            return
-    pytest.fail(f"no {mutation.breaks} under any seed")
+    mutation.must_be_noticed(monkeypatch, lambda scenario, seed: concluded(SCENARIOS[scenario], seed).violations)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

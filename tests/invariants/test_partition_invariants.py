@@ -36,7 +36,7 @@ from tests.invariants.test_membership_invariants import (
     C,
     D,
     Happened,
-    admits,
+    formed,
     found,
     installed,
     recorded,
@@ -154,14 +154,7 @@ def arranged_in(*zones: str, backup: int = 1) -> tuple[Happened, ...]:
     settings = {"quarterdeck.partition.group.type": "zone-aware"}
     return (
         (A, MemberStarted(A.address, False, (), settings=settings)),
-        installed(a, 1, a, cause="formed"),
-        installed(a, 2, a, b, cause="join"),
-        admits(a, b, 2),
-        installed(b, 2, a, b, cause="joined"),
-        installed(a, 3, a, b, c, cause="join"),
-        installed(b, 3, a, b, c),
-        admits(a, c, 3),
-        installed(c, 3, a, b, c, cause="joined"),
+        *formed(a, b, c),
         *(
             table(one, {0: (1, (a, (a, b, c)[backup]))}, cause="arranged" if one is a else "published")
             for one in (a, b, c)
