@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 from importlib.resources import files
 
-from quarterdeck.backend.documents.validation import did_you_mean
 from quarterdeck.backend.scenarios.format.reading import read_scenario
 from quarterdeck.backend.scenarios.format.scenario import Scenario
 
@@ -31,7 +31,9 @@ def demo_text(name: str) -> str:
     """
     known = demo_names()
     if name not in known:
-        raise UnknownDemo(f"there is no demo {name!r}; {did_you_mean(name, known)}")
+        close = difflib.get_close_matches(name, known, n=1)
+        hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(known)}"
+        raise UnknownDemo(f"there is no demo {name!r}; {hint}")
     return (files("quarterdeck.backend.training") / "scripts" / f"{name}{SUFFIX}").read_text(encoding="utf-8")
 
 
