@@ -33,13 +33,8 @@ test-hazelcast: .venv/.pipeline .venv/.dev  ## watch unmodified members of Hazel
 	@set -e; for version in $(HAZELCAST); do $(MAVEN_GET) -Dartifact=com.hazelcast:hazelcast:$$version; done
 	$(BIN)/python -m pytest -q -m long --timeout=900 tests/hazelcast/real
 
-# Hadoop's S3A and what it needs, as Spark's Hadoop has it: Maven and 700 MB of jars.
-test-s3: .venv/.s3 build/s3-jars/.done  ## journals and tables in S3, against moto's server; needs Maven and fetches 700 MB
-	QUARTERDECK_S3_JARS=build/s3-jars $(BIN)/python -m pytest -q -m long tests/pipeline/test_s3.py
-
-build/s3-jars/.done: tests/pipeline/s3_jars.xml
-	mvn -q -f $< dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory=$(CURDIR)/build/s3-jars
-	@touch $@
+test-s3: .venv/.s3  ## journals and tables in S3, against moto's server
+	$(BIN)/python -m pytest -q -m long tests/pipeline/test_s3.py tests/pipeline/test_address.py
 
 mutants: .venv/.pipeline .venv/.dev  ## plant every fault of tests/mutants and see who notices; takes hours; `make mutants MUTANTS=name`
 	$(BIN)/python -m tests.mutants $(MUTANTS)

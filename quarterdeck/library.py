@@ -104,8 +104,8 @@ def audit(
 ) -> AuditResult:
     """Check journals, or logs of members, against the rules of the protocol; `rules`: only these.
 
-    A path is a folder, a file, or an address such as ``s3a://…``. Up to 640 MB (of logs 128 MB) are judged on this machine; for
-    more, and for addresses, Spark is started, unless the session `spark` is given, which then does all the work. Raises
+    A path is a folder, a file, or an address such as ``s3a://…``. Up to 640 MB (at addresses 128 MB) are judged on this machine;
+    for more Spark is started, unless the session `spark` is given, which then does all the work. Raises
     `NoJournal` or `NoLogs` when there is nothing to judge, `PipelineMissing` when Spark or Java is needed and not here,
     `SparkUnreachable` when Spark breaks off, and ValueError for an unknown rule.
     """

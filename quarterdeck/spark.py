@@ -6,12 +6,12 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from quarterdeck.backend.pipeline.audit_input import are_addresses, kind_of
-from quarterdeck.backend.pipeline.commit import read_manifest
+from quarterdeck.backend.pipeline.audit_input import AuditInput, resolve_input
 from quarterdeck.backend.pipeline.spark.requirements import PipelineMissing, needing_packages
 
 if TYPE_CHECKING:
@@ -71,49 +71,21 @@ def _tables(spark: SparkSession, paths: list[FilePath], options: dict[str, str])
     from quarterdeck.backend.pipeline.tables.batches import TABLES
     from quarterdeck.backend.pipeline.tables.store import read_table
 
-    store = _store_at(spark, paths)
-    if store is not None:
-        return {name: read_table(spark, store, name) for name in ("events", *TABLES)}
-    if are_addresses([str(path) for path in paths]):
-        events = _events_at(spark, list(map(str, paths)))
-    else:
-        events = _events_of(spark, [Path(path) for path in paths], options)
+    with tempfile.TemporaryDirectory(prefix="quarterdeck-spark-") as staging:
+        found = resolve_input([os.fspath(path) for path in paths], Path(staging), spark=spark)  # raises where there is nothing
+    if found.kind == "store":
+        assert found.store is not None
+        return {name: read_table(spark, found.store, name) for name in ("events", *TABLES)}
+    events = _events_of(spark, found, options).dropDuplicates(["run", "uuid", "seq"])
     events = events.withColumn("utc", F.timestamp_micros("utc"))  # as in a store
     return {"events": events, **{name: made_of(events, name) for name in TABLES}}
 
 
-def _store_at(spark: SparkSession, paths: list[FilePath]) -> Path | str | None:
-    """Return the store that was named; None where it is something else."""
-    if len(paths) > 1:
-        return None
-    place = os.fspath(paths[0])
-    if not are_addresses([place]):
-        return Path(place) if read_manifest(Path(place)) is not None else None
-    from quarterdeck.backend.pipeline.far_input import resolve_far_input
+def _events_of(spark: SparkSession, found: AuditInput, options: dict[str, str]) -> DataFrame:
+    """Return the events in journals or logs, those that stand in two files twice."""
+    from quarterdeck.backend.pipeline.data_sources import JOURNAL_FORMAT, LOG_FORMAT, records_of_files
 
-    return place if resolve_far_input(spark, [place]).kind == "store" else None
-
-
-def _events_of(spark: SparkSession, paths: list[Path], options: dict[str, str]) -> DataFrame:
-    """Return the events in journals or logs of this machine, each once."""
-    from quarterdeck.backend.hazelcast.logs.reader import log_files
-    from quarterdeck.backend.journal.files import journal_files
-    from quarterdeck.backend.pipeline.data_sources import JOURNAL_FORMAT, LOG_FORMAT
-
-    if kind_of(paths) == "logs":
-        log_files(paths)  # raises here, and not in a task, where there is nothing
-        source = LOG_FORMAT
-    else:
-        for path in paths:
-            journal_files(path)
-        source = JOURNAL_FORMAT
-    read = spark.read.format(source).options(**options).load([str(path.resolve()) for path in paths])
-    return read.dropDuplicates(["run", "uuid", "seq"])
-
-
-def _events_at(spark: SparkSession, addresses: list[str]) -> DataFrame:
-    """Return the events in journals at addresses, each once: Spark reads what Python cannot open."""
-    from quarterdeck.backend.pipeline.data_sources import records_at
-    from quarterdeck.backend.pipeline.far_input import resolve_far_input
-
-    return records_at(spark, resolve_far_input(spark, addresses).read).dropDuplicates(["run", "uuid", "seq"])
+    if found.is_far:
+        return records_of_files(spark, found)
+    source = LOG_FORMAT if found.kind == "logs" else JOURNAL_FORMAT
+    return spark.read.format(source).options(**options).load([str(Path(path).resolve()) for path in found.paths])

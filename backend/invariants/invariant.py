@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from inspect import getdoc
-from typing import Any, ClassVar, Literal
-from zlib import crc32
+from typing import Any, ClassVar
 
 from msgspec import Struct
 
-from quarterdeck.backend.core.data.events import CallFinished, CallStarted
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.invariants.event_rules import EventRules
 from quarterdeck.backend.invariants.incarnations import IncarnationHistory, RunIncarnations
@@ -39,46 +37,10 @@ class PendingObligation:
     """How long it may be owed, where the invariant knows that better than the caller. The sentence then says it."""
 
 
-Key = Literal["run", "incarnation", "lineage", "entry"]
-"""By what the work of an invariant may be divided: what it says of records with one key, no record with another changes.
-
-`run`: it needs the whole run. `incarnation`: it needs nothing but the records of one. `lineage` and `entry` (a key of a map):
-it needs, beside the records with that key, what is known of all incarnations and tables.
-"""
-
-
-class WorkShare(Struct, frozen=True):
-    """One of `count` shares of the work on a run: its keys are judged here, and no others."""
-
-    number: int
-    count: int
-
-    def owns(self, key: str) -> bool:
-        return share_of(key, self.count) == self.number
-
-
-def share_of(key: str, count: int) -> int:
-    """Return the number of the share, of `count`, that a key is in."""
-    return crc32(key.encode()) % count
-
-
-def key_of(record: Record, divided_by: Key) -> str:
-    """Return the key of a record; empty where it has none."""
-    if divided_by == "incarnation":
-        return record.uuid
-    event: Any = record.event
-    if divided_by == "lineage":
-        return getattr(event, "lineage", "")
-    return (
-        f"{event.map}\0{event.key}" if divided_by == "entry" and isinstance(event, CallStarted | CallFinished) else ""
-    )
-
-
 class Invariant(EventRules):
     """One invariant."""
 
     name: ClassVar[str]
-    divided_by: ClassVar[Key] = "run"
 
     @classmethod
     def statement(cls) -> str:

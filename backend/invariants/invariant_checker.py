@@ -15,14 +15,7 @@ from quarterdeck.backend.invariants.data.holder_losses import HolderLosses
 from quarterdeck.backend.invariants.data.linearizability import JudgedWrites, Linearizability
 from quarterdeck.backend.invariants.data.undivided_clusters import UndividedClusters
 from quarterdeck.backend.invariants.incarnations import RunIncarnations
-from quarterdeck.backend.invariants.invariant import (
-    Invariant,
-    MembershipInvariant,
-    Rule,
-    Violation,
-    WorkShare,
-    key_of,
-)
+from quarterdeck.backend.invariants.invariant import Invariant, MembershipInvariant, Rule, Violation
 from quarterdeck.backend.invariants.list_views import (
     AgeOrder,
     OneAuthor,
@@ -82,15 +75,12 @@ class Conclusion(Struct, frozen=True):
 class InvariantChecker:
     """All invariants over the records of one run. A record that no invariant asks for costs next to nothing."""
 
-    def __init__(
-        self, names: Collection[str] | None = None, *, convergence_us: int | None = None, share: WorkShare | None = None
-    ) -> None:
+    def __init__(self, names: Collection[str] | None = None, *, convergence_us: int | None = None) -> None:
         """Choose the invariants to check.
 
         Args:
             names: The invariants to check; by default all but convergence, which a simulated run proves as it goes on.
             convergence_us: See `Convergence`.
-            share: Of the invariants that may be divided, judge only this share of the keys.
         """
         self._incarnations = RunIncarnations()
         self.tables = PartitionTables(self._incarnations)
@@ -107,9 +97,7 @@ class InvariantChecker:
         rules: dict[type, list[Rule]] = {}
         # What is known of the incarnations comes first, then the tables: invariants rely on it.
         context = (self._incarnations.rules(), self.tables.rules(), losses.rules(), clusters.rules())
-        self.context: frozenset[type] = frozenset().union(*context)
-        """The kinds of events from which all invariants know what they share."""
-        for several in (*context, *(_of_share(invariant, share) for invariant in self.invariants)):
+        for several in (*context, *(invariant.rules() for invariant in self.invariants)):
             for kind, rule in several.items():
                 rules.setdefault(kind, []).append(rule)
         self._rules = {kind: tuple(rules_of_kind) for kind, rules_of_kind in rules.items()}
@@ -153,21 +141,6 @@ class InvariantChecker:
         return Conclusion(tuple(violations), tuple(still_open))
 
 
-def _of_share(invariant: Invariant, share: WorkShare | None) -> Mapping[type, Rule]:
-    """Return the rules of the invariant, without violations that concern other shares."""
-    if share is None or invariant.divided_by == "run":
-        return invariant.rules()
-
-    def only_own(rule: Rule) -> Rule:
-        def judge(record: Record, event: Event) -> Violation | None:
-            found = rule(record, event)
-            return found if found is not None and share.owns(key_of(record, invariant.divided_by)) else None
-
-        return judge
-
-    return {kind: only_own(rule) for kind, rule in invariant.rules().items()}
-
-
 def _after(violation: Violation, calm_us: int) -> Violation:
     text = f"{violation.text}, after {calm_us / SECOND_US:.1f} s in which nothing was done to the cluster"
     return Violation(violation.invariant, text, violation.witnesses)
@@ -200,7 +173,6 @@ class Numbering(Invariant):
     """The records of an incarnation count from 1 without gaps, and its time never goes back."""
 
     name = "numbering"
-    divided_by = "incarnation"
 
     def __init__(self) -> None:
         self._latest: dict[str, Record] = {}

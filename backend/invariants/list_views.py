@@ -21,7 +21,6 @@ class ViewIntegrity(Invariant):
     """Every list that a member installs contains this very incarnation of it (M3)."""
 
     name = "view integrity"
-    divided_by = "incarnation"
 
     def _install(self, record: Record, event: ListInstalled) -> Violation | None:
         if any(member.uuid == record.uuid for member in event.members):
@@ -33,7 +32,6 @@ class VersionMonotone(MembershipInvariant):
     """Within one incarnation the version only grows, also from one lineage to another (M1')."""
 
     name = "version"
-    divided_by = "incarnation"
 
     def _install(self, record: Record, event: ListInstalled) -> Violation | None:
         incarnation = self._incarnations.of(record)
@@ -55,7 +53,6 @@ class UniqueContent(Invariant):
     """One version of a lineage has one content, order included (M4)."""
 
     name = "unique content"
-    divided_by = "lineage"
 
     def __init__(self) -> None:
         self._first: dict[View, tuple[ListInstalled, Record]] = {}
@@ -75,7 +72,6 @@ class OneMaster(Invariant):
     """All who install one version of a lineage follow one master, and it is the oldest on the list."""
 
     name = "one master"
-    divided_by = "lineage"
 
     def __init__(self) -> None:
         self._first: dict[View, tuple[str, Record]] = {}
@@ -154,7 +150,6 @@ class AgeOrder(MembershipInvariant):
     """
 
     name = "age order"
-    divided_by = "incarnation"
 
     def __init__(self, incarnations: RunIncarnations) -> None:
         super().__init__(incarnations)
@@ -185,7 +180,6 @@ class OneAuthor(Invariant):
     """Only the master of a lineage changes its list (M5, M8): each comes from the master it names, one for a lineage."""
 
     name = "one author"
-    divided_by = "lineage"
 
     def __init__(self) -> None:
         self._first: dict[str, tuple[Address, str, Record]] = {}

@@ -115,7 +115,6 @@ class MigrationsAllowed(Invariant):
     """A master begins no migration while the state of its cluster allows none (Hazelcast: cluster states)."""
 
     name = "migrations allowed"
-    divided_by = "incarnation"
 
     def __init__(self) -> None:
         self._forbidden: dict[str, tuple[Record, ClusterStateChanged]] = {}
@@ -138,7 +137,6 @@ class OneAtATime(Invariant):
     """No member takes part in two migrations of one partition at a time (Avoid Data Loss on Migration, 2.1)."""
 
     name = "one at a time"
-    divided_by = "incarnation"
 
     def __init__(self) -> None:
         self._active: dict[tuple[str, int], tuple[str, Record]] = {}

@@ -24,7 +24,6 @@ class TableMonotone(TableInvariant):
     """Within an incarnation the version of a partition only grows, and the table's version is the sum of them."""
 
     name = "table version"
-    divided_by = "incarnation"
 
     def __init__(self, tables: PartitionTables) -> None:
         super().__init__(tables)

@@ -1,7 +1,8 @@
 """What an audit, a report, a measurement or a store of tables reads: the files at some paths. Imports no Spark.
 
-Spark reads later than the files are listed. A living writer renames its open file about once a second, and its last line may be
-half written. Of such a file a copy is read, up to its last whole line; a later call reads the rest.
+Files are read later than they are listed. A living writer renames its open file about once a second, and its last line may be
+half written. Of such a file a copy is read, up to its last whole line; a later call reads the rest. At addresses such as `s3a://…`
+only finished files are read.
 """
 
 from __future__ import annotations
@@ -13,19 +14,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
+from io import BufferedReader
+from itertools import islice
 from pathlib import Path, PurePosixPath
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
 from quarterdeck.backend.hazelcast.logs.lines.file_splits import end_of_last_line
-from quarterdeck.backend.hazelcast.logs.reader import log_files, may_be_log
+from quarterdeck.backend.hazelcast.logs.reader import NoLogs, log_files, may_be_log
 from quarterdeck.backend.journal.files import (
+    FINDINGS_FILE,
     OPEN_SUFFIX,
     RETIRED_SUFFIX,
     RUN_PREFIX,
     SEALED_SUFFIX,
     NoJournal,
+    as_record,
     current_path,
     journal_files,
     run_of_file,
@@ -33,6 +38,10 @@ from quarterdeck.backend.journal.files import (
 )
 from quarterdeck.backend.journal.upkeep import retired_of
 from quarterdeck.backend.pipeline import commit
+from quarterdeck.backend.pipeline.address import Address, FileStatus, Place, address_of, is_address
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 Kind = Literal["journal", "logs", "store"]
 """Our journals, Hazelcast's own member logs, or a store of tables that `pipeline tables` has made of journals."""
@@ -51,13 +60,15 @@ class InputFile(Struct, frozen=True):
     """A file that an audit reads."""
 
     read: str
-    """What is read: the file, or a copy of it while it is open; for Spark, an address."""
+    """What is read: the file, or a copy of it while it is open."""
     listed: str
     """The name that users know."""
     size_bytes: int = 0
     changed: int = 0
     opened: str = ""
     """The open file of which `read` is a copy; empty for a finished file."""
+    source: Address | None = None
+    """Where it is, for a file at an address."""
 
     @property
     def place(self) -> str:
@@ -82,7 +93,9 @@ class AuditInput:
     paths: tuple[Path | str, ...]
     files: tuple[InputFile, ...]
     is_far: bool = False
-    """Whether `paths` are addresses that only Spark reads. Such files are finished, and the console cannot replay them."""
+    """Whether `paths` are addresses. Such files are finished, and the console cannot replay them."""
+    store: Place | None = None
+    """Where a store is."""
 
     @cached_property
     def size_bytes(self) -> int:
@@ -144,6 +157,13 @@ class AuditInput:
                 found[run] = f"its beginning was retired: {count} files of {names}, the last of {until}"
         return found
 
+    def stored_files(self, table: str) -> list[Place]:
+        """Return the files of a table of the store."""
+        if isinstance(self.store, Path):
+            return sorted((self.store / table).rglob(f"*{commit.PARQUET}"))
+        found = [] if self.store is None else (self.store / table).files()
+        return [file.place for file in found if file.place.name.endswith(commit.PARQUET)]
+
     def without(self, known: Mapping[str, Stamp]) -> AuditInput:
         """Leave out the finished files that are `known`, by place, with the stamps that they have now."""
         return replace(
@@ -164,24 +184,31 @@ class AuditInput:
         return list(map(tuple, groups.values()))
 
 
-def resolve_input(paths: Sequence[Path], staging: Path, source: Source = "auto") -> AuditInput:
+def resolve_input(
+    paths: Sequence[Path | str], staging: Path, source: Source = "auto", spark: SparkSession | None = None
+) -> AuditInput:
     """Find the files at `paths`: journals (roots, directories of runs, single files), or logs; copy open ones to `staging`.
 
-    A single path may be a store of tables. Raises `NoJournal` or `NoLogs` where a path holds nothing, `StoreRefused` for a
-    damaged store, and OSError for what cannot be read.
+    A single path may be a store of tables. `spark` is the session whose configuration has the keys for addresses. Raises
+    `NoJournal` or `NoLogs` where a path holds nothing, `StoreRefused` for a damaged store, and OSError for what cannot be read.
     """
-    kind: Kind
+    if are_addresses(paths):
+        return _resolve_addresses(list(map(str, paths)), source, spark)
+    return _resolve_here(list(map(Path, paths)), staging, source)
+
+
+def _resolve_here(paths: Sequence[Path], staging: Path, source: Source) -> AuditInput:
     if source != "logs" and len(paths) == 1 and commit.read_manifest(paths[0]) is not None:
-        kind, files = "store", _finished(sorted((paths[0] / "events").rglob("*.parquet")))
-    else:
-        kind = kind_of(paths) if source == "auto" else source
-        files = _finished(log_files(paths)) if kind == "logs" else _journals(paths, staging)
-    return AuditInput(kind, tuple(paths), tuple({file.read: file for file in files}.values()))
+        files = sorted((paths[0] / "events").rglob("*.parquet"))
+        return AuditInput("store", tuple(paths), tuple(_input_file(file, file) for file in files), store=paths[0])
+    kind = kind_of(paths) if source == "auto" else source
+    found = (_input_file(file, file) for file in log_files(paths)) if kind == "logs" else _journals(paths, staging)
+    return AuditInput(kind, tuple(paths), tuple({file.read: file for file in found}.values()))
 
 
 def are_addresses(paths: Sequence[Path | str]) -> bool:
-    """Return whether these are addresses such as `s3a://…`, which only Spark reads. Raises `NoJournal` where some are."""
-    addresses = [str(path) for path in paths if "://" in str(path)]
+    """Return whether these are addresses such as `s3a://…`. Raises `NoJournal` where only some are."""
+    addresses = [path for path in paths if is_address(path)]
     if addresses and len(addresses) < len(paths):
         raise NoJournal(f"{addresses[0]}: addresses and paths of this machine cannot be read together")
     return bool(addresses)
@@ -213,10 +240,6 @@ def _holds_records(directory: Path) -> bool:
         return True
 
 
-def _finished(files: Sequence[Path]) -> Iterator[InputFile]:
-    return (_input_file(file, file) for file in files)
-
-
 def _journals(paths: Sequence[Path], staging: Path) -> Iterator[InputFile]:
     for number, listed in enumerate([file for path in paths for file in journal_files(path)]):
         place = current_path(listed.resolve())
@@ -245,3 +268,52 @@ def _copy_whole_lines(place: Path, copy: Path) -> bool:
     with copy.open("r+b") as file:
         file.truncate(end_of_last_line(file))
     return True
+
+
+# Addresses
+
+LINES_SAMPLED = 10
+"""How many lines of a file are read to see whether it holds records."""
+
+
+def _resolve_addresses(paths: Sequence[str], source: Source, spark: SparkSession | None) -> AuditInput:
+    journals: dict[str, InputFile] = {}
+    logs: dict[str, InputFile] = {}
+    for path in paths:
+        address = address_of(path, spark)
+        found = [_far_file(file) for file in address.files()]
+        if not found:
+            raise NoJournal(f"{path}: nothing is there that can be read")
+        stored = tuple(file for file in found if _is_event_table(file.read))
+        if stored and len(paths) == 1 and source != "logs":
+            return AuditInput("store", tuple(paths), stored, is_far=True, store=address)
+        logs_here = [file for file in found if may_be_log(PurePosixPath(file.read)) and source != "journal"]
+        sealed = (file for file in found if file.read.endswith(SEALED_SUFFIX) and source != "logs")
+        journals_here = [file for file in sealed if PurePosixPath(file.read).name != FINDINGS_FILE]
+        if logs_here and not any(map(_is_journal, journals_here)):
+            journals_here = []  # JSON lines of another program, beside logs
+        if not journals_here and not logs_here:
+            if source == "logs":
+                raise NoLogs(f"{path}: holds no log of a member")
+            expected = f"{RUN_PREFIX}…/*{SEALED_SUFFIX} or *{SEALED_SUFFIX} in it"
+            raise NoJournal(f"{path}: holds no journal; expected {expected}" + ", or logs of members" * (source == "auto"))
+        journals |= {file.read: file for file in journals_here}
+        logs |= {file.read: file for file in logs_here}
+    return AuditInput("journal" if journals else "logs", tuple(paths), tuple((journals or logs).values()), is_far=True)
+
+
+def _far_file(file: FileStatus) -> InputFile:
+    return InputFile(str(file.place), str(file.place), file.size_bytes, file.changed_us, source=file.place)
+
+
+def _is_journal(file: InputFile) -> bool:
+    if PurePosixPath(file.read).parent.name.startswith(RUN_PREFIX):
+        return True
+    assert file.source is not None
+    with BufferedReader(file.source.open()) as lines:  # type: ignore[type-var]
+        return any(as_record(line) is not None for line in islice(lines, LINES_SAMPLED))
+
+
+def _is_event_table(path: str) -> bool:
+    *_, table, run, name = ("", "", *PurePosixPath(path).parts)  # in earlier forms each run had a directory
+    return name.endswith(commit.PARQUET) and "events" in (run, table if run.startswith(RUN_PREFIX) else "")

@@ -5,7 +5,7 @@ the state before. `.current` points to the newest; the tables' folders and the m
 link replaces all tables at once, for whoever reads them by their folders, and whenever the process dies. The state before is
 kept until the next update, for those who read it.
 
-At an address (`HadoopPath`) there are no links and no lock. The new files are put beside the old ones, after an order that says
+At an address (`Address`) there are no links and no lock. The new files are put beside the old ones, after an order that says
 what belongs to the store: an interrupted commit is finished by the next writer, but a reader may find both meanwhile, and two
 writers spoil each other's work.
 """
@@ -18,17 +18,12 @@ import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
 from uuid import uuid4
 
 import msgspec
 from msgspec import Struct
 
-if TYPE_CHECKING:
-    from quarterdeck.backend.pipeline.spark.hadoop_path import HadoopPath
-
-Place: TypeAlias = "Path | HadoopPath"
-"""A file or directory, of this machine or at an address."""
+from quarterdeck.backend.pipeline.address import Place
 
 BUILDING = ".building-"
 STATE = ".tables-"

@@ -34,16 +34,18 @@ from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.hazelcast.logs.log_set import LogSet
 from quarterdeck.backend.hazelcast.logs.reader import log_files, read_logs
 from quarterdeck.backend.hazelcast.logs.split_parser import LogOptions
-from quarterdeck.backend.journal.files import as_record, current_path, journal_files
+from quarterdeck.backend.journal.files import NoJournal, as_record, current_path, journal_files
 from quarterdeck.backend.journal.old_form import upgraded
+from quarterdeck.backend.pipeline.audit_input import AuditInput, InputFile
 from quarterdeck.backend.pipeline.growth import GrowingJournals, Offset, Piece, pieces_between, with_merged
+from quarterdeck.backend.pipeline.judging.group_judge import lines_of_file
 from quarterdeck.backend.pipeline.judging.lines import NO_RUN
-from quarterdeck.backend.pipeline.judging.spark_tasks import contents
-from quarterdeck.backend.pipeline.judging.tasks import BYTES_A_TASK
 from quarterdeck.backend.pipeline.schemas import RECORD
-from quarterdeck.backend.pipeline.spark.arrow import batches_of, exit_with_task, rows_of
+from quarterdeck.backend.pipeline.spark.arrow import batches_of, exit_with_task
+from quarterdeck.backend.pipeline.spark.spark_tasks import in_tasks, tasks_in
 from quarterdeck.backend.pipeline.tables.batches import TABLES
 from quarterdeck.backend.pipeline.tables.run_events import ROWS_AT_ONCE, RunEvents, record_columns
+from quarterdeck.backend.pipeline.tasks import BYTES_A_TASK
 
 JOURNAL_FORMAT = "quarterdeck"
 LOG_FORMAT = "quarterdeck-logs"
@@ -84,7 +86,7 @@ BLOCKS = StructType(
 """What a stream reads with the option `rows` as ``blocks``: lines as they stand in a file, many in a row."""
 
 BLOCK_BYTES = 1 << 20
-File = TypeVar("File", Path, Piece)
+File = TypeVar("File", Path, Piece, InputFile)
 _PATHS = ("path", "paths")
 """The options in which Spark passes the argument of `load`."""
 
@@ -292,16 +294,18 @@ def made_of(events: DataFrame, name: str) -> DataFrame:
     return rows.groupBy("run").applyInArrow(make, table.schema)
 
 
-def records_at(spark: SparkSession, addresses: Sequence[str]) -> DataFrame:
-    """Return the records in the files at these addresses, each as often as it stands there."""
+def records_of_files(spark: SparkSession, found: AuditInput) -> DataFrame:
+    """Return the records in files at addresses, each as often as it stands there. Raises `NoJournal` for those of logs."""
+    if found.kind == "logs":
+        raise NoJournal(f"{found.paths[0]}: holds logs, of which views are made on this machine only; `audit` reads them there")
 
     def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         exit_with_task()
-        for (content,) in rows_of(batches, "content"):
-            lines = [line for line in content.split(b"\n") if as_record(line) is not None]
+        for files in tasks_in(batches):
+            lines = [line for file in files for line in lines_of_file(file) if as_record(line) is not None]
             yield from record_columns(lines).to_batches()
 
-    return contents(spark, addresses).select("content").mapInArrow(read, RECORD)
+    return in_tasks(spark, _tasks(found.files, lambda file: file.size_bytes), read, RECORD)
 
 
 def _tasks(files: Iterable[File], size_bytes: Callable[[File], int]) -> list[list[File]]:

@@ -1,18 +1,13 @@
-"""Works on the records of members' logs: here with all of them, on Spark with those of each run in a task.
+"""Works on the records of members' logs: first on parts of files side by side, then on what matters of each run as a whole.
 
-On Spark each split of a file is parsed in a task of its own, and comes back packed: only what matters of it, a small part. The
-driver learns from the summaries of all splits how members, times and line numbers are to be completed, and gives the splits of
-each run to a task. A run is not divided, because what happens to a member may be only in the logs of others.
-
-All executors must be able to read the files under the same path; those at addresses are read whole, each in one task.
+The summaries of all parts say how members, times and line numbers are to be completed. A run is not divided, because what happens
+to a member may be only in the logs of others.
 """
 
 from __future__ import annotations
 
-import pickle
-import zlib
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -23,23 +18,16 @@ from msgspec import structs
 
 from quarterdeck.backend.hazelcast.logs.lines.file_splits import FileSplit, plan_splits
 from quarterdeck.backend.hazelcast.logs.log_set import LogSet
-from quarterdeck.backend.hazelcast.logs.reader import (
-    SPLIT_BYTES,
-    LogRecords,
-    ParsedSplit,
-    parsed_split,
-    read_logs,
-    records_of,
-)
-from quarterdeck.backend.hazelcast.logs.split_parser import LogOptions, SplitSummary
-from quarterdeck.backend.pipeline.audit_input import AuditInput, Group
-from quarterdeck.backend.pipeline.judging.group_judge import ReadLines
-from quarterdeck.backend.pipeline.judging.tasks import ResultT
+from quarterdeck.backend.hazelcast.logs.reader import SPLIT_BYTES, LogRecords, ParsedSplit, parsed_split, records_of
+from quarterdeck.backend.hazelcast.logs.split_parser import LogOptions
+from quarterdeck.backend.pipeline.audit_input import AuditInput, InputFile
+from quarterdeck.backend.pipeline.tasks import ResultT, each
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-Packed = tuple[SplitSummary, bytes]
+BYTES_A_MESSAGE = 1 << 10
+"""To interpret a message costs about as much as to parse so many bytes."""
 
 
 def of_log_runs(
@@ -49,52 +37,42 @@ def of_log_runs(
     options: LogOptions | None = None,
     split_bytes: int = SPLIT_BYTES,
 ) -> list[ResultT]:
-    """Do `work` with what the logs of `source` contain. Return the results: on Spark one for each run, in the order of names.
+    """Do `work` with what the logs of each run contain. Return the results in the order of names.
 
     Raises OSError for what cannot be read, and ValueError for a wrong option.
     """
     options = options or LogOptions()
-    if spark is None:
-        return [work(read_logs(list(map(Path, source.read)), options))]
-    from quarterdeck.backend.pipeline.judging.spark_tasks import carry_out_on_spark, each_on_spark
-
     LogSet([], options)  # a wrong option is an error here, not in a task
-    if source.is_far:
-        parse = partial(_parse_far, options, split_bytes, {file.read: file.changed for file in source.files})
-        done = carry_out_on_spark(spark, [(file,) for file in source.files], parse, are_far=True)
-        parts = [part for _, of_file in sorted(done) for part in of_file]
-    else:
-        splits = list(plan_splits(map(Path, source.read), split_bytes))
-        parts = each_on_spark(spark, splits, partial(_parse, options))
-    whole = LogSet([summary for summary, _ in parts], options)
-    by_run: dict[str, list[bytes]] = defaultdict(list)
-    for summary, packed in parts:
-        by_run[whole.run_of(summary.file)].append(packed)
-    return each_on_spark(spark, [by_run[run] for run in sorted(by_run)], partial(_work_on_run, whole, work))
-
-
-def _parse(options: LogOptions, split: FileSplit) -> Packed:
-    return _packed(parsed_split(split, options))
-
-
-def _packed(parsed: ParsedSplit) -> Packed:
-    return parsed.summary, zlib.compress(pickle.dumps(parsed, protocol=5), 1)
-
-
-def _work_on_run(whole: LogSet, work: Callable[[LogRecords], ResultT], packed: Sequence[bytes]) -> ResultT:
-    return work(records_of([pickle.loads(zlib.decompress(one)) for one in packed], whole))
-
-
-def _parse_far(
-    options: LogOptions, split_bytes: int, changed_us: dict[str, int], group: Group, read: ReadLines
-) -> list[Packed]:
-    """Parse a log at an address by way of a copy."""
-    (file,) = group
-    with TemporaryDirectory(prefix="quarterdeck-log-") as folder:
-        copy = Path(folder) / PurePosixPath(file.read).name
-        copy.write_bytes(b"".join(read(file)))
-        parsed = [parsed_split(split, options) for split in plan_splits([copy], split_bytes)]
-    return [
-        _packed(replace(one, summary=structs.replace(one.summary, file=file.read, modified_us=changed_us[file.read])))
-        for one in parsed
+    far = [file for file in source.files if file.source is not None]
+    parts = [*far, *plan_splits(map(Path, () if far else source.read), split_bytes)]
+    size_of = {file.read: file.size_bytes for file in source.files}
+    sizes = [
+        size_of[part.read] if isinstance(part, InputFile) else min(part.end, size_of[part.file]) - part.start
+        for part in parts
     ]
+    found = each(parts, sizes, partial(_parsed, options), spark, may_fork=not far)
+    parsed = [split for of_part in found for split in of_part]
+    whole = LogSet([split.summary for split in parsed], options)
+    by_run: dict[str, list[ParsedSplit]] = defaultdict(list)
+    for split in parsed:
+        by_run[whole.run_of(split.summary.file)].append(split)
+    runs = [by_run[run] for run in sorted(by_run)]
+    sizes = [sum(BYTES_A_MESSAGE * len(split.messages) for split in splits) for splits in runs]
+    return each(runs, sizes, partial(_work_on_run, whole, work), spark, may_fork=not far)
+
+
+def _parsed(options: LogOptions, part: InputFile | FileSplit) -> list[ParsedSplit]:
+    """Parse a part of a log; one at an address as a whole, by way of a copy."""
+    if isinstance(part, FileSplit):
+        return [parsed_split(part, options)]
+    assert part.source is not None
+    with TemporaryDirectory(prefix="quarterdeck-log-") as folder:
+        copy = Path(folder) / PurePosixPath(part.read).name
+        part.source.fetch(copy)
+        splits = [parsed_split(split, options) for split in plan_splits([copy], SPLIT_BYTES)]
+    summaries = (structs.replace(split.summary, file=part.read, modified_us=part.changed) for split in splits)
+    return [replace(split, summary=summary) for split, summary in zip(splits, summaries, strict=True)]
+
+
+def _work_on_run(whole: LogSet, work: Callable[[LogRecords], ResultT], splits: list[ParsedSplit]) -> ResultT:
+    return work(records_of(splits, whole))

@@ -13,11 +13,11 @@ import msgspec
 from quarterdeck.backend.hazelcast.logs.reader import LogRecords
 from quarterdeck.backend.hazelcast.logs.split_parser import LogOptions
 from quarterdeck.backend.pipeline.audit_input import AuditInput, InputFile
-from quarterdeck.backend.pipeline.judging.group_judge import PARQUET, ReadLines, collector_paused
+from quarterdeck.backend.pipeline.judging.group_judge import PARQUET, ReadLines, collector_paused, lines_of_file
 from quarterdeck.backend.pipeline.judging.lines import NO_RUN, run_of_line
-from quarterdeck.backend.pipeline.judging.tasks import carry_out_here, results_of_whole_runs
 from quarterdeck.backend.pipeline.log_runs import of_log_runs
 from quarterdeck.backend.pipeline.tables.run_lines import RunLines
+from quarterdeck.backend.pipeline.tasks import results_of_whole_runs
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -53,15 +53,8 @@ class RunReader:
         """Do the same, and say how many lines were quarantined: a store has its own table of these."""
         worked = partial(_work_on_group, work, None if runs is None else frozenset(runs))
         if self.source.kind == "logs":
-            work_on_records = partial(_work_on_records, worked)
-            return of_log_runs(self.source, work_on_records, self.spark, self.log_options)
-        if self.spark is None:
-            carry_out = partial(carry_out_here, work=worked)
-        else:
-            from quarterdeck.backend.pipeline.judging.spark_tasks import carry_out_on_spark
-
-            carry_out = partial(carry_out_on_spark, self.spark, work=worked, are_far=self.source.is_far)
-        return results_of_whole_runs(self.source.groups(), carry_out, lambda done: done.by_run)
+            return of_log_runs(self.source, partial(_work_on_records, worked), self.spark, self.log_options)
+        return results_of_whole_runs(self.source.groups(), worked, lambda done: done.by_run, self.spark)
 
 
 def _work_on_records(worked: Callable[[Sequence[InputFile], ReadLines], RunResults], logs: LogRecords) -> RunResults:
@@ -69,7 +62,10 @@ def _work_on_records(worked: Callable[[Sequence[InputFile], ReadLines], RunResul
 
 
 def _work_on_group(
-    work: RunWork[Any], wanted: Collection[str] | None, files: Sequence[InputFile], read: ReadLines
+    work: RunWork[Any],
+    wanted: Collection[str] | None,
+    files: Sequence[InputFile],
+    read: ReadLines = lines_of_file,
 ) -> RunResults:
     results: dict[str, Any] = {}
     quarantined = 0

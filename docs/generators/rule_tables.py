@@ -10,7 +10,7 @@ from pathlib import Path
 
 from quarterdeck.backend.core.membership.handlers import MESSAGE_RULES, ignore
 from quarterdeck.backend.core.membership.undertakings import Claim, Doing, Following, JoinSearch, Leading
-from quarterdeck.backend.invariants import PROVEN_BY_WITNESSES, InvariantChecker
+from quarterdeck.backend.invariants import PROVEN_BY_WITNESSES
 from quarterdeck.backend.pipeline.rules import STATEMENTS
 
 DOCS = Path(__file__).parents[1]
@@ -36,12 +36,11 @@ def membership_table() -> str:
 
 
 def audit_table() -> str:
-    """A row for each rule: its name, its sentence, whether its witnesses alone prove it, and by what its work is divided."""
-    divided_by = {invariant.name: invariant.divided_by for invariant in InvariantChecker(STATEMENTS).invariants}
-    lines = ["| Rule | What it says | Proven by its witnesses | Divided by |", "|---|---|---|---|"]
+    """A row for each rule: its name, its sentence, and whether its witnesses alone prove it."""
+    lines = ["| Rule | What it says | Proven by its witnesses |", "|---|---|---|"]
     for name, sentence in STATEMENTS.items():
         proven = "yes" if name in PROVEN_BY_WITNESSES else "no"
-        lines.append(f"| `{name}` | {sentence} | {proven} | {divided_by[name]} |")
+        lines.append(f"| `{name}` | {sentence} | {proven} |")
     return "\n".join(lines) + "\n"
 
 

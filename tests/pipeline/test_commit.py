@@ -3,12 +3,10 @@
 from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
 
 from quarterdeck.backend.pipeline import commit
+from quarterdeck.backend.pipeline.address import Address, address_of
 from quarterdeck.backend.pipeline.commit import StoreRefused, TableManifest
-from quarterdeck.backend.pipeline.spark.hadoop_path import HadoopPath
-from tests.thoroughness import long_after
 
 TABLES = ("events", "views")
 OLD, NEW = TableManifest("f", {"old": (1, 1)}), TableManifest("f", {"new": (2, 2)})
@@ -46,17 +44,17 @@ def content(store: Path) -> dict[str, set[str]]:
     return {table: {part.read_text() for part in (store / table).iterdir()} for table in TABLES}
 
 
-@pytest.mark.parametrize("kind", long_after(1, [Path, HadoopPath]))
+@pytest.mark.parametrize("kind", [Path, Address])
 def test_interrupted_at_every_step(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: type[Path] | type[HadoopPath]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: type[Path] | type[Address]
 ) -> None:
     """Each change of the file system is a place to die at, the second time too. Here, all tables are whole at any moment."""
     names = ("rename", "write_bytes", "mkdir", "remove", "symlink_to", "hardlink_to")
     changes = {name: getattr(kind, name) for name in names if hasattr(kind, name)}
     left = [0]
 
-    def named(path: Path) -> Path | HadoopPath:
-        return path if kind is Path else HadoopPath(spark, f"file://{path}")
+    def named(path: Path) -> Path | Address:
+        return path if kind is Path else address_of(f"file://{path}")
 
     def dying(change):  # type: ignore[no-untyped-def]
         def changed(path: Path, *arguments: object, **more: object) -> object:

@@ -50,7 +50,7 @@ def test_what_the_engine_reads_is_measured_alike(spark: SparkSession, root: Path
 
 
 def test_an_address_without_a_journal_is_told(spark: SparkSession, tmp_path: Path, root: Path) -> None:
-    with pytest.raises(NoJournal, match="nothing is there that Spark can read"):
+    with pytest.raises(NoJournal, match="nothing is there that can be read"):
         audit([f"file://{tmp_path}/nowhere"])
     (tmp_path / "empty").mkdir()
     (tmp_path / "empty" / "note.txt").write_text("nothing")

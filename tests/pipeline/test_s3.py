@@ -1,7 +1,4 @@
-"""Journals, tables, members' logs, campaigns and what an audit writes in S3: moto's server, through Hadoop's S3A.
-
-`make test-s3` fetches the jars.
-"""
+"""Journals, tables, members' logs, campaigns and what an audit writes in S3: moto's server."""
 
 from __future__ import annotations
 
@@ -23,7 +20,6 @@ pytestmark = [pytest.mark.long, pytest.mark.timeout(600)]
 REPOSITORY = Path(__file__).parents[2]
 LOGS = REPOSITORY / "tests" / "hazelcast" / "logs" / "data" / "flapping"
 CONF = """\
-spark.jars {jars}
 spark.hadoop.fs.s3a.endpoint http://127.0.0.1:{port}
 spark.hadoop.fs.s3a.endpoint.region us-east-1
 spark.hadoop.fs.s3a.path.style.access true
@@ -33,31 +29,35 @@ spark.hadoop.fs.s3a.secret.key test
 PROGRAM = """
 import json
 import msgspec
+import pyarrow.parquet
 import quarterdeck
+from quarterdeck.backend.pipeline.address import address_of
 from quarterdeck.backend.pipeline.audit import audit
 from quarterdeck.backend.pipeline.campaign.driver import run_campaign
 from quarterdeck.backend.pipeline.campaign.plan import Campaign
 from quarterdeck.backend.pipeline.metrics.measuring import measure
 from quarterdeck.backend.pipeline.spark.session import spark_session
-from quarterdeck.backend.pipeline.tables.store import place_of, update_store
+from quarterdeck.backend.pipeline.tables.store import update_store
 
 journals, tables, out, logs, campaign = (
     f"s3a://bucket/{name}" for name in ("journals", "tables", "audit", "logs", "campaign")
 )
 with spark_session() as spark:
-    swarm, kept = Campaign(sizes=(3, 4)), place_of(spark, campaign)
+    swarm, kept = Campaign(sizes=(3, 4)), address_of(campaign)
     begun = run_campaign(spark, swarm, range(1, 7), kept)
     found = {
-        "first": update_store([journals], tables, spark),
-        "again": update_store([journals], tables, spark),
+        "first": update_store([journals], tables),
+        "again": update_store([journals], tables),
         "journals": audit([journals], out),
-        "divided": audit([journals], undivided_bytes=100).findings,
+        "on spark": audit([journals], spark=spark).findings,
         "logs": audit([logs]),
         "campaigns": [begun, run_campaign(spark, swarm, range(1, 9), kept, resume=True)],
         "tables": audit([tables]),
         "metrics": measure([tables], "all").rows == measure([journals], "all").rows,
         "views": spark.table(quarterdeck.spark.register(spark, tables)[0]).count(),
-        "written": spark.read.parquet(f"{out}/findings").count(),
+        "written": sum(
+            pyarrow.parquet.read_metadata(file.place.open()).num_rows for file in address_of(f"{out}/findings").files()
+        ),
     }
 print(json.dumps(msgspec.to_builtins(found)))
 """
@@ -74,11 +74,6 @@ def journal(tmp_path: Path) -> Path:
 @pytest.fixture
 def environment(journal: Path, tmp_path: Path) -> Iterator[dict[str, str]]:
     """That of a program whose Spark finds a bucket with the journal in it."""
-    folder = os.environ.get("QUARTERDECK_S3_JARS")
-    if not folder:
-        pytest.skip(
-            "QUARTERDECK_S3_JARS names no folder with the jar hadoop-aws and those that it needs: try `make test-s3`"
-        )
     moto, boto3 = pytest.importorskip("moto.server"), pytest.importorskip("boto3")
     server = moto.ThreadedMotoServer(ip_address="127.0.0.1", port=0)
     server.start()
@@ -90,8 +85,7 @@ def environment(journal: Path, tmp_path: Path) -> Iterator[dict[str, str]]:
             bucket.put_object(Key=f"journals/{file.relative_to(journal)}", Body=file.read_bytes())
         for file in LOGS.glob("*.log"):
             bucket.put_object(Key=f"logs/{file.name}", Body=file.read_bytes())
-        jars = ",".join(map(str, sorted(Path(folder).resolve().glob("*.jar"))))
-        (tmp_path / "spark-defaults.conf").write_text(CONF.format(jars=jars, port=port))
+        (tmp_path / "spark-defaults.conf").write_text(CONF.format(port=port))
         yield {**os.environ, "SPARK_CONF_DIR": str(tmp_path), "PYTHONPATH": str(REPOSITORY)}
     finally:
         server.stop()
@@ -112,7 +106,7 @@ def test_what_is_read_and_written_in_s3(environment: dict[str, str], journal: Pa
     assert (found["again"]["files_read"], found["again"]["files_known"]) == (0, 2)
     assert found["journals"]["counts"] == here.counts
     assert [one["detail"] for one in found["tables"]["findings"]] == [finding.detail for finding in here.findings]
-    assert [one["detail"] for one in found["divided"]] == [finding.detail for finding in here.findings]
+    assert [one["detail"] for one in found["on spark"]] == [finding.detail for finding in here.findings]
     assert found["metrics"]
     of_logs = audit([LOGS])
     assert found["logs"]["counts"] == of_logs.counts

@@ -144,7 +144,6 @@ class NoLostWrite(Invariant):
     """
 
     name = "no lost write"
-    divided_by = "entry"
 
     def __init__(self, tables: PartitionTables, losses: HolderLosses) -> None:
         self._tables = tables

@@ -29,7 +29,6 @@ class Linearizability(Invariant):
     """
 
     name = "linearizability"
-    divided_by = "entry"
 
     def __init__(self, tables: PartitionTables, losses: HolderLosses, clusters: UndividedClusters) -> None:
         self._incarnations = tables.incarnations

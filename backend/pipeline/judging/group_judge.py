@@ -10,6 +10,7 @@ import gc
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from io import BufferedReader
 from itertools import chain
 from pathlib import Path, PurePath
 from typing import BinaryIO
@@ -17,9 +18,10 @@ from typing import BinaryIO
 import msgspec
 from msgspec import Struct
 
+from quarterdeck.backend.hazelcast.logs.observations.story import LogStory
 from quarterdeck.backend.journal.files import SEALED_SUFFIX, current_path, numbers_of
+from quarterdeck.backend.pipeline.address import BUFFER_BYTES
 from quarterdeck.backend.pipeline.audit_input import InputFile
-from quarterdeck.backend.pipeline.audit_result import QuarantinedLine
 from quarterdeck.backend.pipeline.judging.lines import (
     Line,
     NoRecord,
@@ -30,7 +32,7 @@ from quarterdeck.backend.pipeline.judging.lines import (
     strange_record,
 )
 from quarterdeck.backend.pipeline.judging.order import OutOfOrder, by_cause, by_time
-from quarterdeck.backend.pipeline.judging.run_judge import AuditQuestion, RunJudge, RunPart, RunVerdict, verdict_of_run
+from quarterdeck.backend.pipeline.judging.run_judge import AuditQuestion, RunJudge, RunVerdict
 
 PARQUET = ".parquet"
 MOST_WRITERS = 500
@@ -44,34 +46,39 @@ OnStrange = Callable[[str, int, StrangeRecord, str], None]
 
 
 class GroupVerdict(Struct, frozen=True):
-    """The verdict on the runs in a group of files, and the lines in it that are not judged."""
+    """The verdict on the runs in a group of files, or in all of them, and the lines that are not judged."""
 
     runs: tuple[RunVerdict, ...]
-    lines: int
-    duplicates: int
-    contradicting: int
-    quarantined: int
-    """Lines that are no records, and those that contradict one."""
-    problems: tuple[QuarantinedLine, ...]
-    """The first of these."""
+    aside: SetAside
+    stories: tuple[LogStory, ...] = ()
+    """Of members' logs, and of runs that a witness recorded: what is observed in each."""
+
+
+def together(verdicts: Sequence[GroupVerdict]) -> GroupVerdict:
+    """Put the verdicts on groups together to one on all."""
+    runs = sorted((run for verdict in verdicts for run in verdict.runs), key=lambda run: run.run)
+    aside = SetAside()
+    aside.add(verdict.aside for verdict in verdicts)
+    observed = (run.story for run in runs if run.story is not None)
+    return GroupVerdict(tuple(runs), aside, (*(one for verdict in verdicts for one in verdict.stories), *observed))
 
 
 def lines_of_file(file: InputFile) -> Iterator[bytes]:
-    """Read the lines of a file on this machine: of text, or of a part of the table `events`. Raises OSError.
+    """Read the lines of a file: of text, or of a part of the table `events`. Raises OSError.
 
     A file that its writer has merged or retired since it was listed is read where its records are now, if they are.
     """
-    place = current_path(Path(file.read))
+    place = file.source or current_path(Path(file.read))
     if place is None and numbers_of(Path(file.read).name).writer:
         return
     with (place or Path(file.read)).open("rb") as content:
-        yield from lines_of_content(file, content)
+        yield from _lines_of_content(file, content)
 
 
-def lines_of_content(file: InputFile, content: BinaryIO) -> Iterable[bytes]:
+def _lines_of_content(file: InputFile, content: BinaryIO) -> Iterable[bytes]:
     """Read the lines of a file's content. A table has lost the order of its lines."""
     if not file.read.endswith(PARQUET):
-        return content
+        return content if file.source is None else BufferedReader(content, BUFFER_BYTES)  # type: ignore[type-var]
     import pyarrow.parquet
 
     batches = pyarrow.parquet.ParquetFile(content).iter_batches(columns=["raw"])
@@ -123,7 +130,7 @@ class _Group:
     def __init__(self, question: AuditQuestion, read: ReadLines) -> None:
         self._question, self._read = question, read
         self._judges: dict[str, RunJudge] = {}
-        self._parts: list[RunPart] = []
+        self._verdicts: list[RunVerdict] = []
         self._aside = SetAside()
 
     def stream(self, chains: Sequence[Sequence[InputFile]]) -> GroupVerdict:
@@ -169,7 +176,7 @@ class _Group:
         judge = self._judge(run)
         judge.judge_in_order(ordered)
         judge.report_leaps(leaps)
-        self._parts.append(self._judges.pop(run).part())
+        self._verdicts.append(self._judges.pop(run).verdict())
 
     def _judge(self, run: str) -> RunJudge:
         judge = self._judges.get(run)
@@ -184,7 +191,7 @@ class _Group:
         self._judge(strange.run).report_strange((place, number), strange.member, strange.seq, problem)
 
     def _verdict(self) -> GroupVerdict:
-        return verdict_of_group([*self._parts, *(judge.part() for judge in self._judges.values())], self._aside)
+        return GroupVerdict((*self._verdicts, *(judge.verdict() for judge in self._judges.values())), self._aside)
 
 
 def records_of(file: InputFile, read: ReadLines, aside: SetAside, on_strange: OnStrange) -> Iterator[Line]:
@@ -206,17 +213,3 @@ def records_of(file: InputFile, read: ReadLines, aside: SetAside, on_strange: On
         yield record.at, place, number, record, raw
     aside.lines += number
 
-
-def verdict_of_group(parts: Iterable[RunPart], aside: SetAside) -> GroupVerdict:
-    """Put parts of runs together to the verdicts on these runs."""
-    runs: dict[str, list[RunPart]] = defaultdict(list)
-    for part in parts:
-        runs[part.run].append(part)
-    return GroupVerdict(
-        tuple(verdict_of_run(run, of_run) for run, of_run in runs.items()),
-        aside.lines,
-        aside.duplicates,
-        aside.contradicting,
-        aside.quarantined,
-        tuple(aside.problems),
-    )

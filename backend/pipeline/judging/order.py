@@ -94,7 +94,7 @@ def by_cause(lines: Iterable[Line]) -> tuple[list[Line], list[ClockLeap]]:
             outline.add(line[3])
             timed.append(last.next(line, time))
         outlines.append(outline)
-    timed.sort(key=place_of)
+    timed.sort(key=lambda line: (*line[:3], line[3].seq))
     return list(causes_first(timed, outlines)), clock_leaps
 
 
@@ -111,11 +111,6 @@ class Placed:
             record = structs.replace(record, at=time_us)
         self._last = max(self._last, (time_us, place, number))
         return *self._last, record, raw
-
-
-def place_of(line: Line) -> tuple[int, str, int, int]:
-    """Return the sort key of lines that have their places."""
-    return *line[:3], line[3].seq
 
 
 # Times

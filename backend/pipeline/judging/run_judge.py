@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from zlib import crc32
 
@@ -16,7 +16,6 @@ from quarterdeck.backend.core.witnessed.events import MemberWitnessed
 from quarterdeck.backend.hazelcast.logs.observations.recorded import RecordObservers
 from quarterdeck.backend.hazelcast.logs.observations.story import LogStory
 from quarterdeck.backend.invariants import InvariantChecker, Violation
-from quarterdeck.backend.invariants.invariant import WorkShare
 from quarterdeck.backend.invariants.invariant_checker import Numbering
 from quarterdeck.backend.pipeline.judging.causes import makes_list
 from quarterdeck.backend.pipeline.judging.lines import Line, file_of
@@ -61,57 +60,6 @@ class RunVerdict(Struct, frozen=True):
     """What is observed in a run that a witness recorded."""
 
 
-class RunPart(Struct, frozen=True):
-    """What is known of a part of a run: of all of it, of one of its incarnations, or of a share of its keys."""
-
-    run: str
-    findings: tuple[Finding, ...] = ()
-    gap: str = ""
-    """The first events that are missing, in words."""
-    strange: tuple[tuple[str, int], str] | None = None
-    """The first record that cannot be understood: where it stands, and what is strange."""
-    listed: dict[str, str] = {}
-    """The addresses of the incarnations that are on any list."""
-    incarnations: tuple[str, ...] = ()
-    records: int = 0
-    views: int = 0
-    suspicions: int = 0
-    is_witnessed: bool = False
-    ends_us: int = 0
-    story: LogStory | None = None
-
-
-def verdict_of_run(run: str, parts: Sequence[RunPart]) -> RunVerdict:
-    """Put these parts together to the verdict on their run."""
-    incarnations = {uuid for part in parts for uuid in part.incarnations}
-    lacks = _lacks(parts, incarnations)
-    is_witnessed = any(part.is_witnessed for part in parts)
-    findings = [finding for part in parts for finding in part.findings]
-    if is_witnessed:
-        findings = [finding for finding in findings if holds_for_incomplete_journals(finding.rule)]
-    return RunVerdict(
-        run,
-        tuple(downgraded(finding, lacks) for finding in findings),
-        lacks,
-        sum(part.records for part in parts),
-        len(incarnations),
-        sum(part.views for part in parts),
-        sum(part.suspicions for part in parts),
-        is_witnessed,
-        next((part.story for part in parts if part.story is not None), None),
-    )
-
-
-def _lacks(parts: Sequence[RunPart], incarnations: Collection[str]) -> str:
-    if several := [part.strange for part in parts if part.strange is not None]:
-        return min(several)[1]
-    if gap := next((part.gap for part in parts if part.gap), ""):
-        return gap
-    listed = {uuid: address for part in parts for uuid, address in part.listed.items()}
-    silent = sorted(address for uuid, address in listed.items() if uuid not in incarnations)
-    return f"nothing is there of {', '.join(silent[:MOST_SILENT_NAMED])}, on a list" if silent else ""
-
-
 class JudgedIncarnation:
     """How far the judging of one incarnation has come."""
 
@@ -139,16 +87,14 @@ class JudgedIncarnation:
 class RunJudge:
     """Judges the lines of one run in order. Its verdict can be asked for at any time."""
 
-    def __init__(
-        self, run: str, question: AuditQuestion, share: WorkShare | None = None, *, observes: bool = False
-    ) -> None:
-        """`share`: judge only this one of the rules that divide the work. `observes`: say what else is to be seen."""
+    def __init__(self, run: str, question: AuditQuestion, *, observes: bool = False) -> None:
+        """`observes`: say what else is to be seen."""
         self.run = run
         self._observes = observes
         self._observers: RecordObservers | None = None
         """Of a run that a witness records, if it `observes`."""
         self._question = question
-        self._checker = InvariantChecker(question.rules, convergence_us=question.bound_us, share=share)
+        self._checker = InvariantChecker(question.rules, convergence_us=question.bound_us)
         self._findings: list[Finding] = []
         self._incarnations: dict[str, JudgedIncarnation] = {}
         self._awaited: set[tuple[str, int]] = set()
@@ -234,27 +180,32 @@ class RunJudge:
 
     def verdict(self) -> RunVerdict:
         """Return the verdict if no more records come."""
-        return verdict_of_run(self.run, [self.part()])
-
-    def part(self, ends_us: int | None = None) -> RunPart:
-        """Return what is known if no more records come. `ends_us`: when the run ends, where not all of its records come here."""
         bound_us = OBLIGATION_TIMEOUT_US if self._question.bound_us is None else self._question.bound_us
         known = len(self._checker.violations)
-        owed = self._checker.conclude(self._ends_us if ends_us is None else ends_us, bound_us).violations[known:]
-        return RunPart(
+        owed = self._checker.conclude(self._ends_us, bound_us).violations[known:]
+        lacks = self._lacks()
+        findings = (*self._findings, *(finding_of(violation, violation.witnesses[0]) for violation in owed))
+        return RunVerdict(
             self.run,
-            (*self._findings, *(finding_of(violation, violation.witnesses[0]) for violation in owed)),
-            self._gap,
-            self._strange,
-            self._members,
-            tuple(self._incarnations),
+            tuple(
+                downgraded(finding, lacks)
+                for finding in findings
+                if not self._is_witnessed or holds_for_incomplete_journals(finding.rule)
+            ),
+            lacks,
             self._records,
+            len(self._incarnations),
             self._views,
             self._suspicions,
             self._is_witnessed,
-            self._ends_us,
             self._observers.story() if self._observers is not None else None,
         )
+
+    def _lacks(self) -> str:
+        if self._strange is not None:
+            return self._strange[1]
+        silent = sorted(address for uuid, address in self._members.items() if uuid not in self._incarnations)
+        return self._gap or (f"nothing is there of {', '.join(silent[:MOST_SILENT_NAMED])}, on a list" if silent else "")
 
     def judge(self, record: Record, line: Line) -> None:
         """Judge the next record, whose number the caller has checked, and which stands in this line."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,6 @@ from quarterdeck.backend.pipeline.spark.requirements import needing_packages
 
 if TYPE_CHECKING:
     from quarterdeck.backend.pipeline.metrics.summary import By, RunSamples
-    from quarterdeck.backend.pipeline.run_reader import RunReader
     from quarterdeck.backend.pipeline.tables.run_lines import RunLines
 
 TABLE_NAMES = ("detection", "one_view", "splits", "availability", "migration_rates", "plans", "messages")
@@ -42,18 +41,25 @@ class Measured(Struct, frozen=True):
 def measure(paths: Sequence[Path | str], by: By, table: str = "", *, master: str = "", remote: str = "") -> Measured:
     """Return percentiles of all metrics by `by`, or the rows of one `table` of them.
 
-    `paths` are journals or one directory of tables, also at addresses that Spark reads. Spark does the work there, and where a
-    `master` or a `remote` is named. Raises `NoJournal`, `StoreRefused`, `PipelineMissing`, `JavaMissing` or `SparkUnreachable`.
+    `paths` are journals or one directory of tables, also at addresses. Spark does the work where a `master` or a `remote` is
+    named. Raises `NoJournal`, `StoreRefused`, `PipelineMissing`, `JavaMissing` or `SparkUnreachable`.
     """
-    with _reader(paths, master, remote) as reader:
-        from quarterdeck.backend.pipeline.metrics.summary import METRICS, SUMMARY, summary
-        from quarterdeck.backend.pipeline.tables.store import quarantined_rows
+    _refuse_logs(paths)
+    with tempfile.TemporaryDirectory(prefix="quarterdeck-metrics-") as staging, needing_packages(), ExitStack() as stack:
+        import pyarrow.parquet
 
-        done = reader.results(partial(_measure_run, table))
+        from quarterdeck.backend.pipeline.metrics.summary import METRICS, SUMMARY, summary
+        from quarterdeck.backend.pipeline.run_reader import RunReader
+        from quarterdeck.backend.pipeline.spark import session
+
+        found = resolve_input(paths, Path(staging), "journal")
+        spark = stack.enter_context(session.spark_session(master, remote=remote)) if master or remote else None
+        done = RunReader(found, spark).results(partial(_measure_run, table))
         by_run = {run: result for one in done for run, result in one.by_run.items()}
         quarantined = sum(one.quarantined for one in done)
-        if reader.source.kind == "store":
-            quarantined = quarantined_rows(reader.source.paths[0], reader.spark)
+        for part in found.stored_files("quarantine"):
+            with part.open("rb") as content:
+                quarantined += pyarrow.parquet.ParquetFile(content).metadata.num_rows
     columns = tuple((METRICS[table].schema if table else SUMMARY).names)
     if table:
         first = [name for name in ("run", "from_at", "at") if name in columns]
@@ -78,21 +84,8 @@ def _nones_first(row: dict[str, Any], order: Sequence[str]) -> list[Any]:
     return [(row[name] is not None, str(row[name]) if isinstance(row[name], list) else row[name]) for name in order]
 
 
-@contextmanager
-def _reader(paths: Sequence[Path | str], master: str, remote: str) -> Iterator[RunReader]:
-    """Give what reads the runs at these paths."""
-    is_far, places = are_addresses(paths), list(map(Path, paths))
-    if not is_far and kind_of(places) == "logs" and commit.read_manifest(places[0]) is None:
-        raise NoJournal(f"{places[0]}: holds no journal; {NOT_OF_LOGS}")
-    with tempfile.TemporaryDirectory(prefix="quarterdeck-metrics-") as staging:
-        found = None if is_far else resolve_input(places, Path(staging), "journal")
-        with needing_packages():
-            from quarterdeck.backend.pipeline.run_reader import RunReader
-
-            if found is not None and not master and not remote:
-                yield RunReader(found)
-                return
-            from quarterdeck.backend.pipeline.far_input import resolve_far_input
-            from quarterdeck.backend.pipeline.spark import session
-        with session.spark_session(master, remote=remote) as spark:
-            yield RunReader(found or resolve_far_input(spark, list(map(str, paths))), spark)
+def _refuse_logs(paths: Sequence[Path | str]) -> None:
+    if not are_addresses(paths):
+        places = list(map(Path, paths))
+        if kind_of(places) == "logs" and commit.read_manifest(places[0]) is None:
+            raise NoJournal(f"{places[0]}: holds no journal; {NOT_OF_LOGS}")

@@ -1,30 +1,30 @@
-"""Reduces the runs that an audit judged to the few rows of its report.
-
-First come the rows of the index, one for each run, then the parts of the few runs that have a section.
-"""
+"""Builds the report of an audit: an index of the runs, and a section of each of the first ones."""
 
 from __future__ import annotations
 
-import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Sequence
 from functools import partial
-from operator import itemgetter
+from pathlib import Path
 from typing import Any
 
-import pyarrow.compute as pc
+from msgspec import structs
 
-from quarterdeck.backend.pipeline.audit_result import AuditResult
+from quarterdeck.backend.hazelcast.logs.observations.story import headline
+from quarterdeck.backend.pipeline.audit_input import AuditInput
+from quarterdeck.backend.pipeline.audit_result import AuditResult, QuarantinedLine
 from quarterdeck.backend.pipeline.metrics.run_tables import RunTables
-from quarterdeck.backend.pipeline.metrics.summary import METRICS, Measurement, Samples, samples_of
-from quarterdeck.backend.pipeline.report.builder import build_report
-from quarterdeck.backend.pipeline.report.rows import BINS_PER_DECADE, ReportLimits, ReportRows, Row, Shown
+from quarterdeck.backend.pipeline.report.rows import ReportLimits, Row, Verdict
+from quarterdeck.backend.pipeline.report.run_section import cut, run_section
+from quarterdeck.backend.pipeline.rules import Finding, replay_command
 from quarterdeck.backend.pipeline.run_reader import RunReader
 from quarterdeck.backend.pipeline.tables.run_lines import RunLines
 
-ROUNDING = 1e-9
-"""Keeps 1000 microseconds at the beginning of a bin, whatever the logarithm makes of them."""
+FORMAT = 1
+"""Version of the JSON; grows when a field is removed or changes its meaning."""
+
+VIOLATION = "violation"
 
 
 def report_on(reader: RunReader, result: AuditResult, limits: ReportLimits | None = None) -> Row:
@@ -32,12 +32,11 @@ def report_on(reader: RunReader, result: AuditResult, limits: ReportLimits | Non
     limits = limits or ReportLimits()
     named = [*(finding.run for finding in result.findings), *(seen.run for seen in result.observations)]
     first = {run: place for place, run in enumerate(dict.fromkeys(named))}
-    index = reader.each(_index_row)
-    runs = sorted(index.values(), key=lambda row: (first.get(row.run, len(first)), *_natural(row.run)))[: limits.index]
-    is_measured = reader.source.kind == "journal"
-    shown = [row.run for row in runs[: limits.sections]]
-    parts = reader.each(partial(_run_parts, limits, is_measured=is_measured), shown) if shown else {}
-    return build_report(ReportRows(runs, parts), result, reader.source, limits)
+    every = reader.each(_index_row).values()
+    index = sorted(every, key=lambda row: (first.get(row.run, len(first)), *_natural(row.run)))[: limits.index]
+    shown = [row.run for row in index[: limits.sections]]
+    section = partial(_section_of_run, limits, is_measured=reader.source.kind == "journal")
+    return build_report(index, reader.each(section, shown) if shown else {}, result, reader.source, limits)
 
 
 def _natural(run: str) -> tuple[str, int, str]:
@@ -51,212 +50,136 @@ def _index_row(run: str, lines: RunLines) -> Row:
     return Row(run=run, start_us=min(times), end_us=max(times), events=len(times), members=members)
 
 
-def _run_parts(limits: ReportLimits, run: str, lines: RunLines, *, is_measured: bool) -> dict[str, Shown]:
-    """Return what is shown of a run by section."""
-    tables = RunTables.of_lines(run, lines)
-    parts = {name: make(tables, limits) for name, make in SECTIONS.items()}
-    if is_measured:
-        parts["metrics"] = _shown(_metrics(samples_of(tables).samples), limits.metrics)
-    return parts
+def _section_of_run(limits: ReportLimits, run: str, lines: RunLines, *, is_measured: bool) -> Row:
+    return run_section(RunTables.of_lines(run, lines), limits, is_measured=is_measured)
 
 
-def _shown(rows: Iterable[dict[str, Any]], most: int | None = None) -> Shown:
-    """Return the first rows, and how many there are."""
-    every = [Row(row) for row in rows]
-    return Shown(every[:most], len(every))
-
-
-def _lanes(tables: RunTables, limits: ReportLimits) -> Shown:
-    """Return the incarnations and the lists of the members that started first."""
-    of_member = defaultdict(list)
-    for row in sorted(tables.table("lives"), key=itemgetter("started_at", "uuid")):
-        of_member[row["member"]].append(row)
-    views = defaultdict(list)
-    for row in sorted(tables.table("views"), key=itemgetter("at", "seq")):
-        views[row["member"]].append(row)
-    lanes = sorted(of_member.items(), key=lambda lane: (lane[1][0]["started_at"], lane[0]))
-    shown = {member: rows[: limits.incarnations] for member, rows in lanes[: limits.lanes]}
-    uuids = {row["uuid"] for rows in shown.values() for row in rows}
-    seen = {member: [row for row in views[member] if row["uuid"] in uuids] for member in shown}
-    times = [row["at"] for rows in seen.values() for row in rows]
-    rows = [
+def build_report(
+    index: Sequence[Row], sections: dict[str, Row], result: AuditResult, source: AuditInput, limits: ReportLimits
+) -> Row:
+    """Return the report on `source`, of which `result` is the audit: `index` has a row of each run, `sections` those of some."""
+    by_run: dict[str, list[Finding]] = defaultdict(list)
+    for finding in result.findings:
+        by_run[finding.run].append(finding)
+    verdicts = {row.run: _verdict(by_run[row.run], row.run in result.incomplete, source) for row in index}
+    runs = [
         Row(
-            member=member,
-            lives=Shown([_life(row) for row in rows], len(of_member[member])),
-            views=Shown(_views(seen[member], times, limits), len(seen[member])),
+            number=number,
+            run=row.run,
+            verdict=verdicts[row.run],
+            start_us=row.start_us,
+            end_us=row.end_us,
+            events=row.events,
+            command="" if (directory := source.run_directories.get(row.run)) is None else replay_command(directory),
+            incomplete=result.incomplete.get(row.run, ""),
+            rules=_rules(by_run[row.run]),
+            **cut("problems", (_problem(finding, limits) for finding in by_run[row.run]), limits.findings),
+            **sections[row.run],
+            **_of_logs(row.run, "observations", result.observations, limits.findings, limits),
+            **_of_logs(row.run, "verdicts", result.merge_verdicts, limits.rows, limits),
+            **_of_logs(row.run, "rounds", result.migration_rounds, limits.rows, limits),
         )
-        for member, rows in shown.items()
+        for number, row in enumerate(index, start=1)
+        if row.run in sections
     ]
-    return Shown(rows, len(lanes))
-
-
-def _life(row: dict[str, Any]) -> Row:
-    begun = {"uuid": row["uuid"], "address": row["address"] or "", "start_us": row["started_at"]}
-    return Row(begun, end_us=row["ended_at"], end=row["end"] or "")
-
-
-def _views(rows: list[dict[str, Any]], times: list[int], limits: ReportLimits) -> list[Row]:
-    """Return each list of a short lane; of a longer one, the last list in each of `limits.marks` equal spans of the run."""
-    bins = defaultdict(list)
-    for place, row in enumerate(rows):
-        in_time = (row["at"] - min(times)) * limits.marks // (max(times) - min(times) + 1)
-        bins[row["uuid"], in_time if len(rows) > limits.marks else place].append(row)
-    return [
+    numbers = {run.run: run.number for run in runs}
+    bad_lines = [
+        QuarantinedLine(_short(line.file, limits), _short(line.line, limits), line.reason)
+        for line in result.problems[: limits.problems]
+    ]
+    lines = [
         Row(
-            **{name: last[name] for name in ("uuid", "version", "lineage", "master")},
-            start_us=last["at"],
-            end_us=last["at"],
-            members=[listed["address"] for listed in last["members"][: limits.names]],
-            size=len(last["members"]),
-            installs=len(of_bin),
+            run=row.run,
+            verdict=verdicts[row.run],
+            section=numbers.get(row.run),
+            members=row.members,
+            events=row.events,
+            span_us=row.end_us - row.start_us,
+            violations=_violations(by_run[row.run]),
+            warnings=len(by_run[row.run]) - _violations(by_run[row.run]),
+            observations=sum(observation.run == row.run for observation in result.observations),
         )
-        for of_bin in bins.values()
-        for last in (max(of_bin, key=itemgetter("seq")),)
+        for row in index
     ]
-
-
-def _suspicions(tables: RunTables, limits: ReportLimits) -> Shown:
-    """Return pairs of members with how long one suspected the other.
-
-    A suspicion that was never cleared ends when the observer's list lacks the suspect, or with the observer's incarnation or the
-    run.
-    """
-    lists = defaultdict(list)
-    for row in tables.table("views"):
-        lists[row["uuid"]].append((row["at"], {(listed["address"], listed["uuid"]) for listed in row["members"]}))
-    pairs: dict[tuple[str, str], Row] = {}
-    for row in tables.table("suspicions"):
-        one = row["suspect"], row["suspect_uuid"]
-        removed_at = min(
-            (at for at, of in lists[row["uuid"]] if at >= row["raised_at"] and one not in of), default=None
-        )
-        ends = [at for at in (row["cleared_at"], removed_at) if at is not None]
-        until_at = min(ends) if ends else tables.running[row["uuid"]].to_at
-        pair = pairs.setdefault(
-            (row["member"], row["suspect"]),
-            Row(observer=row["member"], suspect=row["suspect"], times=0, suspected_us=0, open=0),
-        )
-        pair["times"] += 1
-        pair["suspected_us"] += max(until_at - row["raised_at"], 0)
-        pair["open"] += not ends
-    in_order = sorted(pairs.values(), key=lambda pair: (-pair["times"], pair["observer"], pair["suspect"]))
-    return _shown(in_order, limits.suspicions)
-
-
-def _migrations(tables: RunTables, limits: ReportLimits) -> Shown:
-    """Return the open migrations, then those that took longest."""
-
-    def ended_at(row: dict[str, Any]) -> Any:
-        return row["finished_at"] if row["decided_at"] is None else row["decided_at"]
-
-    def slowest_first(row: dict[str, Any]) -> tuple[bool, float, str]:
-        end, begun = ended_at(row), row["started_at"]
-        took = math.inf if end is None or begun is None else begun - end
-        return row["outcome"] != "open", took, row["migration_id"]
-
-    shown = (
-        {
-            **{name: row[name] for name in ("migration_id", "partition")},
-            "type": row["type"] or "unknown",
-            **{name: row[name] or "" for name in ("source", "destination", "reason")},
-            "start_us": tables.span[0] if row["started_at"] is None else row["started_at"],
-            **{"copied_us": row["copied_at"], "end_us": ended_at(row)},
-            **{name: row[name] for name in ("outcome", "bytes", "rejections")},
-        }
-        for row in sorted(tables.table("migrations"), key=slowest_first)
-    )
-    return _shown(shown, limits.migrations)
-
-
-def _claims(tables: RunTables, limits: ReportLimits) -> Shown:
-    counts = ("outcome", "version", "new_version", "accepted", "refused", "retried")
-    shown = (
-        {
-            "member": row["member"],
-            **{"start_us": row["started_at"], "end_us": row["ended_at"]},
-            **{name: row[name] for name in counts},
-            **{"left_out": row["left_out"] or [], "reason": row["reason"] or ""},
-        }
-        for row in sorted(tables.table("claims"), key=itemgetter("started_at", "uuid", "claim"))
-    )
-    return _shown(shown, limits.rows)
-
-
-def _merges(tables: RunTables, limits: ReportLimits) -> Shown:
-    shown = (
-        {
-            "member": row["member"],
-            **{name: row[name] or "" for name in ("target", "from_lineage", "to_lineage")},
-            **{"start_us": row["left_at"], "end_us": row["joined_at"]},
-        }
-        for row in sorted(tables.table("merges"), key=itemgetter("left_at", "uuid"))
-    )
-    return _shown(shown, limits.rows)
-
-
-FAULT = (
-    *("from_at", "fault", "member", "source", "target", "to_at", "blocked", "delay", "loss", "duplicate"),
-    *("dropped_kinds", "worse_kinds"),
-)
-
-
-def _faults(tables: RunTables, limits: ReportLimits) -> Shown:
-    def order(row: dict[str, Any]) -> list[Any]:
-        return [(row[name] is not None, row[name]) for name in FAULT[:5]]
-
-    return _shown(
-        ({name: row[name] for name in FAULT} for row in sorted(tables.table("faults"), key=order)), limits.faults
+    violations = _violations(result.findings)
+    quarantined = max(result.counts.get("quarantined", 0), len(result.problems))
+    return Row(
+        verdict=_verdict(result.findings, bool(result.incomplete), source),
+        source=source.kind,
+        headline=headline(result.observations),
+        observations=len(result.observations),
+        sources=list(map(str, source.paths)),
+        counts=dict(result.counts),
+        violations=violations,
+        warnings=len(result.findings) - violations,
+        rules=_rules(result.findings),
+        judged=result.rules,
+        not_judged=result.not_judged,
+        index=lines,
+        index_cut=Row(shown=len(lines), total=max(result.counts.get("runs", 0), len(lines))),
+        runs=runs,
+        bad_lines=bad_lines,
+        bad_lines_cut=Row(shown=len(bad_lines), total=quarantined),
+        format=FORMAT,
     )
 
 
-def _splits(tables: RunTables, limits: ReportLimits) -> Shown:
-    shown = (
-        {
-            **{"number": 0, "start_us": row["from_at"], "end_us": row["to_at"], "lasted_us": row["lasted_us"]},
-            **{"healed_us": row["healed_at"], "sides": [Row(side) for side in row["sides"]]},
-        }
-        for row in sorted(METRICS["splits"].rows(tables), key=itemgetter("from_at"))
+def _problem(finding: Finding, limits: ReportLimits) -> Row:
+    witnesses = (
+        Row(member=witness.member, uuid=witness.uuid, seq=witness.seq, at_us=witness.at, version=witness.version)
+        for witness in finding.witnesses
     )
-    return _shown(shown, limits.rows)
+    return Row(
+        **{name: getattr(finding, name) for name in ("rule", "severity", "member", "uuid", "seq")},
+        at_us=finding.at,
+        detail=_short(finding.detail, limits),
+        doubt=_short(finding.doubt, limits),
+        members=finding.members[: limits.names],
+        versions=finding.versions[: limits.names],
+        **cut("witnesses", witnesses, limits.witnesses),
+        command=finding.link,
+    )
 
 
-def _kinds(tables: RunTables, limits: ReportLimits) -> Shown:
-    counts = pc.value_counts(tables.events.column("kind")).to_pylist()
-    return _shown({"kind": count["values"], "times": count["counts"]} for count in counts)
+def _rules(findings: Iterable[Finding]) -> list[Row]:
+    counts = Counter((finding.rule, finding.severity == VIOLATION) for finding in findings)
+    rules = sorted({rule for rule, _ in counts})
+    return [Row(rule=rule, violations=counts[rule, True], warnings=counts[rule, False]) for rule in rules]
 
 
-def _outcomes(tables: RunTables, limits: ReportLimits) -> Shown:
-    outcomes = Counter((row["type"] or "unknown", row["outcome"]) for row in tables.table("migrations"))
-    return _shown({"type": kind, "outcome": outcome, "times": times} for (kind, outcome), times in outcomes.items())
+def _verdict(findings: Sequence[Finding], incomplete: bool, source: AuditInput) -> Verdict:
+    if not findings and source.kind == "logs":  # much is not in logs, so nothing proves that it is sound
+        return "uncontradicted"
+    if not findings:
+        return "doubtful" if incomplete else "sound"
+    return "violated" if _violations(findings) else "doubtful"
 
 
-SECTIONS: dict[str, Callable[[RunTables, ReportLimits], Shown]] = {
-    "lanes": _lanes,
-    "suspicions": _suspicions,
-    "migrations": _migrations,
-    "outcomes": _outcomes,
-    "claims": _claims,
-    "merges": _merges,
-    "faults": _faults,
-    "kinds": _kinds,
-    "splits": _splits,
-}
+def _violations(findings: Iterable[Finding]) -> int:
+    return sum(finding.severity == VIOLATION for finding in findings)
 
 
-def _metrics(samples: Mapping[Measurement, Samples]) -> Iterator[Row]:
-    for measurement, of_one in sorted(samples.items(), key=itemgetter(0)):
-        yield Row(**measurement._asdict(), **of_one.summary(), bins=_bins(measurement, of_one))
+def _short(text: str, limits: ReportLimits) -> str:
+    return text if len(text) <= limits.letters else text[: limits.letters] + "…"
 
 
-def _bins(measurement: Measurement, samples: Samples) -> list[Row]:
-    """Count durations by bin, from the first to the last one that is not empty; those below one microsecond count as one."""
-    durations = samples.values if measurement.unit == "us" else ()
-    times = Counter(math.floor(math.log10(max(value, 1.0)) * BINS_PER_DECADE + ROUNDING) for value in durations)
-    return [
-        Row(from_us=_bin_start_us(place), to_us=_bin_start_us(place + 1), times=times[place])
-        for place in (range(min(times), max(times) + 1) if times else ())
-    ]
+def _of_logs(run: str, name: str, items: Iterable[Any], most: int, limits: ReportLimits) -> dict[str, Any]:
+    """Return what the audit read in the run's logs beyond events."""
+    return cut(name, (_log_row(item, limits) for item in items if item.run == run), most)
 
 
-def _bin_start_us(place: int) -> int:
-    return round(10 ** (place / BINS_PER_DECADE))
+def _log_row(item: Any, limits: ReportLimits) -> Row:
+    row = Row(structs.asdict(item))
+    for name in ("run", "evidence_lines", "start_utc", "end_utc"):
+        row.pop(name, None)
+    if "evidence" in row:
+        row["members"] = item.members[: limits.names]
+        row["detail"] = item.detail[: limits.letters]
+        row["evidence"] = [_place(line.file, line.line) for line in item.evidence[: limits.witnesses]]
+    else:
+        row["place"] = _place(row.pop("file"), row.pop("line"))
+    return row
+
+
+def _place(file: str, line: int) -> str:
+    return f"{Path(file).name}:{line}"

@@ -169,15 +169,22 @@ def rows_of_runs(
     wanted = None if runs is None else pa.array(sorted(runs), pa.string())
     for part in parts:
         file = pq.ParquetFile(part)
-        names = [name for name in columns if name in file.schema_arrow.names]
-        for batch in file.iter_batches(ROWS_A_GROUP, columns=names):
-            table = pa.Table.from_batches([batch])
-            for name in columns:
-                if name not in names:
-                    table = table.append_column(name, pa.nulls(table.num_rows, pa.string()))
+        wanted_fields = pa.schema([ARROW["events"].field(name) for name in columns])
+        for batch in file.iter_batches(ROWS_A_GROUP, columns=list(columns)):
+            table = known_columns(pa.Table.from_batches([batch]), wanted_fields)
             table = table if wanted is None else table.filter(pc.is_in(table["run"], wanted))
             if table.num_rows:
                 yield table
+
+
+def known_columns(table: pa.Table, fields: pa.Schema) -> pa.Table:
+    """Return just these columns; those that the table lacks are null."""
+    names = table.column_names
+    columns = [
+        table[field.name].cast(field.type) if field.name in names else pa.nulls(table.num_rows, field.type)
+        for field in fields
+    ]
+    return pa.table(columns, schema=fields)
 
 
 def without_runs(part: Path, place: Path, runs: Collection[str]) -> int | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import unquote
@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from quarterdeck.backend.journal.files import OPEN_DIRECTORY, OPEN_SUFFIX, RUN_PREFIX
 from quarterdeck.backend.pipeline import commit
-from quarterdeck.backend.pipeline.audit_input import AuditInput, Group, InputFile
+from quarterdeck.backend.pipeline.audit_input import AuditInput, Group
 from quarterdeck.backend.pipeline.commit import PARQUET, RunBatch, TableManifest
 from quarterdeck.backend.pipeline.judging.lines import NO_RUN
 from quarterdeck.backend.pipeline.schemas import RECORD
@@ -97,10 +97,10 @@ class Fold:
                 if file in self._reread:
                     self._anew.add(run)
 
-    def add(self, group: Group, read: Callable[[InputFile], Iterable[bytes]]) -> None:
+    def add(self, group: Group) -> None:
         """Fold in the lines of some files. Raises `RunDivided` and OSError."""
         lines = RunLines()
-        lines.read(group, read)
+        lines.read(group)
         if not self._seen.isdisjoint(lines.records):
             raise RunDivided
         self._fold(lines)

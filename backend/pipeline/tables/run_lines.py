@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
@@ -13,6 +13,7 @@ import pyarrow as pa
 from quarterdeck.backend.core.events import CLUSTER_EVENTS
 from quarterdeck.backend.journal.files import RUN_PREFIX
 from quarterdeck.backend.pipeline.audit_input import InputFile
+from quarterdeck.backend.pipeline.judging.group_judge import ReadLines, lines_of_file
 from quarterdeck.backend.pipeline.judging.lines import (
     CONTRADICTS,
     NO_RUN,
@@ -56,7 +57,7 @@ class RunLines:
         self.members: dict[str, set[str]] = defaultdict(set)
         """The labels of the members, by run."""
 
-    def read(self, files: Iterable[InputFile], read: Callable[[InputFile], Iterable[bytes]]) -> None:
+    def read(self, files: Iterable[InputFile], read: ReadLines = lines_of_file) -> None:
         """Add the lines of files. Raises OSError."""
         for file in files:
             directory = PurePosixPath(file.place).parent.name

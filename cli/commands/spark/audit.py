@@ -52,9 +52,6 @@ def audit(
     ] = None,
     master: MasterOption = "",
     remote: RemoteOption = "",
-    divide_above: Annotated[
-        float, typer.Option(metavar="GB", help="On Spark, divide a greater run among several tasks.", min=0)
-    ] = 2,
     zone: ZoneOption = "",
     fail_on: Annotated[
         FailOn, typer.Option(help="Exit with 1 for violations only, or also for observations of Hazelcast members.")
@@ -85,7 +82,6 @@ def audit(
             remote=remote,
             bound_us=None if bound is None else round(bound * 1_000_000),
             log_options=options,
-            undivided_bytes=round(divide_above * (1 << 30)),
             then=write_report,
         )
     if output.is_flat:

@@ -202,10 +202,10 @@ def _on_spark(
     from quarterdeck.backend.pipeline.spark.requirements import SparkFailed, needing_packages
 
     with failing_without_spark(), needing_packages():
+        from quarterdeck.backend.pipeline.address import place_of
         from quarterdeck.backend.pipeline.campaign.driver import run_campaign
         from quarterdeck.backend.pipeline.campaign.store import CampaignRefused
         from quarterdeck.backend.pipeline.spark.session import spark_session
-        from quarterdeck.backend.pipeline.tables.store import place_of
     with (
         failing_without_spark(CampaignRefused, OSError),
         _hinting_at_resuming(out, SparkFailed),
@@ -217,7 +217,7 @@ def _on_spark(
                 spark,
                 campaign,
                 seeds,
-                place_of(spark, out),
+                place_of(out),
                 resume=resume,
                 scenario_file=scenario_file,
                 shrinks=shrinks,

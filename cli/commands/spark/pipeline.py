@@ -27,28 +27,19 @@ class By(StrEnum):
 def make_tables(
     paths: Annotated[list[str], typer.Argument(metavar="PATH...", help="Journals, folders of runs, or files.")],
     out: Annotated[str, typer.Option(metavar="DIR", help="Where the tables are, or will be.")],
-    master: MasterOption = "",
-    remote: RemoteOption = "",
     output: FormatOption = Format.JSON,
 ) -> None:
     """Make Parquet tables of journals, or bring them up to date: only runs with anything new are touched."""
     import msgspec
 
     from quarterdeck.backend.journal.files import NoJournal
-    from quarterdeck.backend.pipeline.audit_input import are_addresses
     from quarterdeck.backend.pipeline.commit import StoreRefused
     from quarterdeck.backend.pipeline.spark.requirements import needing_packages
 
-    require_one_spark(master, remote)
     with failing_without_spark(NoJournal, StoreRefused, OSError):
         with needing_packages():
-            from quarterdeck.backend.pipeline.spark.session import spark_session
             from quarterdeck.backend.pipeline.tables.store import update_store
-        if are_addresses(paths) or are_addresses([out]):
-            with spark_session(master, remote=remote) as spark:
-                folded = update_store(paths, out, spark)
-        else:
-            folded = update_store(paths, out)
+        folded = update_store(paths, out)
     write_document(msgspec.to_builtins(folded), output)
     say(
         f"{len(folded.runs) or 'no'} runs brought up to date in {out}, of {folded.files_read} files that were not read before"

@@ -16,6 +16,7 @@ from pyspark import cloudpickle
 from pyspark.sql import SparkSession
 
 from quarterdeck.backend.journal.reader import read_journal
+from quarterdeck.backend.pipeline.address import address_of
 from quarterdeck.backend.pipeline.campaign import attempt as attempt_module
 from quarterdeck.backend.pipeline.campaign.driver import CampaignProgress, run_campaign
 from quarterdeck.backend.pipeline.campaign.plan import Campaign, PlannedRun, in_order
@@ -23,7 +24,6 @@ from quarterdeck.backend.pipeline.campaign.store import CampaignRefused, open_ca
 from quarterdeck.backend.pipeline.campaign.verdicts import VerdictRow, digest
 from quarterdeck.backend.pipeline.campaign.waves import run_waves
 from quarterdeck.backend.pipeline.spark.package_archive import sources_digest, write_package
-from quarterdeck.backend.pipeline.tables.store import place_of
 
 SMALL = Campaign(sizes=(3, 4), cpu_seconds=2.0)
 FAILING = Campaign(
@@ -153,7 +153,7 @@ def test_a_folder_of_before_messages_were_counted_goes_on(spark: SparkSession, t
 def test_a_campaign_at_an_address_is_kept_and_goes_on(spark: SparkSession, tmp_path: Path) -> None:
     """Nothing but Hadoop's file system writes there, and what it leaves is as in a folder of this machine."""
     (tmp_path / "far").mkdir()
-    far = place_of(spark, (tmp_path / "far").as_uri())
+    far = address_of((tmp_path / "far").as_uri())
     first = run_campaign(spark, FAILING, range(1, 4), far, shrinks=False)
     (failure,) = first.failures
     assert (

@@ -7,11 +7,10 @@ from quarterdeck.backend.pipeline.audit import audit
 from quarterdeck.backend.pipeline.audit_input import AuditInput, resolve_input
 from quarterdeck.backend.pipeline.audit_result import AuditResult, NotJudged
 from quarterdeck.backend.pipeline.report.audit_report import report_on
-from quarterdeck.backend.pipeline.report.builder import build_report
 from quarterdeck.backend.pipeline.report.output import as_bytes
 from quarterdeck.backend.pipeline.report.rows import ReportLimits, Row
 from quarterdeck.backend.pipeline.run_reader import RunReader
-from tests.pipeline.report.handmade_rows import rows_of
+from tests.pipeline.report.handmade_rows import built, rows_of
 
 DATA = Path(__file__).parents[2] / "hazelcast" / "logs" / "data"
 
@@ -22,7 +21,7 @@ def report_of_logs(run: str, limits: ReportLimits | None = None) -> Row:
         (), {"runs": 1}, (), ("version",), (NotJudged(("row",), "logs tell little"),),
         observations=story.observations, migration_rounds=story.migrations, merge_verdicts=story.verdicts,
     )  # fmt: skip
-    return build_report(rows_of(run), result, AuditInput("logs", (DATA / run,), ()), limits or ReportLimits())
+    return built(rows_of(run), result, AuditInput("logs", (DATA / run,), ()), limits or ReportLimits())
 
 
 def test_halves_that_stay_apart_say_why_in_the_report() -> None:

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.pipeline.report.drawing import Scale, clock, quantity, span
 from quarterdeck.backend.pipeline.report.output import as_bytes
-from quarterdeck.backend.pipeline.report.rows import ReportLimits, ReportRows, Row
-from tests.pipeline.report.handmade_rows import finding, report_of, rows_of
+from quarterdeck.backend.pipeline.report.rows import ReportLimits, Row
+from tests.pipeline.report.handmade_rows import HandmadeRows, finding, report_of, rows_of
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "spark" / "report.md"
 
@@ -44,9 +44,9 @@ def test_the_verdict(severities: tuple[str, ...], verdict: str) -> None:
 
 
 def test_what_is_left_out_is_counted() -> None:
-    limits = ReportLimits(findings=2, sections=1)
-    rows = rows_of(of=500)
-    more = rows._replace(runs=[*rows.runs, Row(run="two", start_us=0, end_us=1, events=1, members=1)])
+    limits = ReportLimits(findings=2, sections=1, lanes=1, rows=1, suspicions=1, migrations=1, metrics=1)
+    rows = rows_of(of=50)
+    more = rows._replace(index=[*rows.index, Row(run="two", start_us=0, end_us=1, events=1, members=1)])
     report = report_of(more, *[finding()] * 5, limits=limits, runs=900)
     (run,) = report.runs
     assert (report.index_cut.shown, report.index_cut.total, [one.section for one in report.index]) == (
@@ -56,19 +56,20 @@ def test_what_is_left_out_is_counted() -> None:
     )
     assert run.problems_cut == {"shown": 2, "total": 5}
     assert run.rules == [{"rule": "athens", "violations": 5, "warnings": 0}]
-    for name in ("lanes", "splits", "suspicions", "migrations", "claims", "merges", "metrics"):
-        assert getattr(run, f"{name}_cut") == {"shown": 1, "total": 500}, name
+    for name in ("lanes", "splits", "suspicions", "migrations", "claims", "merges"):
+        assert getattr(run, f"{name}_cut") == {"shown": 1, "total": 50}, name
+    assert run.metrics_cut.shown == 1 < run.metrics_cut.total
 
 
 def test_nothing_at_all() -> None:
-    report = report_of(ReportRows([], {}))
+    report = report_of(HandmadeRows([], {}))
     assert report.runs == []
     for form in (".html", ".md", ".json"):
         assert as_bytes(report, form)
 
 
 def test_a_run_of_which_only_its_existence_is_known() -> None:
-    report = report_of(ReportRows([Row(run="bare", start_us=5, end_us=5, events=0, members=0)], {}))
+    report = report_of(HandmadeRows([Row(run="bare", start_us=5, end_us=5, events=0, members=0)], {}))
     for form in (".html", ".md", ".json"):
         assert b"bare" in as_bytes(report, form)
 

@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from quarterdeck import spark as quarterdeck_spark
 from quarterdeck.backend.journal.files import NoJournal
+from quarterdeck.backend.pipeline.address import address_of
 from quarterdeck.backend.pipeline.audit import audit
 from quarterdeck.backend.pipeline.commit import StoreRefused
 from quarterdeck.backend.pipeline.metrics.measuring import measure
@@ -40,15 +41,15 @@ def rows(table: DataFrame) -> list[str]:
 
 def assert_alike(spark: SparkSession, there: str, here: Path, *names: str) -> None:
     for name in names:
-        assert rows(read_table(spark, there, name)) == rows(read_table(spark, here, name)), name
+        assert rows(read_table(spark, address_of(there), name)) == rows(read_table(spark, here, name)), name
 
 
 def test_tables_at_an_address_are_those_on_this_machine(spark: SparkSession, journal: Path, here: Path) -> None:
     there = f"file://{journal.parent}/there"
-    made = update_store([f"file://{journal}"], there, spark)
+    made = update_store([f"file://{journal}"], there)
     assert (made.files_read, made.runs, made.quarantined) == (3, ("broken", "calm"), 1)
     assert_alike(spark, there, here, "events", "quarantine", "views")
-    again = update_store([f"file://{journal}"], there, spark)
+    again = update_store([f"file://{journal}"], there)
     assert (again.files_read, again.runs) == (0, ())
     assert not list((journal.parent / "there").glob(".building-*"))
 
@@ -61,7 +62,7 @@ def test_tables_at_an_address_grow(spark: SparkSession, tmp_path: Path) -> None:
         more = [msgspec.structs.replace(record, seq=record.seq + 100 * part) for record in clean_story("calm").records]
         (root / "run=calm" / f"more-00000{part + 1}.jsonl").write_bytes(b"".join(map(line, more)))
         near = update_store([root], here)
-        far = update_store([f"file://{root}"], there, spark)
+        far = update_store([f"file://{root}"], there)
         assert far == near
         assert_alike(spark, there, here, *SCHEMAS)
 
@@ -97,11 +98,11 @@ def test_an_audit_writes_its_tables_at_an_address(spark: SparkSession, journal: 
         audit([journal], f"file://{mine.parent}")
 
 
-def test_what_is_no_place_for_tables_is_told(spark: SparkSession, journal: Path, here: Path, tmp_path: Path) -> None:
+def test_what_is_no_place_for_tables_is_told(journal: Path, here: Path, tmp_path: Path) -> None:
     with pytest.raises(NoJournal, match="holds tables"):
-        update_store([f"file://{here}"], tmp_path / "other", spark)
+        update_store([f"file://{here}"], tmp_path / "other")
     with pytest.raises(OSError, match="nowhere"):
-        update_store([journal], "nowhere://bucket/store", spark)
+        update_store([journal], "nowhere://bucket/store")
     (tmp_path / "file").touch()
     with pytest.raises(StoreRefused, match="not a directory"):
-        update_store([journal], f"file://{tmp_path}/file", spark)
+        update_store([journal], f"file://{tmp_path}/file")

@@ -8,17 +8,16 @@ from pathlib import Path
 import pytest
 
 from quarterdeck.backend.pipeline.audit_input import Group, InputFile, resolve_input
-from quarterdeck.backend.pipeline.judging import tasks
-from quarterdeck.backend.pipeline.judging.group_judge import ReadLines, judge_group
+from quarterdeck.backend.pipeline.judging.group_judge import judge_group
 from quarterdeck.backend.pipeline.judging.run_judge import AuditQuestion
-from quarterdeck.backend.pipeline.judging.tasks import carry_out_in_processes, tasks_of
+from quarterdeck.backend.pipeline.tasks import BYTES_A_TASK, carry_out_in_processes, tasks_of
 from tests.pipeline.journal_builder import clean_story, write
 
 QUESTION = AuditQuestion(("numbering", "version", "view order"), None)
 
 
-def judge(group: Group, read: ReadLines) -> object:
-    return judge_group(group, QUESTION, read)
+def judge(group: Group) -> object:
+    return judge_group(group, QUESTION)
 
 
 def groups_of_runs(root: Path, staging: Path) -> list[Group]:
@@ -27,10 +26,9 @@ def groups_of_runs(root: Path, staging: Path) -> list[Group]:
     return resolve_input([root], staging).groups()
 
 
-def test_processes_say_of_each_run_what_one_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tasks, "BYTES_A_TASK", 1)
+def test_processes_say_of_each_run_what_one_says(tmp_path: Path) -> None:
     groups = groups_of_runs(tmp_path / "root", tmp_path)
-    divided = tasks_of(groups)
+    divided = tasks_of(groups, [BYTES_A_TASK] * len(groups))
     assert len(divided) == 4
     assert dict(carry_out_in_processes(divided, judge, 2)) == {
         place: judge_group(group, QUESTION) for place, group in enumerate(groups)
@@ -44,7 +42,7 @@ def test_a_file_that_cannot_be_read_in_a_process_is_named(tmp_path: Path) -> Non
 
 
 def test_a_process_that_is_ended_is_a_failure_and_no_verdict(tmp_path: Path) -> None:
-    def end(group: Group, read: ReadLines) -> None:
+    def end(group: Group) -> None:
         os._exit(9)
 
     with pytest.raises(ChildProcessError, match="ended from outside"):

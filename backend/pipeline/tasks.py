@@ -1,4 +1,4 @@
-"""Divides groups among tasks of about the same size, and carries these out in several processes of this machine."""
+"""Does work on items in tasks of about the same size: in several processes of this machine, or in tasks of Spark's."""
 
 from __future__ import annotations
 
@@ -12,46 +12,78 @@ from contextlib import ExitStack, suppress
 from itertools import islice
 from multiprocessing import current_process, get_context
 from multiprocessing.connection import Connection, wait
-from typing import Any, TypeVar
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from quarterdeck.backend.pipeline.audit_input import Group
-from quarterdeck.backend.pipeline.judging.group_judge import ReadLines, lines_of_file
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ItemT = TypeVar("ItemT")
 ResultT = TypeVar("ResultT")
-Work = Callable[[Group, ReadLines], ResultT]
-"""What is done with the files of each group, and with what reads them. Raises OSError for what cannot be read."""
-
-CarryOut = Callable[[Sequence[Group]], Iterable[tuple[int, ResultT]]]
-"""Does some work with each of these groups, here or on Spark; yields the place and the result of each, in any order."""
+Work = Callable[[ItemT], ResultT]
+"""What is done with each item. Raises OSError for what cannot be read."""
 
 BYTES_A_TASK = 16 << 20
 """Half a second of work: on Spark a task costs some hundredths of one, and long ones at the end leave cores idle."""
 
-Task = list[tuple[int, Group]]
-"""Groups, each with its place among all."""
+Task = list[tuple[int, ItemT]]
+"""Items, each with its place among all."""
 
 
-def tasks_of(groups: Sequence[Group]) -> list[Task]:
-    """Give each group, the largest first, to the task that has the least to do."""
-    sizes = [sum(file.size_bytes for file in group) for group in groups]
-    count = min(len(groups), 1 + sum(sizes) // BYTES_A_TASK)
-    tasks: list[Task] = [[] for _ in range(count)]
+def each(
+    items: Sequence[ItemT],
+    sizes_bytes: Sequence[int],
+    work: Work[ItemT, ResultT],
+    spark: SparkSession | None = None,
+    *,
+    may_fork: bool = True,
+) -> list[ResultT]:
+    """Return what `work` makes of each item, on Spark where a session is given; all executors must find the same files.
+
+    On this machine it is done in this process where there is little to do, or where other threads may hold locks, of which a fork
+    would have copies. A daemon may have no child.
+    """
+    tasks = tasks_of(items, sizes_bytes)
+    jobs = min(len(tasks), os.cpu_count() or 1)
+    done: Iterable[tuple[int, ResultT]]
+    if spark is not None:
+        from quarterdeck.backend.pipeline.spark.spark_tasks import carry_out_on_spark
+
+        done = carry_out_on_spark(spark, tasks, work)
+    elif may_fork and jobs > 1 and threading.active_count() == 1 and not current_process().daemon:
+        done = carry_out_in_processes(tasks, work, jobs)
+    else:
+        done = (one for task in tasks for one in _done(task, work))
+    return [result for _, result in sorted(done, key=itemgetter(0))]
+
+
+def tasks_of(items: Sequence[ItemT], sizes_bytes: Sequence[int]) -> list[Task[ItemT]]:
+    """Give each item, the largest first, to the task that has the least to do."""
+    count = min(len(items), 1 + sum(sizes_bytes) // BYTES_A_TASK)
+    tasks: list[Task[ItemT]] = [[] for _ in range(count)]
     loads = [(0, task) for task in range(count)]
-    for place in sorted(range(len(groups)), key=lambda place: (-sizes[place], place)):
+    for place in sorted(range(len(items)), key=lambda place: (-sizes_bytes[place], place)):
         load, task = heapq.heappop(loads)
-        tasks[task].append((place, groups[place]))
-        heapq.heappush(loads, (load + sizes[place], task))
+        tasks[task].append((place, items[place]))
+        heapq.heappush(loads, (load + sizes_bytes[place], task))
     return tasks
 
 
 def results_of_whole_runs(
-    groups: Sequence[Group], carry_out: CarryOut[ResultT], runs_of: Callable[[ResultT], Iterable[str]]
+    groups: Sequence[Group],
+    work: Work[Group, ResultT],
+    runs_of: Callable[[ResultT], Iterable[str]],
+    spark: SparkSession | None,
 ) -> list[ResultT]:
     """Return the results of all `groups`. Those that turn out to hold parts of one run are worked on once more, as one group."""
     results: list[ResultT] = []
     while groups:
-        done = dict(carry_out(groups))
-        joined = _joined([set(runs_of(done[place])) for place in range(len(groups))])
+        sizes = [sum(file.size_bytes for file in group) for group in groups]
+        # Clients of S3 have threads of their own, which a fork would not copy.
+        done = each(groups, sizes, work, spark, may_fork=not any(file.source for group in groups for file in group))
+        joined = _joined([set(runs_of(result)) for result in done])
         results += [done[places[0]] for places in joined if len(places) == 1]
         groups = [tuple(file for place in places for file in groups[place]) for places in joined if len(places) > 1]
     return results
@@ -76,18 +108,9 @@ def _joined(runs: Sequence[set[str]]) -> list[list[int]]:
     return list(joined.values())
 
 
-def carry_out_here(groups: Sequence[Group], work: Work[ResultT]) -> Iterator[tuple[int, ResultT]]:
-    """Work on each of `groups` in processes of this machine, or in this one where there is little to do."""
-    tasks = tasks_of(groups)
-    # A fork copies no other threads, but the locks that they hold; and a daemon may have no child.
-    may_fork = threading.active_count() == 1 and not current_process().daemon
-    jobs = min(len(tasks), os.cpu_count() or 1)
-    if may_fork and jobs > 1:
-        return carry_out_in_processes(tasks, work, jobs)
-    return (done for task in tasks for done in _done(task, work))
-
-
-def carry_out_in_processes(tasks: Sequence[Task], work: Work[ResultT], jobs: int) -> Iterator[tuple[int, ResultT]]:
+def carry_out_in_processes(
+    tasks: Sequence[Task[ItemT]], work: Work[ItemT, ResultT], jobs: int
+) -> Iterator[tuple[int, ResultT]]:
     """Work in so many processes; each is given a task, and another one when it answers."""
     fork = get_context("fork")
     waiting = iter(tasks)
@@ -121,7 +144,7 @@ def carry_out_in_processes(tasks: Sequence[Task], work: Work[ResultT], jobs: int
                 yield from results
 
 
-def _carry_out(parent: Connection, connection: Connection, work: Work[Any]) -> None:
+def _carry_out(parent: Connection, connection: Connection, work: Work[Any, Any]) -> None:
     """Carry out tasks in this process as long as the parent sends any."""
     parent.close()  # else this process would never see the parent end
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -136,5 +159,5 @@ def _carry_out(parent: Connection, connection: Connection, work: Work[Any]) -> N
             connection.send(results)
 
 
-def _done(task: Task, work: Work[ResultT]) -> list[tuple[int, ResultT]]:
-    return [(place, work(group, lines_of_file)) for place, group in task]
+def _done(task: Task[ItemT], work: Work[ItemT, ResultT]) -> list[tuple[int, ResultT]]:
+    return [(place, work(item)) for place, item in task]
