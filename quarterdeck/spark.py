@@ -72,7 +72,9 @@ def _tables(spark: SparkSession, paths: list[FilePath], options: dict[str, str])
     from quarterdeck.backend.pipeline.tables.store import read_table
 
     with tempfile.TemporaryDirectory(prefix="quarterdeck-spark-") as staging:
-        found = resolve_input([os.fspath(path) for path in paths], Path(staging), spark=spark)  # raises where there is nothing
+        found = resolve_input(
+            [os.fspath(path) for path in paths], Path(staging), spark=spark
+        )  # raises where there is nothing
     if found.kind == "store":
         assert found.store is not None
         return {name: read_table(spark, found.store, name) for name in ("events", *TABLES)}

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from quarterdeck.backend.hazelcast.logs.reader import LogRecords, NoLogs
 from quarterdeck.backend.hazelcast.logs.split_parser import LogOptions
 from quarterdeck.backend.pipeline import commit
-from quarterdeck.backend.pipeline.address import place_of
+from quarterdeck.backend.pipeline.address import Place, place_of
 from quarterdeck.backend.pipeline.audit_input import AuditInput, Source, resolve_input
 from quarterdeck.backend.pipeline.audit_result import AuditResult, NotJudged
 from quarterdeck.backend.pipeline.judging.group_judge import GroupVerdict, judge_group, together
@@ -142,7 +142,7 @@ def _session(master: str, remote: str) -> Iterator[SparkSession]:
         yield spark
 
 
-def _check_output(place: commit.Place | None) -> None:
+def _check_output(place: Place | None) -> None:
     """Refuse to replace what no audit wrote. Raises `OutputRefused`."""
     try:
         if place is not None:
@@ -219,7 +219,9 @@ def _add_stored(aside: SetAside, found: AuditInput) -> None:
 
     for part in found.stored_files("quarantine"):
         with part.open("rb") as content:
-            for row in (row for batch in pyarrow.parquet.ParquetFile(content).iter_batches() for row in batch.to_pylist()):
+            for row in (
+                row for batch in pyarrow.parquet.ParquetFile(content).iter_batches() for row in batch.to_pylist()
+            ):
                 aside.lines += 1
                 aside.contradicting += row.get("contradicts") is True
                 raw = row["raw"] if isinstance(row["raw"], bytes) else row["raw"].encode()

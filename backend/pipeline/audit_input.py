@@ -296,7 +296,9 @@ def _resolve_addresses(paths: Sequence[str], source: Source, spark: SparkSession
             if source == "logs":
                 raise NoLogs(f"{path}: holds no log of a member")
             expected = f"{RUN_PREFIX}…/*{SEALED_SUFFIX} or *{SEALED_SUFFIX} in it"
-            raise NoJournal(f"{path}: holds no journal; expected {expected}" + ", or logs of members" * (source == "auto"))
+            raise NoJournal(
+                f"{path}: holds no journal; expected {expected}" + ", or logs of members" * (source == "auto")
+            )
         journals |= {file.read: file for file in journals_here}
         logs |= {file.read: file for file in logs_here}
     return AuditInput("journal" if journals else "logs", tuple(paths), tuple((journals or logs).values()), is_far=True)

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from quarterdeck.backend.pipeline import commit
+from quarterdeck.backend.pipeline.address import Place
 from quarterdeck.backend.pipeline.rules import Finding
 from quarterdeck.backend.pipeline.run_reader import RunReader
 from quarterdeck.backend.pipeline.schemas import columns_of
@@ -39,7 +40,7 @@ def _tables_of_run(run: str, lines: RunLines) -> dict[str, pa.Table]:
     return {name: TABLES[name].arrow(events) for name in MADE_OF_EVENTS}
 
 
-def write_tables(tables: Mapping[str, pa.Table], out_dir: commit.Place, writer: str) -> None:
+def write_tables(tables: Mapping[str, pa.Table], out_dir: Place, writer: str) -> None:
     """Replace the tables of an earlier audit, all of them or none. Raises `StoreRefused` and OSError."""
     with (
         commit.open_for_build(out_dir, tuple(tables), writer) as building,

@@ -297,7 +297,9 @@ def made_of(events: DataFrame, name: str) -> DataFrame:
 def records_of_files(spark: SparkSession, found: AuditInput) -> DataFrame:
     """Return the records in files at addresses, each as often as it stands there. Raises `NoJournal` for those of logs."""
     if found.kind == "logs":
-        raise NoJournal(f"{found.paths[0]}: holds logs, of which views are made on this machine only; `audit` reads them there")
+        raise NoJournal(
+            f"{found.paths[0]}: holds logs, of which views are made on this machine only; `audit` reads them there"
+        )
 
     def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         exit_with_task()

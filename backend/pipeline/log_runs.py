@@ -44,7 +44,7 @@ def of_log_runs(
     options = options or LogOptions()
     LogSet([], options)  # a wrong option is an error here, not in a task
     far = [file for file in source.files if file.source is not None]
-    parts = [*far, *plan_splits(map(Path, () if far else source.read), split_bytes)]
+    parts: list[InputFile | FileSplit] = [*far, *plan_splits(map(Path, () if far else source.read), split_bytes)]
     size_of = {file.read: file.size_bytes for file in source.files}
     sizes = [
         size_of[part.read] if isinstance(part, InputFile) else min(part.end, size_of[part.file]) - part.start

@@ -12,13 +12,14 @@ from msgspec import Struct, structs
 from pyspark.sql import SparkSession
 
 from quarterdeck.backend.invariants.data.linearizability import JudgedWrites, together
+from quarterdeck.backend.pipeline.address import Place
 from quarterdeck.backend.pipeline.campaign.comparison import VariantResult, compare_variants
 from quarterdeck.backend.pipeline.campaign.failures import MAX_SIGNATURES, Failure, count_failures, investigate
 from quarterdeck.backend.pipeline.campaign.plan import Campaign, PlannedRun, expected_seconds, in_order
 from quarterdeck.backend.pipeline.campaign.store import CampaignStore, open_campaign
 from quarterdeck.backend.pipeline.campaign.verdicts import FAILURES, VERDICTS, VerdictRow, digest
 from quarterdeck.backend.pipeline.campaign.waves import Attempt, run_waves
-from quarterdeck.backend.pipeline.commit import Place, write_whole
+from quarterdeck.backend.pipeline.commit import write_whole
 from quarterdeck.backend.simulation.swarm_testing.reached_rules import ReachedSummary
 
 

@@ -18,10 +18,11 @@ import pyarrow.parquet as pq
 from msgspec import Struct
 from pyspark.sql.pandas.types import to_arrow_schema
 
+from quarterdeck.backend.pipeline.address import Place
 from quarterdeck.backend.pipeline.campaign.plan import Campaign, PlannedRun
 from quarterdeck.backend.pipeline.campaign.verdicts import VerdictRow
 from quarterdeck.backend.pipeline.campaign.waves import ROWS
-from quarterdeck.backend.pipeline.commit import BUILDING, Place, locked, remove, write_whole
+from quarterdeck.backend.pipeline.commit import BUILDING, locked, remove, write_whole
 from quarterdeck.backend.pipeline.spark.package_archive import sources_digest
 
 MADE_OF_FAILURES = ("journals", "failures")

@@ -212,4 +212,3 @@ def records_of(file: InputFile, read: ReadLines, aside: SetAside, on_strange: On
             record = strange.stand_in()
         yield record.at, place, number, record, raw
     aside.lines += number
-

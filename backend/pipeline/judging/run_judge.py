@@ -205,7 +205,9 @@ class RunJudge:
         if self._strange is not None:
             return self._strange[1]
         silent = sorted(address for uuid, address in self._members.items() if uuid not in self._incarnations)
-        return self._gap or (f"nothing is there of {', '.join(silent[:MOST_SILENT_NAMED])}, on a list" if silent else "")
+        return self._gap or (
+            f"nothing is there of {', '.join(silent[:MOST_SILENT_NAMED])}, on a list" if silent else ""
+        )
 
     def judge(self, record: Record, line: Line) -> None:
         """Judge the next record, whose number the caller has checked, and which stands in this line."""

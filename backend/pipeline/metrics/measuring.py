@@ -45,7 +45,11 @@ def measure(paths: Sequence[Path | str], by: By, table: str = "", *, master: str
     named. Raises `NoJournal`, `StoreRefused`, `PipelineMissing`, `JavaMissing` or `SparkUnreachable`.
     """
     _refuse_logs(paths)
-    with tempfile.TemporaryDirectory(prefix="quarterdeck-metrics-") as staging, needing_packages(), ExitStack() as stack:
+    with (
+        tempfile.TemporaryDirectory(prefix="quarterdeck-metrics-") as staging,
+        needing_packages(),
+        ExitStack() as stack,
+    ):
         import pyarrow.parquet
 
         from quarterdeck.backend.pipeline.metrics.summary import METRICS, SUMMARY, summary

@@ -34,7 +34,8 @@ def run_section(tables: RunTables, limits: ReportLimits, *, is_measured: bool) -
     kinds = pc.value_counts(tables.events.column("kind")).to_pylist()
     by_kind = sorted((-count["counts"], count["values"]) for count in kinds)
     return Row(
-        **cut("lanes", run.lanes()),
+        lanes=list(run.lanes()),
+        lanes_cut=Row(shown=run.lanes_shown, total=run.lanes_total),
         lineages=run.lineages(),
         **cut("splits", run.splits(), limits.rows),
         **cut("faults", run.faults(), limits.faults, "start_us", "fault", "what"),
@@ -46,7 +47,7 @@ def run_section(tables: RunTables, limits: ReportLimits, *, is_measured: bool) -
         **cut("metrics", _metrics(tables) if is_measured else (), limits.metrics),
         **cut("sizes", run.sizes(), limits.marks),
         kinds=[Row(kind=kind, times=-times) for times, kind in by_kind],
-    ) | {"lanes_cut": Row(shown=run.lanes_shown, total=run.lanes_total)}
+    )
 
 
 class _RunSection:
@@ -61,7 +62,7 @@ class _RunSection:
         self._incarnations = dict(in_order[: limits.lanes])
         self.lanes_shown, self.lanes_total = len(self._incarnations), len(in_order)
         shown = {row["uuid"] for rows in self._incarnations.values() for row in rows[: limits.incarnations]}
-        self._lists: dict[str, list[Row]] = {member: [] for member in self._incarnations}
+        self._lists: dict[str, list[dict[str, Any]]] = {member: [] for member in self._incarnations}
         for row in sorted(tables.table("views"), key=itemgetter("at", "seq")):
             if row["uuid"] in shown and row["member"] in self._lists:
                 self._lists[row["member"]].append(row)
@@ -78,7 +79,7 @@ class _RunSection:
         lineages = dict.fromkeys(view.lineage for view in self._views)
         self._letters = {name: _letter(place) for place, name in enumerate(lineages)}
 
-    def _thin(self, rows: list[Row], times: list[int]) -> list[Row]:
+    def _thin(self, rows: list[dict[str, Any]], times: list[int]) -> list[Row]:
         """Return each list of a short lane; of a longer one, the last list in each of `limits.marks` equal spans of the run."""
         marks = self._limits.marks
         bins = defaultdict(list)

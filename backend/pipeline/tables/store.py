@@ -170,4 +170,3 @@ def _parts(store: Place, staging: Path) -> dict[str, list[Path]]:
                 file.fetch(copy)  # type: ignore[union-attr] # at an address, as the store is
                 parts.append(copy)
     return copies
-
