@@ -22,8 +22,7 @@ from quarterdeck.backend.journal.files import NoJournal, run_directory, seeded_r
 from quarterdeck.backend.journal.reader import Journal, JournalProblem
 from quarterdeck.backend.journal.writer import JournalWriter
 from quarterdeck.backend.pipeline.audit import audit as _audit
-from quarterdeck.backend.pipeline.audit_result import AuditResult, NotJudged, QuarantinedLine
-from quarterdeck.backend.pipeline.rules import Finding
+from quarterdeck.backend.pipeline.rules import AuditResult, Finding, NotJudged, QuarantinedLine
 from quarterdeck.backend.pipeline.spark.requirements import PipelineMissing, SparkUnreachable, needing_packages
 from quarterdeck.backend.scenarios.format.reading import BadScenario, load_scenario
 from quarterdeck.backend.scenarios.format.scenario import Scenario

@@ -19,14 +19,15 @@ from quarterdeck.backend.hazelcast.logs.split_parser import LogOptions
 from quarterdeck.backend.pipeline import commit
 from quarterdeck.backend.pipeline.address import Place, place_of
 from quarterdeck.backend.pipeline.audit_input import AuditInput, Source, resolve_input
-from quarterdeck.backend.pipeline.audit_result import AuditResult, NotJudged
 from quarterdeck.backend.pipeline.judging.group_judge import GroupVerdict, judge_group, together
 from quarterdeck.backend.pipeline.judging.lines import SetAside
 from quarterdeck.backend.pipeline.judging.order import by_cause
 from quarterdeck.backend.pipeline.judging.run_judge import AuditQuestion, RunJudge, RunVerdict
 from quarterdeck.backend.pipeline.log_runs import of_log_runs
 from quarterdeck.backend.pipeline.rules import (
+    AuditResult,
     Finding,
+    NotJudged,
     by_weight,
     holds_for_incomplete_journals,
     holds_without_beginning,

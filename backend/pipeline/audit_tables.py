@@ -14,11 +14,9 @@ from quarterdeck.backend.pipeline import commit
 from quarterdeck.backend.pipeline.address import Place
 from quarterdeck.backend.pipeline.rules import Finding
 from quarterdeck.backend.pipeline.run_reader import RunReader
-from quarterdeck.backend.pipeline.schemas import columns_of
+from quarterdeck.backend.pipeline.schemas import arrow_schema, columns_of
 from quarterdeck.backend.pipeline.tables.batches import ARROW, ROWS_A_GROUP, TABLES, needed
-from quarterdeck.backend.pipeline.tables.columns import arrow_schema
-from quarterdeck.backend.pipeline.tables.run_events import RunEvents
-from quarterdeck.backend.pipeline.tables.run_lines import RunLines
+from quarterdeck.backend.pipeline.tables.run_events import RunEvents, RunLines
 
 FORMAT = "2"
 MADE_OF_EVENTS = ("views", "suspicions")

@@ -145,11 +145,15 @@ def commit(store: Place, building: Place, manifest: TableManifest, kept: Mapping
 def write_whole(folder: Place, name: str, content: bytes) -> None:
     """Write a file that exists whole or not at all, and that survives a kill once this returns. Raises OSError."""
     draft = folder / f"{BUILDING}{name}"
-    draft.write_bytes(content)
-    if isinstance(draft, Path):
-        with draft.open("rb") as file:
-            os.fsync(file.fileno())
-    _rename(draft, folder / name)
+    try:
+        draft.write_bytes(content)
+        if isinstance(draft, Path):
+            with draft.open("rb") as file:
+                os.fsync(file.fileno())
+        _rename(draft, folder / name)
+    except OSError:
+        remove(draft)
+        raise
 
 
 def put(file: Path, place: Place) -> None:

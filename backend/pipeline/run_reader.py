@@ -16,7 +16,7 @@ from quarterdeck.backend.pipeline.audit_input import AuditInput, InputFile
 from quarterdeck.backend.pipeline.judging.group_judge import PARQUET, ReadLines, collector_paused, lines_of_file
 from quarterdeck.backend.pipeline.judging.lines import NO_RUN, run_of_line
 from quarterdeck.backend.pipeline.log_runs import of_log_runs
-from quarterdeck.backend.pipeline.tables.run_lines import RunLines
+from quarterdeck.backend.pipeline.tables.run_events import RunLines
 from quarterdeck.backend.pipeline.tasks import results_of_whole_runs
 
 if TYPE_CHECKING:

@@ -19,8 +19,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from quarterdeck.backend.journal.writer import JournalWriter
 from quarterdeck.backend.pipeline.audit import audit
-from quarterdeck.backend.pipeline.streaming.journal_follower import JournalFollower
-from quarterdeck.backend.pipeline.streaming.stream_files import FindingsFile, StreamCheckpoint
+from quarterdeck.backend.pipeline.streaming.journal_follower import FindingsFile, JournalFollower, StreamCheckpoint
 from tests.pipeline.rules.broken_journals import broken
 from tests.pipeline.rules.oracle import Told, in_order, told, watched
 

@@ -18,13 +18,12 @@ from quarterdeck.backend.pipeline.judging.run_judge import AuditQuestion
 from quarterdeck.backend.pipeline.rules import NAMES
 from quarterdeck.backend.pipeline.schemas import (
     EVENT,
-    EVENT_KINDS,
+    EVENT_CLASSES,
     RECORD,
     SchemaConflict,
     event_struct,
 )
-from quarterdeck.backend.pipeline.tables.run_events import record_columns
-from quarterdeck.backend.pipeline.tables.run_lines import RunLines
+from quarterdeck.backend.pipeline.tables.run_events import RunLines, record_columns
 from tests.pipeline.journal_builder import clean_story, line
 
 
@@ -72,7 +71,7 @@ def test_every_kind_of_event_round_trips(spark: SparkSession, tmp_path: Path) ->
             "utc": seq,
             "event": {"kind": kind.tag} | sample(kind),
         }
-        for seq, kind in enumerate(EVENT_KINDS, start=1)
+        for seq, kind in enumerate(EVENT_CLASSES, start=1)
     ]
     columns = record_columns([line(msgspec.convert(one, Record)).strip() for one in wanted])
     pyarrow.parquet.write_table(columns, tmp_path / "all.parquet")
@@ -147,7 +146,7 @@ def test_a_line_is_no_record_for_the_same_reason_in_tables_as_in_the_audit(tmp_p
         sound.replace(b'"seq":1', b'"seq":"one"'),
         sound.replace(b'"run"', b'"walk"'),
         sound.replace(b'"member":"a', b'"member":"\xff'),
-        *(lacking(str(kind.tag)) for kind in EVENT_KINDS if any(field.required for field in kind.fields)),
+        *(lacking(str(kind.tag)) for kind in EVENT_CLASSES if any(field.required for field in kind.fields)),
     ]
     file = tmp_path / "damaged.jsonl"
     file.write_bytes(b"\n".join([sound, *no_records, sound.replace(b'"utc":', b'"utc":1234567890123456789')]))

@@ -23,7 +23,7 @@ from quarterdeck.backend.pipeline.campaign.plan import Campaign, PlannedRun
 from quarterdeck.backend.pipeline.campaign.verdicts import VerdictRow
 from quarterdeck.backend.pipeline.campaign.waves import ROWS
 from quarterdeck.backend.pipeline.commit import BUILDING, locked, remove, write_whole
-from quarterdeck.backend.pipeline.spark.package_archive import sources_digest
+from quarterdeck.backend.pipeline.spark.session import sources_digest
 
 MADE_OF_FAILURES = ("journals", "failures")
 """The directories for failed runs: journals, and small scenarios that fail alike."""

@@ -20,8 +20,14 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from quarterdeck.backend.pipeline.campaign.attempt import attempt as attempt_once
 from quarterdeck.backend.pipeline.campaign.attempt import lost_row
 from quarterdeck.backend.pipeline.campaign.child_process import WALL_TIMES_CPU, run_in_child
-from quarterdeck.backend.pipeline.campaign.plan import Campaign, PlannedRun, expected_seconds
-from quarterdeck.backend.pipeline.campaign.schedule import WAVES_IN_FLIGHT, CampaignSchedule, Task
+from quarterdeck.backend.pipeline.campaign.plan import (
+    WAVES_IN_FLIGHT,
+    Campaign,
+    CampaignSchedule,
+    PlannedRun,
+    Task,
+    expected_seconds,
+)
 from quarterdeck.backend.pipeline.campaign.verdicts import VerdictRow
 from quarterdeck.backend.pipeline.schemas import struct_type
 from quarterdeck.backend.pipeline.spark.arrow import exit_with_task

@@ -12,7 +12,7 @@ from msgspec import Struct, inspect
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.membership.events import HeartbeatLate
-from quarterdeck.backend.pipeline.audit_result import QuarantinedLine
+from quarterdeck.backend.pipeline.rules import QuarantinedLine
 
 TORN = "torn, no JSON, or a value of the wrong type"
 UNKNOWN_VALUE = "Invalid enum value"

@@ -17,9 +17,8 @@ from quarterdeck.backend.hazelcast.logs.observations.recorded import RecordObser
 from quarterdeck.backend.hazelcast.logs.observations.story import LogStory
 from quarterdeck.backend.invariants import InvariantChecker, Violation
 from quarterdeck.backend.invariants.invariant_checker import Numbering
-from quarterdeck.backend.pipeline.judging.causes import makes_list
 from quarterdeck.backend.pipeline.judging.lines import Line, file_of
-from quarterdeck.backend.pipeline.judging.order import LEAP_US, ClockLeap, OutOfOrder, leaps
+from quarterdeck.backend.pipeline.judging.order import LEAP_US, ClockLeap, OutOfOrder, leaps, makes_list
 from quarterdeck.backend.pipeline.rules import (
     Finding,
     downgraded,

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from quarterdeck.backend.pipeline.metrics.run_tables import RunTables
 from quarterdeck.backend.pipeline.metrics.spans import Span, Stretch, concurrent_sums, merged
-from quarterdeck.backend.pipeline.tables.columns import schema
+from quarterdeck.backend.pipeline.schemas import schema
 from quarterdeck.backend.pipeline.tables.run_events import Row, followed
 
 AVAILABILITY = schema(

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from quarterdeck.backend.core.causes import SuspicionCause
 from quarterdeck.backend.journal.old_form import suspicion_said
 from quarterdeck.backend.pipeline.metrics.run_tables import HeldView, Incarnation, RunTables
-from quarterdeck.backend.pipeline.tables.columns import schema
+from quarterdeck.backend.pipeline.schemas import schema
 from quarterdeck.backend.pipeline.tables.run_events import Row
 
 EVIDENCE: dict[SuspicionCause, str] = {

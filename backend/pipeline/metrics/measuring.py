@@ -18,7 +18,7 @@ from quarterdeck.backend.pipeline.spark.requirements import needing_packages
 
 if TYPE_CHECKING:
     from quarterdeck.backend.pipeline.metrics.summary import By, RunSamples
-    from quarterdeck.backend.pipeline.tables.run_lines import RunLines
+    from quarterdeck.backend.pipeline.tables.run_events import RunLines
 
 TABLE_NAMES = ("detection", "one_view", "splits", "availability", "migration_rates", "plans", "messages")
 """The tables of metrics. A test keeps this equal to the registry."""

@@ -15,8 +15,7 @@ from pyspark.sql.types import StructType
 from quarterdeck.backend.core.properties import DOCUMENTED, PROPERTIES, SCALES
 from quarterdeck.backend.pipeline.metrics.spans import Span, subtracted
 from quarterdeck.backend.pipeline.tables.batches import TABLES
-from quarterdeck.backend.pipeline.tables.run_events import Row, RunEvents, followed
-from quarterdeck.backend.pipeline.tables.run_lines import RunLines
+from quarterdeck.backend.pipeline.tables.run_events import Row, RunEvents, RunLines, followed
 
 
 class Incarnation(NamedTuple):

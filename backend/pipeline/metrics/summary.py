@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 
 from quarterdeck.backend.pipeline.metrics import availability, detection, split_brains, traffic, view_convergence
 from quarterdeck.backend.pipeline.metrics.run_tables import MetricTable, RunTables
-from quarterdeck.backend.pipeline.tables.columns import schema
+from quarterdeck.backend.pipeline.schemas import schema
 from quarterdeck.backend.pipeline.tables.run_events import Row
 
 _METRICS = (

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from quarterdeck.backend.pipeline.metrics.run_tables import RunTables
 from quarterdeck.backend.pipeline.metrics.spans import counted, merged, subtracted
-from quarterdeck.backend.pipeline.tables.columns import schema
+from quarterdeck.backend.pipeline.schemas import schema
 from quarterdeck.backend.pipeline.tables.run_events import Row
 
 MIGRATION_RATES = schema(

@@ -13,13 +13,12 @@ from msgspec import structs
 
 from quarterdeck.backend.hazelcast.logs.observations.story import headline
 from quarterdeck.backend.pipeline.audit_input import AuditInput
-from quarterdeck.backend.pipeline.audit_result import AuditResult, QuarantinedLine
 from quarterdeck.backend.pipeline.metrics.run_tables import RunTables
 from quarterdeck.backend.pipeline.report.rows import ReportLimits, Row, Verdict
 from quarterdeck.backend.pipeline.report.run_section import cut, run_section
-from quarterdeck.backend.pipeline.rules import Finding, replay_command
+from quarterdeck.backend.pipeline.rules import AuditResult, Finding, QuarantinedLine, replay_command
 from quarterdeck.backend.pipeline.run_reader import RunReader
-from quarterdeck.backend.pipeline.tables.run_lines import RunLines
+from quarterdeck.backend.pipeline.tables.run_events import RunLines
 
 FORMAT = 1
 """Version of the JSON; grows when a field is removed or changes its meaning."""

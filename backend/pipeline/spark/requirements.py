@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-OPTIONAL_PACKAGES = ("pyspark", "py4j", "pandas", "pyarrow", "numpy")
+OPTIONAL_PACKAGES = ("pyspark", "py4j", "pandas", "pyarrow", "numpy", "jinja2", "markupsafe")
 """The packages of the extra `pipeline`, by the names under which they are imported."""
 
 PACKAGES_HINT = (

@@ -1,4 +1,4 @@
-"""The Spark session: the only place that builds one, here, on a cluster, or through Spark Connect.
+"""The Spark session: the only place that builds one, here, on a cluster, or through Spark Connect; it brings this package along.
 
 All other code uses only `SparkSession` and `DataFrame`, so that all three can run it.
 """
@@ -18,9 +18,12 @@ import tempfile
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from hashlib import sha256
+from importlib.resources import files
 from pathlib import Path
 from typing import Literal
 from weakref import WeakSet
+from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 import py4j
 from py4j.protocol import Py4JError, Py4JJavaError
@@ -28,9 +31,7 @@ from pyspark import SparkContext
 from pyspark.errors import AnalysisException, ParseException, PySparkException, PythonException
 from pyspark.sql import SparkSession
 
-from quarterdeck.backend.pipeline.spark.class_archive import archive_options
-from quarterdeck.backend.pipeline.spark.java import find_java, quiet_home
-from quarterdeck.backend.pipeline.spark.package_archive import ROOT, write_package
+from quarterdeck.backend.pipeline.spark.java import archive_options, find_java, quiet_home
 from quarterdeck.backend.pipeline.spark.requirements import RemoteMissing, SparkFailed, SparkUnreachable
 
 Profile = Literal["interactive", "throughput"]
@@ -290,3 +291,43 @@ def _silence_connection_errors(session: SparkSession) -> None:
 
 def _is_of_others(record: logging.LogRecord) -> bool:
     return not record.pathname.startswith(_PY4J)
+
+
+# The package
+
+ROOT = Path(str(files("quarterdeck")))
+"""The folder of this package."""
+
+SHIPPED = ("__init__.py", "backend")
+"""All that a worker may need; the screens are left out."""
+
+_EPOCH = (1980, 1, 1, 0, 0, 0)
+"""The earliest time that a zip file can contain; a real one would make equal sources differ."""
+
+
+def write_package(folder: Path) -> Path:
+    """Write the zip file into `folder`; its name is derived from its content, so that versions are not confused."""
+    path = folder / f"quarterdeck-{sources_digest()}.zip"
+    with ZipFile(path, "w") as package:
+        for name, content in _sources():
+            info = ZipInfo(name, _EPOCH)
+            info.compress_type = ZIP_DEFLATED
+            package.writestr(info, content)
+    return path
+
+
+def sources_digest() -> str:
+    """Return a short digest of every file of the package."""
+    digest = sha256()
+    for name, content in _sources():
+        digest.update(f"{name}\0{len(content)}\0".encode())
+        digest.update(content)
+    return digest.hexdigest()[:12]
+
+
+def _sources() -> Iterator[tuple[str, bytes]]:
+    for name in SHIPPED:
+        top = ROOT / name
+        for path in sorted(top.rglob("*")) if top.is_dir() else [top]:
+            if path.is_file() and "__pycache__" not in path.parts:
+                yield f"quarterdeck/{path.relative_to(ROOT).as_posix()}", path.read_bytes()

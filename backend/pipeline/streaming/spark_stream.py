@@ -39,8 +39,8 @@ from quarterdeck.backend.pipeline.growth import GrowingJournals
 from quarterdeck.backend.pipeline.judging.lines import CONTRADICTS, NO_RUN
 from quarterdeck.backend.pipeline.rules import Finding
 from quarterdeck.backend.pipeline.schemas import columns_of
+from quarterdeck.backend.pipeline.spark.arrow import conf_set
 from quarterdeck.backend.pipeline.spark.session import spark_session
-from quarterdeck.backend.pipeline.spark.tuning import conf_set
 from quarterdeck.backend.pipeline.streaming.followed_run import (
     QUIET_MS,
     SETTLE_MS,
@@ -49,8 +49,8 @@ from quarterdeck.backend.pipeline.streaming.followed_run import (
     FollowedRun,
     changes_between,
 )
+from quarterdeck.backend.pipeline.streaming.journal_follower import FindingsChange
 from quarterdeck.backend.pipeline.streaming.stream import StreamDied
-from quarterdeck.backend.pipeline.streaming.stream_files import FindingsChange
 from quarterdeck.backend.pipeline.tables.batches import QUARANTINE
 
 TRIGGER_MS = 500

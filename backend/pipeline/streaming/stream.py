@@ -17,11 +17,11 @@ from typing import NamedTuple
 from quarterdeck.backend.journal.files import FINDINGS_FILE, RUN_PREFIX, NoJournal
 from quarterdeck.backend.journal.recovery import lock_if_free
 from quarterdeck.backend.pipeline.spark.requirements import needing_packages
-from quarterdeck.backend.pipeline.streaming.journal_follower import JournalFollower
-from quarterdeck.backend.pipeline.streaming.stream_files import (
+from quarterdeck.backend.pipeline.streaming.journal_follower import (
     CheckpointGarbled,
     FindingsChange,
     FindingsFile,
+    JournalFollower,
     StreamCheckpoint,
 )
 

@@ -14,10 +14,8 @@ from pyspark.sql.types import StructField, StructType, TimestampType
 
 from quarterdeck.backend.pipeline.commit import PARQUET, RunBatch
 from quarterdeck.backend.pipeline.judging.lines import NO_RUN
-from quarterdeck.backend.pipeline.schemas import RECORD
-from quarterdeck.backend.pipeline.tables.columns import arrow_schema, schema
-from quarterdeck.backend.pipeline.tables.data_tables import DATA_TABLES
-from quarterdeck.backend.pipeline.tables.faults import FAULT_TABLE
+from quarterdeck.backend.pipeline.schemas import RECORD, arrow_schema, schema
+from quarterdeck.backend.pipeline.tables.data_tables import DATA_TABLES, FAULT_TABLE
 from quarterdeck.backend.pipeline.tables.membership_tables import MEMBERSHIP_TABLES
 from quarterdeck.backend.pipeline.tables.run_events import RunEvents
 

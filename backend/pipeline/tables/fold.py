@@ -28,7 +28,7 @@ from quarterdeck.backend.pipeline.tables.batches import (
     rows_of_runs,
     without_runs,
 )
-from quarterdeck.backend.pipeline.tables.run_lines import RecordLine, RunLines
+from quarterdeck.backend.pipeline.tables.run_events import RecordLine, RunLines
 
 SHARE_TO_DERIVE = 0.25
 """How much of a run has to be new before its tables are made anew, while more is to come."""

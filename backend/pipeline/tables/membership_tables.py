@@ -11,8 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from quarterdeck.backend.journal.old_form import suspicion_said
-from quarterdeck.backend.pipeline.schemas import EVENT
-from quarterdeck.backend.pipeline.tables.columns import CLUSTER_EVENT_KINDS, schema
+from quarterdeck.backend.pipeline.schemas import CLUSTER_EVENT_KINDS, EVENT, schema
 from quarterdeck.backend.pipeline.tables.run_events import JournalTable, Row, RunEvents, followed
 
 LIVES = schema(

@@ -90,7 +90,7 @@ def read_table(spark: SparkSession, store: Place, name: str) -> DataFrame:
     schema = SCHEMAS[name]
     if isinstance(store, Path):
         return spark.read.schema(schema).parquet(f"{store}/{name}").select(schema.names)
-    from quarterdeck.backend.pipeline.spark.spark_tasks import in_tasks, tasks_in
+    from quarterdeck.backend.pipeline.spark.arrow import in_tasks, tasks_in
 
     def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for file in tasks_in(batches):

@@ -16,7 +16,7 @@ from quarterdeck.cli.exits import ExitCode, failing_as
 from quarterdeck.cli.output import Format, FormatOption, say, write_document, write_rows
 
 if TYPE_CHECKING:
-    from quarterdeck.backend.pipeline.audit_result import AuditResult
+    from quarterdeck.backend.pipeline.rules import AuditResult
     from quarterdeck.backend.pipeline.run_reader import RunReader
 
 COLUMNS = ("severity", "rule", "run", "at_seconds", "members", "detail")
@@ -104,13 +104,13 @@ def reporting(file: Path | None) -> Iterator[Callable[[AuditResult, RunReader], 
     if file is None:
         yield None
         return
-    from quarterdeck.backend.pipeline.report.output import ReportRefused, check_destination, write_report
     from quarterdeck.backend.pipeline.spark.requirements import PipelineMissing, needing_packages
 
-    with failing_as(ExitCode.BAD_INPUT, ReportRefused, PipelineMissing):
+    with failing_as(ExitCode.BAD_INPUT, PipelineMissing), needing_packages():
+        from quarterdeck.backend.pipeline.report.audit_report import report_on
+        from quarterdeck.backend.pipeline.report.output import ReportRefused, check_destination, write_report
+    with failing_as(ExitCode.BAD_INPUT, ReportRefused):
         check_destination(file)
-        with needing_packages():
-            from quarterdeck.backend.pipeline.report.audit_report import report_on
 
     def write(result: AuditResult, reader: RunReader) -> None:
         report = report_on(reader, result)

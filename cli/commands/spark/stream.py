@@ -15,7 +15,7 @@ from quarterdeck.cli.exits import BadUsage, ExitCode, failing_as
 from quarterdeck.cli.output import Format, FormatOption, say
 
 if TYPE_CHECKING:
-    from quarterdeck.backend.pipeline.streaming.stream_files import FindingsChange
+    from quarterdeck.backend.pipeline.streaming.journal_follower import FindingsChange
 
 
 def stream(

@@ -7,8 +7,13 @@ from random import Random
 
 import pytest
 
-from quarterdeck.backend.pipeline.campaign.plan import Campaign, PlannedRun, expected_seconds
-from quarterdeck.backend.pipeline.campaign.schedule import WAVES_IN_FLIGHT, CampaignSchedule
+from quarterdeck.backend.pipeline.campaign.plan import (
+    WAVES_IN_FLIGHT,
+    Campaign,
+    CampaignSchedule,
+    PlannedRun,
+    expected_seconds,
+)
 from quarterdeck.backend.simulation.swarm_testing.drawing import draw_scenario, members_drawn, partitions_drawn
 
 A_TASK = 0.05

@@ -23,7 +23,7 @@ from quarterdeck.backend.pipeline.campaign.plan import Campaign, PlannedRun, in_
 from quarterdeck.backend.pipeline.campaign.store import CampaignRefused, open_campaign
 from quarterdeck.backend.pipeline.campaign.verdicts import VerdictRow, digest
 from quarterdeck.backend.pipeline.campaign.waves import run_waves
-from quarterdeck.backend.pipeline.spark.package_archive import sources_digest, write_package
+from quarterdeck.backend.pipeline.spark.session import sources_digest, write_package
 
 SMALL = Campaign(sizes=(3, 4), cpu_seconds=2.0)
 FAILING = Campaign(

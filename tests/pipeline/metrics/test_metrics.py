@@ -27,7 +27,7 @@ from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.pipeline.metrics.measuring import TABLE_NAMES
 from quarterdeck.backend.pipeline.metrics.run_tables import RunTables
 from quarterdeck.backend.pipeline.metrics.summary import METRICS, RunSamples, samples_of, scenario_of, summary
-from quarterdeck.backend.pipeline.tables.run_lines import RunLines
+from quarterdeck.backend.pipeline.tables.run_events import RunLines
 from tests.pipeline.tables.golden_runs import HAND, events, golden_records
 
 pytestmark = pytest.mark.long

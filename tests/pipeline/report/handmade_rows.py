@@ -9,13 +9,12 @@ import pyarrow as pa
 
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.pipeline.audit_input import AuditInput
-from quarterdeck.backend.pipeline.audit_result import AuditResult
 from quarterdeck.backend.pipeline.metrics.run_tables import RunTables
 from quarterdeck.backend.pipeline.metrics.summary import METRICS
 from quarterdeck.backend.pipeline.report.audit_report import build_report
 from quarterdeck.backend.pipeline.report.rows import ReportLimits, Row
 from quarterdeck.backend.pipeline.report.run_section import run_section
-from quarterdeck.backend.pipeline.rules import Finding, Witness
+from quarterdeck.backend.pipeline.rules import AuditResult, Finding, Witness
 from quarterdeck.backend.pipeline.tables.batches import TABLES
 from quarterdeck.backend.pipeline.tables.run_events import RunEvents
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from quarterdeck.backend.pipeline.report.rendering import as_html, as_markdown
+from quarterdeck.backend.pipeline.report.output import as_html, as_markdown
 from tests.pipeline.report.handmade_rows import finding, report_of, rows_of
 from tests.thoroughness import examples
 

@@ -11,10 +11,10 @@ from quarterdeck.backend.core.membership.events import ClaimFinished, ListInstal
 from quarterdeck.backend.core.partitions.events import MigrationStarted
 from quarterdeck.backend.pipeline.audit import audit
 from quarterdeck.backend.pipeline.audit_input import resolve_input
-from quarterdeck.backend.pipeline.audit_result import AuditResult
 from quarterdeck.backend.pipeline.report.audit_report import report_on
 from quarterdeck.backend.pipeline.report.output import FORMATS, ReportRefused, check_destination, write_report
 from quarterdeck.backend.pipeline.report.rows import ReportLimits, Row
+from quarterdeck.backend.pipeline.rules import AuditResult
 from quarterdeck.backend.pipeline.run_reader import RunReader
 from quarterdeck.cli.commands.spark.audit import reporting
 from quarterdeck.cli.exits import CommandFailed

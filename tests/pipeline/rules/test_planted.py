@@ -12,8 +12,7 @@ from quarterdeck.backend.invariants import PROVEN_BY_WITNESSES
 from quarterdeck.backend.journal.writer import JournalWriter
 from quarterdeck.backend.pipeline import audit as audit_module
 from quarterdeck.backend.pipeline.audit import audit
-from quarterdeck.backend.pipeline.audit_result import AuditResult
-from quarterdeck.backend.pipeline.rules import NAMES, Finding
+from quarterdeck.backend.pipeline.rules import NAMES, AuditResult, Finding
 from tests.pipeline.rules.oracle import told, watched
 from tests.pipeline.rules.planted import PLANTED
 

@@ -11,8 +11,7 @@ import msgspec
 import pytest
 
 from quarterdeck.backend.pipeline.spark import class_archive
-from quarterdeck.backend.pipeline.spark.class_archive import QUIET, archive_options
-from quarterdeck.backend.pipeline.spark.java import Java, find_java
+from quarterdeck.backend.pipeline.spark.java import QUIET, Java, archive_options, find_java
 
 REPOSITORY = Path(__file__).parents[3]
 

@@ -10,11 +10,11 @@ from msgspec.structs import replace
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.journal.files import OPEN_DIRECTORY, OPEN_SUFFIX, file_stem, run_directory
 from quarterdeck.backend.pipeline.rules import Finding, by_weight
-from quarterdeck.backend.pipeline.streaming.journal_follower import JournalFollower
-from quarterdeck.backend.pipeline.streaming.stream_files import (
+from quarterdeck.backend.pipeline.streaming.journal_follower import (
     CheckpointGarbled,
     FindingsChange,
     FindingsFile,
+    JournalFollower,
     StreamCheckpoint,
 )
 from tests.pipeline.journal_builder import line

@@ -21,6 +21,7 @@ from quarterdeck.backend.pipeline.judging.lines import NO_RUN
 from quarterdeck.backend.pipeline.rules import Finding
 from quarterdeck.backend.pipeline.streaming import spark_stream
 from quarterdeck.backend.pipeline.streaming.followed_run import SETTLE_MS
+from quarterdeck.backend.pipeline.streaming.journal_follower import FindingsChange
 from quarterdeck.backend.pipeline.streaming.spark_stream import (
     STATE_STORE,
     RunFollower,
@@ -31,7 +32,6 @@ from quarterdeck.backend.pipeline.streaming.spark_stream import (
     topic_blocks,
     wait_for,
 )
-from quarterdeck.backend.pipeline.streaming.stream_files import FindingsChange
 from tests.pipeline.journal_builder import line
 from tests.pipeline.rules.planted import PLANTED
 from tests.pipeline.streaming.faulty_runs import faulty_run

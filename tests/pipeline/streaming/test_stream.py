@@ -20,8 +20,8 @@ from quarterdeck.backend.journal.files import NoJournal, run_directory
 from quarterdeck.backend.journal.writer import JournalWriter
 from quarterdeck.backend.pipeline.audit import audit
 from quarterdeck.backend.pipeline.rules import Finding
+from quarterdeck.backend.pipeline.streaming.journal_follower import FindingsChange
 from quarterdeck.backend.pipeline.streaming.stream import StreamDied, Streamed, stream, stream_paths
-from quarterdeck.backend.pipeline.streaming.stream_files import FindingsChange
 from quarterdeck.backend.pipeline.tables.store import read_table
 from tests.pipeline.journal_builder import line
 from tests.pipeline.rules.planted import PLANTED

@@ -23,7 +23,7 @@ from quarterdeck.backend.pipeline.judging.lines import NO_RUN, TORN
 from quarterdeck.backend.pipeline.metrics.measuring import measure
 from quarterdeck.backend.pipeline.tables import batches, fold
 from quarterdeck.backend.pipeline.tables.batches import SCHEMAS
-from quarterdeck.backend.pipeline.tables.run_lines import RunLines
+from quarterdeck.backend.pipeline.tables.run_events import RunLines
 from quarterdeck.backend.pipeline.tables.store import read_table, update_store
 from tests.pipeline.journal_builder import JournalBuilder, clean_story, line, write
 from tests.pipeline.rules.broken_journals import broken
