@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from statistics import fmean
 from typing import Literal, NamedTuple
 
-from quarterdeck.backend.pipeline.metrics import availability, detection, split_brains, traffic, view_convergence
+from quarterdeck.backend.pipeline.metrics import availability, detection, traffic, view_convergence
 from quarterdeck.backend.pipeline.metrics.run_tables import MetricTable, RunTables
 from quarterdeck.backend.pipeline.schemas import schema
 from quarterdeck.backend.pipeline.tables.run_events import Row
@@ -24,8 +24,8 @@ _METRICS = (
     ),
     MetricTable(
         "splits",
-        split_brains.SPLITS,
-        split_brains.splits,
+        view_convergence.SPLITS,
+        view_convergence.splits,
         "split brains, with their sides, and how long the merge took",
     ),
     MetricTable(
