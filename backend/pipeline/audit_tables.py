@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 import msgspec
 import pyarrow as pa
@@ -40,13 +38,9 @@ def _tables_of_run(run: str, lines: RunLines) -> dict[str, pa.Table]:
 
 def write_tables(tables: Mapping[str, pa.Table], out_dir: Place, writer: str) -> None:
     """Replace the tables of an earlier audit, all of them or none. Raises `StoreRefused` and OSError."""
-    with (
-        commit.open_for_build(out_dir, tuple(tables), writer) as building,
-        tempfile.TemporaryDirectory(prefix="quarterdeck-built-") as staging,
-    ):
+    with commit.open_for_build(out_dir, tuple(tables), writer) as building:
         for name, table in tables.items():
-            file = Path(staging) / f"{name}{commit.PARQUET}"
-            pq.write_table(table, file, compression="zstd", row_group_size=ROWS_A_GROUP)
             (building / name).mkdir()
-            commit.put(file, building / name / file.name)
+            file = building / name / f"{name}{commit.PARQUET}"
+            pq.write_table(table, file, compression="zstd", row_group_size=ROWS_A_GROUP)
         commit.commit(out_dir, building, commit.TableManifest(FORMAT, {}, writer), dict.fromkeys(tables, ()))

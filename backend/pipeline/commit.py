@@ -5,9 +5,9 @@ the state before. `.current` points to the newest; the tables' folders and the m
 link replaces all tables at once, for whoever reads them by their folders, and whenever the process dies. The state before is
 kept until the next update, for those who read it.
 
-At an address (`Address`) there are no links and no lock. The new files are put beside the old ones, after an order that says
-what belongs to the store: an interrupted commit is finished by the next writer, but a reader may find both meanwhile, and two
-writers spoil each other's work.
+At an address (`Address`) there are no links and no lock. The new files are put beside the old ones, then the manifest says which
+belong to the store, and the others are removed, by the next writer if this one was interrupted. Meanwhile a reader may find
+both, and two writers spoil each other's work.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from uuid import uuid4
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
-from quarterdeck.backend.pipeline.address import Place
+from quarterdeck.backend.pipeline.address import Address, Place
 
 BUILDING = ".building-"
 STATE = ".tables-"
 CURRENT = ".current"
-ORDER = "order.json"
 MANIFEST = "_store.json"
 PARQUET = ".parquet"
 PIPELINE = "pipeline tables"
@@ -54,22 +54,15 @@ class TableManifest(Struct, frozen=True):
     files: dict[str, tuple[int, int]]
     maker: str = PIPELINE
     """The command that made the tables; no other may change them."""
-    behind: dict[str, int] = {}
-    """By run that grows, how many of its events were added since its tables were made of them."""
     batches: dict[str, RunBatch] = {}
+    names: dict[str, tuple[str, ...]] = {}
+    """At an address, the names of the files of each table."""
 
 
-class Order(Struct, frozen=True):
-    """What a store at an address will consist of: its manifest, and by table the names of its files."""
-
-    manifest: TableManifest
-    names: dict[str, tuple[str, ...]]
-
-
-def read_manifest(store: Place, maker: str = PIPELINE) -> TableManifest | None:
+def read_manifest(store: Place, maker: str | None = PIPELINE) -> TableManifest | None:
     """Read what the store at `store` consists of. Return None when there is none.
 
-    Raises `StoreRefused` when it cannot be read, or is another maker's.
+    Raises `StoreRefused` when it cannot be read, or is that of another maker than the one named.
     """
     try:
         manifest = msgspec.json.decode((store / MANIFEST).read_bytes(), type=TableManifest)
@@ -77,19 +70,24 @@ def read_manifest(store: Place, maker: str = PIPELINE) -> TableManifest | None:
         return None
     except msgspec.MsgspecError as problem:
         raise StoreRefused(f"{store / MANIFEST}: {problem}; remove the directory and make the tables anew") from problem
-    if manifest.maker != maker:
+    if maker is not None and manifest.maker != maker:
         raise StoreRefused(f"{store} holds the tables of `quarterdeck {manifest.maker}`; choose another directory")
     return manifest
 
 
 @contextmanager
-def open_for_build(store: Place, tables: Sequence[str], maker: str = PIPELINE) -> Iterator[Place]:
+def open_for_build(store: Place, tables: Sequence[str], maker: str = PIPELINE) -> Iterator[Path]:
     """Make a directory to build in while no other process writes to `store`, after finishing an interrupted commit.
 
     Raises `StoreRefused` when the place holds something else, or is being written.
     """
     existed = store.exists()
     check(store, tables, maker)
+    if not isinstance(store, Path):
+        finish(store)
+        with TemporaryDirectory(prefix="quarterdeck-building-") as folder:
+            yield Path(folder)
+        return
     store.mkdir(parents=True, exist_ok=True)
     with locked(store / ".lock", StoreRefused(f"{store}: another process is writing tables there; try again later")):
         finish(store)
@@ -98,18 +96,14 @@ def open_for_build(store: Place, tables: Sequence[str], maker: str = PIPELINE) -
         try:
             yield building
         finally:
-            if not (building / ORDER).exists():  # else it is decided, and will be finished
-                remove(building)
-            if not existed and not (store / MANIFEST).exists() and not any(store.glob(f"{BUILDING}*")):
+            remove(building)
+            if not existed and not (store / MANIFEST).exists():
                 remove(store)
 
 
 @contextmanager
-def locked(lock: Place, busy: Exception) -> Iterator[None]:
+def locked(lock: Path, busy: Exception) -> Iterator[None]:
     """Lock out other processes of this machine. Raises `busy` if one holds the lock, which ends with its process."""
-    if not isinstance(lock, Path):
-        yield
-        return
     with lock.open("w") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -118,19 +112,14 @@ def locked(lock: Place, busy: Exception) -> Iterator[None]:
         yield
 
 
-def commit(store: Place, building: Place, manifest: TableManifest, kept: Mapping[str, Sequence[str]]) -> None:
+def commit(store: Place, building: Path, manifest: TableManifest, kept: Mapping[str, Sequence[str]]) -> None:
     """Make what is in `building`, table by table, and the `kept` files of each table the content of `store`."""
     for table in kept:
-        for file in (building / table).glob("*"):
-            if not file.name.endswith(PARQUET):
-                remove(file)  # what Spark notes beside its files
-    if not isinstance(store, Path) or not isinstance(building, Path):
-        names = {table: (*old, *(file.name for file in (building / table).glob("*"))) for table, old in kept.items()}
-        write_whole(building, ORDER, msgspec.json.encode(Order(manifest, names)))
-        _carry_out(store, building)
+        (building / table).mkdir(exist_ok=True)
+    if not isinstance(store, Path):
+        _put_all(store, building, manifest, kept)
         return
     for table, names_kept in kept.items():
-        (building / table).mkdir(exist_ok=True)
         for name in names_kept:
             _link(store / table / name, building / table / name)
     write_whole(building, MANIFEST, msgspec.json.format(msgspec.json.encode(manifest)))
@@ -142,6 +131,18 @@ def commit(store: Place, building: Place, manifest: TableManifest, kept: Mapping
     _lead_through(store, (*kept, MANIFEST))
 
 
+def _put_all(store: Address, building: Path, manifest: TableManifest, kept: Mapping[str, Sequence[str]]) -> None:
+    names = dict[str, tuple[str, ...]]()
+    for table, names_kept in kept.items():
+        (store / table).mkdir()
+        new = sorted((building / table).iterdir())
+        for file in new:
+            (store / table / file.name).put(file)
+        names[table] = (*names_kept, *(file.name for file in new))
+    write_whole(store, MANIFEST, msgspec.json.encode(structs.replace(manifest, names=names)))
+    finish(store)
+
+
 def write_whole(folder: Place, name: str, content: bytes) -> None:
     """Write a file that exists whole or not at all, and that survives a kill once this returns. Raises OSError."""
     draft = folder / f"{BUILDING}{name}"
@@ -150,18 +151,10 @@ def write_whole(folder: Place, name: str, content: bytes) -> None:
         if isinstance(draft, Path):
             with draft.open("rb") as file:
                 os.fsync(file.fileno())
-        _rename(draft, folder / name)
+        draft.rename(folder / name)  # type: ignore[arg-type] # both are of one kind
     except OSError:
         remove(draft)
         raise
-
-
-def put(file: Path, place: Place) -> None:
-    """Copy a file of this machine to a place. Raises OSError."""
-    if isinstance(place, Path):
-        shutil.copyfile(file, place)
-    else:
-        place.put(file)
 
 
 def remove(place: Place) -> None:
@@ -185,14 +178,19 @@ def check(store: Place, tables: Sequence[str], maker: str = PIPELINE) -> None:
 
 
 def finish(store: Place) -> None:
-    """Finish what an interrupted writer had decided, and discard what it had not, and states of the store before the last."""
-    current = (store / CURRENT).resolve() if isinstance(store, Path) else None
-    if isinstance(store, Path) and current is not None and current.is_dir():
+    """Discard what an interrupted writer has left, and states of the store before the last."""
+    if not isinstance(store, Path):
+        manifest = read_manifest(store, maker=None)
+        for table, names in manifest.names.items() if manifest is not None else ():
+            for file in [*(store / table).glob("*")]:
+                if file.name not in names:
+                    file.remove()
+        return
+    current = (store / CURRENT).resolve()
+    if current.is_dir():
         _lead_through(store, [place.name for place in current.iterdir()])
     for leftover in [*store.glob(f"{BUILDING}*"), *store.glob(f"{STATE}*")]:
-        if (leftover / ORDER).exists():
-            _carry_out(store, leftover)
-        elif current is None or leftover.name != current.name:
+        if leftover.name != current.name:
             remove(leftover)
 
 
@@ -210,26 +208,3 @@ def _link(file: Path, place: Path) -> None:
         place.hardlink_to(file.resolve())
     except OSError:  # not every file system has links
         shutil.copy2(file, place)
-
-
-def _carry_out(store: Place, building: Place) -> None:
-    """Carry out the order in `building`. What is done already is left as it is, so this may be started again at any point."""
-    order = msgspec.json.decode((building / ORDER).read_bytes(), type=Order)
-    for table, names in order.names.items():
-        (store / table).mkdir(exist_ok=True)
-        for file in stored_files(building / table):
-            _rename(file, store / table / file.name)
-        for file in [*(store / table).glob("*")]:
-            if file.name not in names:
-                remove(file)
-    write_whole(store, MANIFEST, msgspec.json.encode(order.manifest))
-    remove(building)
-
-
-def stored_files(folder: Place) -> list[Place]:
-    """Return the files of a table."""
-    return sorted([*folder.glob(f"*{PARQUET}")], key=str)
-
-
-def _rename(place: Place, target: Place) -> None:
-    place.rename(target)  # type: ignore[arg-type] # both are of one kind

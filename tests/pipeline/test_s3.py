@@ -1,4 +1,4 @@
-"""Journals, tables, members' logs, campaigns and what an audit writes in S3: moto's server."""
+"""Journals, tables, members' logs and what an audit writes in S3: moto's server."""
 
 from __future__ import annotations
 
@@ -33,25 +33,18 @@ import pyarrow.parquet
 import quarterdeck
 from quarterdeck.backend.pipeline.address import address_of
 from quarterdeck.backend.pipeline.audit import audit
-from quarterdeck.backend.pipeline.campaign.driver import run_campaign
-from quarterdeck.backend.pipeline.campaign.plan import Campaign
 from quarterdeck.backend.pipeline.metrics.measuring import measure
 from quarterdeck.backend.pipeline.spark.session import spark_session
 from quarterdeck.backend.pipeline.tables.store import update_store
 
-journals, tables, out, logs, campaign = (
-    f"s3a://bucket/{name}" for name in ("journals", "tables", "audit", "logs", "campaign")
-)
+journals, tables, out, logs = (f"s3a://bucket/{name}" for name in ("journals", "tables", "audit", "logs"))
 with spark_session() as spark:
-    swarm, kept = Campaign(sizes=(3, 4)), address_of(campaign)
-    begun = run_campaign(spark, swarm, range(1, 7), kept)
     found = {
         "first": update_store([journals], tables),
         "again": update_store([journals], tables),
         "journals": audit([journals], out),
         "on spark": audit([journals], spark=spark).findings,
         "logs": audit([logs]),
-        "campaigns": [begun, run_campaign(spark, swarm, range(1, 9), kept, resume=True)],
         "tables": audit([tables]),
         "metrics": measure([tables], "all").rows == measure([journals], "all").rows,
         "views": spark.table(quarterdeck.spark.register(spark, tables)[0]).count(),
@@ -110,9 +103,5 @@ def test_what_is_read_and_written_in_s3(environment: dict[str, str], journal: Pa
     assert found["metrics"]
     of_logs = audit([LOGS])
     assert found["logs"]["counts"] == of_logs.counts
-    assert [one["headline"] for one in found["logs"]["observations"]] == [
-        observation.headline for observation in of_logs.observations
-    ]
-    begun, more = found["campaigns"]
-    assert (begun["runs"], more["runs"], more["took"]["runs"]) == (6, 8, 2)
+    assert [one["headline"] for one in found["logs"]["observations"]] == [seen.headline for seen in of_logs.observations]
     assert (found["views"], found["written"]) == (here.counts["records"], len(here.findings))

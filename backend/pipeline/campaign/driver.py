@@ -8,11 +8,10 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import msgspec
-from msgspec import Struct, structs
+from msgspec import Struct
 from pyspark.sql import SparkSession
 
 from quarterdeck.backend.invariants.data.linearizability import JudgedWrites, together
-from quarterdeck.backend.pipeline.address import Place
 from quarterdeck.backend.pipeline.campaign.comparison import VariantResult, compare_variants
 from quarterdeck.backend.pipeline.campaign.failures import MAX_SIGNATURES, Failure, count_failures, investigate
 from quarterdeck.backend.pipeline.campaign.plan import Campaign, PlannedRun, expected_seconds, in_order
@@ -86,7 +85,7 @@ def run_campaign(
     spark: SparkSession,
     campaign: Campaign,
     seeds: range,
-    folder: Place,
+    folder: Path,
     *,
     resume: bool = False,
     scenario_file: str = "",
@@ -109,11 +108,9 @@ def run_campaign(
         took = time.monotonic() - began
         counts = count_failures(rows)
         failures = []
-        with store.here() as here:
-            for count in counts[:MAX_SIGNATURES]:
-                on_warning(f"looking into {count.first[0].signature}: {count.runs} runs")
-                failure = investigate(campaign, count, here, scenario_file=scenario_file, shrinks=shrinks)
-                failures.append(_kept(failure, store, here))
+        for count in counts[:MAX_SIGNATURES]:
+            on_warning(f"looking into {count.first[0].signature}: {count.runs} runs")
+            failures.append(investigate(campaign, count, folder, scenario_file=scenario_file, shrinks=shrinks))
         verdicts = Counter(row.verdict for row in rows)
         summary = CampaignSummary(
             seeds=f"{seeds[0]}:{seeds[-1]}",
@@ -130,7 +127,7 @@ def run_campaign(
             settings=compare_variants(campaign, rows) if campaign.is_sweep else (),
             reached=_reached(rows) if campaign.counts_reached else None,
             took=Throughput(ran, round(took, 1), round(ran / took, 1) if took else 0.0),
-            folder=str(store.folder),
+            folder=str(folder),
         )
         write_whole(folder, "summary.json", msgspec.json.format(msgspec.json.encode(summary)))
         return summary
@@ -141,16 +138,6 @@ def _reached(rows: Iterable[VerdictRow]) -> ReachedSummary:
     for row in rows:
         counts.update({each.name: each.times for each in row.reached})
     return ReachedSummary.of(counts)
-
-
-def _kept(failure: Failure, store: CampaignStore, here: Path) -> Failure:
-    """Return the failure with the places where its files are kept."""
-    return structs.replace(
-        failure,
-        reproduce=store.kept(failure.reproduce, here),
-        journals=tuple(store.kept(journal, here) for journal in failure.journals),
-        scenario=store.kept(failure.scenario, here),
-    )
 
 
 def _run_the_rest(

@@ -16,7 +16,6 @@ from quarterdeck.backend.journal.writer import JournalWriter
 from quarterdeck.backend.pipeline.campaign.attempt import outcome_signature, record, run_name
 from quarterdeck.backend.pipeline.campaign.child_process import WALL_TIMES_CPU, OutOfTime
 from quarterdeck.backend.pipeline.campaign.plan import Campaign, PlannedRun, origin_of, scenario_of
-from quarterdeck.backend.pipeline.campaign.store import MADE_OF_FAILURES
 from quarterdeck.backend.pipeline.campaign.verdicts import FAILURES, VerdictRow
 from quarterdeck.backend.scenarios.format.scenario import Scenario
 from quarterdeck.backend.scenarios.format.writing import scenario_text
@@ -77,7 +76,7 @@ def investigate(campaign: Campaign, way: FailureCount, folder: Path, *, scenario
 
     `scenario_file` is where the campaign's scenario was read. Raises OSError.
     """
-    journals, failures = (folder / name for name in MADE_OF_FAILURES)
+    journals, failures = folder / "journals", folder / "failures"
     recorded = [path for row in way.first if (path := _recorded(campaign, row, journals)) is not None]
     row = way.first[0]
     file = failures / f"{run_name(campaign, _planned_run(row))}.yaml"

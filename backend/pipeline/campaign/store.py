@@ -1,8 +1,6 @@
 """The folder of a campaign: its plan, and the rows of its runs, which survive whatever ends the campaign.
 
 ``campaign.json``, ``verdicts/chunk-N.parquet``, ``journals/``, ``failures/``. Only whole chunks ever get their names.
-
-At an address, such as ``s3a://…``, there is no lock: two drivers with one folder would spoil each other's work.
 """
 
 from __future__ import annotations
@@ -10,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import msgspec
 import pyarrow as pa
@@ -18,15 +15,11 @@ import pyarrow.parquet as pq
 from msgspec import Struct
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from quarterdeck.backend.pipeline.address import Place
 from quarterdeck.backend.pipeline.campaign.plan import Campaign, PlannedRun
 from quarterdeck.backend.pipeline.campaign.verdicts import VerdictRow
 from quarterdeck.backend.pipeline.campaign.waves import ROWS
 from quarterdeck.backend.pipeline.commit import BUILDING, locked, remove, write_whole
 from quarterdeck.backend.pipeline.spark.session import sources_digest
-
-MADE_OF_FAILURES = ("journals", "failures")
-"""The directories for failed runs: journals, and small scenarios that fail alike."""
 
 
 class CampaignRefused(ValueError):
@@ -44,7 +37,7 @@ class StoredPlan(Struct, frozen=True):
 class CampaignStore:
     """The folder of one campaign, opened with `open_campaign`."""
 
-    def __init__(self, folder: Place, *, code_changed: bool) -> None:
+    def __init__(self, folder: Path, *, code_changed: bool) -> None:
         self.folder = folder
         self.code_changed = code_changed
         """Whether another version of the package began this campaign: its rows and new ones may not fit together."""
@@ -54,23 +47,6 @@ class CampaignStore:
             remove(torn)
         numbers = (int(chunk.name.removesuffix(".parquet").partition("-")[2]) for chunk in self._chunks())
         self._next = max(numbers, default=0) + 1
-
-    @contextmanager
-    def here(self) -> Iterator[Path]:
-        """Return a folder of this machine for ``journals`` and ``failures``, which is copied to an address in the end."""
-        if isinstance(self.folder, Path):
-            yield self.folder
-            return
-        with TemporaryDirectory(prefix="quarterdeck-campaign-") as there:
-            for name in MADE_OF_FAILURES:
-                _copy(self.folder / name, Path(there) / name)
-            yield Path(there)
-            for name in MADE_OF_FAILURES:
-                _copy(Path(there) / name, self.folder / name)
-
-    def kept(self, path: str, here: Path) -> str:
-        """Return where a file is kept that was written in `here`."""
-        return path.replace(str(here), str(self.folder), 1)
 
     def append_rows(self, rows: Sequence[VerdictRow]) -> None:
         """Write the rows as one more chunk, which survives a kill once this returns. Raises OSError."""
@@ -93,26 +69,16 @@ class CampaignStore:
         for chunk in self._chunks():
             yield from msgspec.convert(_table(chunk).to_pylist(), list[VerdictRow])
 
-    def _chunks(self) -> list[Place]:
-        return sorted([*self._verdicts.glob("chunk-*.parquet")], key=str)
+    def _chunks(self) -> list[Path]:
+        return sorted(self._verdicts.glob("chunk-*.parquet"))
 
 
-def _table(chunk: Place, columns: list[str] | None = None) -> pa.Table:
-    return pq.read_table(pa.BufferReader(chunk.read_bytes()), columns=columns)
-
-
-def _copy(source: Place, target: Place) -> None:
-    """Copy the content of a directory, if it exists, and all below it."""
-    for found in source.glob("*"):
-        if found.is_dir():
-            _copy(found, target / found.name)
-        else:
-            target.mkdir(parents=True, exist_ok=True)
-            (target / found.name).write_bytes(found.read_bytes())
+def _table(chunk: Path, columns: list[str] | None = None) -> pa.Table:
+    return pq.ParquetFile(chunk).read(columns)
 
 
 @contextmanager
-def open_campaign(folder: Place, campaign: Campaign, *, resume: bool) -> Iterator[CampaignStore]:
+def open_campaign(folder: Path, campaign: Campaign, *, resume: bool) -> Iterator[CampaignStore]:
     """Open the folder, or make it, and lock out other drivers. Raises `CampaignRefused` and OSError.
 
     With `resume` it may hold the same campaign already; its seeds may differ.
@@ -130,7 +96,7 @@ def open_campaign(folder: Place, campaign: Campaign, *, resume: bool) -> Iterato
                 raise CampaignRefused(f"{plan}: another campaign, with other options; choose another folder")
             if not resume:
                 raise CampaignRefused(f"{folder} holds this campaign already; add --resume, or choose another folder")
-        elif any(path.name != "lock" and not path.name.startswith(BUILDING) for path in folder.glob("*")):
+        elif any(path.name != "lock" and not path.name.startswith(BUILDING) for path in folder.iterdir()):
             raise CampaignRefused(f"{folder} is not empty and holds no campaign; choose another folder")
         else:
             kept = StoredPlan(campaign, code)

@@ -30,9 +30,6 @@ from quarterdeck.backend.pipeline.tables.batches import (
 )
 from quarterdeck.backend.pipeline.tables.run_events import RecordLine, RunLines
 
-SHARE_TO_DERIVE = 0.25
-"""How much of a run has to be new before its tables are made anew, while more is to come."""
-
 Parts = Mapping[str, Sequence[Path]]
 """The files of a store by table."""
 
@@ -46,7 +43,6 @@ class Folded(NamedTuple):
 
     batches: dict[str, RunBatch]
     kept: dict[str, list[str]]
-    behind: dict[str, int]
     runs: tuple[str, ...]
     records: int
     quarantined: int
@@ -55,11 +51,10 @@ class Folded(NamedTuple):
 class Fold:
     """Builds the files of a store that change, in `folder`."""
 
-    def __init__(self, folder: Path, manifest: TableManifest, parts: Parts, *, is_last: bool) -> None:
-        self._folder, self._manifest, self._parts, self._is_last = folder, manifest, parts, is_last
+    def __init__(self, folder: Path, manifest: TableManifest, parts: Parts) -> None:
+        self._folder, self._manifest, self._parts = folder, manifest, parts
         self._writer = BatchWriter(folder)
         self._known = {run for batch in manifest.batches.values() for run in batch.runs}
-        self._behind = dict(manifest.behind)
         self._anew: set[str] = set()
         """Rebuilt from their kept lines and the new ones."""
         self._derived: set[str] = set()
@@ -110,9 +105,6 @@ class Fold:
         for batch in self._manifest.batches.values():
             if left := self._anew.intersection(batch.runs) - self._seen:
                 self._fold(self._kept_lines(left), is_whole=True)
-        if self._is_last:
-            for run in sorted(self._behind.keys() - self._seen):
-                self._records[run] = self._derive_with_kept(run, [])
         self._writer.close()
         batches, kept = self._kept_batches()
         batches |= self._writer.batches
@@ -125,7 +117,7 @@ class Fold:
         quarantined = sum(self._quarantined[run] for run in changed)
         if not self._records[NO_RUN]:
             changed.discard(NO_RUN)  # stray lines make no run
-        return Folded(batches, kept, self._behind, tuple(sorted(changed)), records, quarantined)
+        return Folded(batches, kept, tuple(sorted(changed)), records, quarantined)
 
     def _fold(self, lines: RunLines, *, is_whole: bool = False) -> None:
         """Fold in lines; `is_whole`: those that are kept of runs that are made anew are among them."""
@@ -140,11 +132,12 @@ class Fold:
             self._write(run, events, columns, lines)
             if run not in kept:
                 self._records[run] = len(events)
-                self._behind.pop(run, None)
                 if events:
                     self._writer.derive(run, columns)
             else:
-                self._grow(run, kept[run], columns)
+                self._records[run] = kept[run] + columns.num_rows
+                if columns.num_rows:
+                    self._derive_with_kept(run, columns)
             self._writer.end_run()
 
     def _write(self, run: str, events: list[RecordLine], columns: pa.Table, lines: RunLines) -> None:
@@ -159,24 +152,11 @@ class Fold:
                 run, "quarantine", pa.Table.from_pylist([row._asdict() for row in rows], ARROW["quarantine"])
             )
 
-    def _grow(self, run: str, kept: int, columns: pa.Table) -> None:
-        """Add events to a run of which `kept` are there, and make its tables if that is due."""
-        self._records[run] = kept + columns.num_rows
-        new = self._behind.pop(run, 0) + columns.num_rows
-        if new and not self._is_last and new < SHARE_TO_DERIVE * (self._records[run] - new):
-            self._behind[run] = new
-        elif new:
-            self._derive_with_kept(run, [needed(columns)])
-
-    def _derive_with_kept(self, run: str, parts: list[pa.Table]) -> int:
-        """Make the tables of a run of its kept events and these; return how many there are."""
-        self._behind.pop(run, None)
+    def _derive_with_kept(self, run: str, columns: pa.Table) -> None:
+        """Make the tables of a run of its kept events and these."""
         self._derived.add(run)
-        for table in rows_of_runs(self._parts_of("events", {run}), [*RECORD.names], {run}):
-            parts.append(needed(table))
-        events = pa.concat_tables(parts)
-        self._writer.derive(run, events)
-        return int(events.num_rows)
+        kept = rows_of_runs(self._parts_of("events", {run}), [*RECORD.names], {run})
+        self._writer.derive(run, pa.concat_tables([needed(columns), *map(needed, kept)]))
 
     def _leave_known_out(self, lines: RunLines, runs: set[str]) -> dict[str, int]:
         """Leave out what `runs` contain already; return how many events each of them has.

@@ -24,7 +24,7 @@ from quarterdeck.backend.pipeline.audit_input import AuditInput, resolve_input
 from quarterdeck.backend.pipeline.commit import TableManifest
 from quarterdeck.backend.pipeline.judging.group_judge import collector_paused
 from quarterdeck.backend.pipeline.tables.batches import ARROW, SCHEMAS, known_columns
-from quarterdeck.backend.pipeline.tables.fold import Fold, Folded, RunDivided
+from quarterdeck.backend.pipeline.tables.fold import Fold, RunDivided
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -46,12 +46,11 @@ class StoreUpdate(Struct, frozen=True):
     """How many rows each table has now, of all runs."""
 
 
-def update_store(paths: Sequence[Path | str], store: Path | str, *, is_last: bool = True) -> StoreUpdate:
+def update_store(paths: Sequence[Path | str], store: Path | str) -> StoreUpdate:
     """Update the tables at `store` with the journals at `paths`; what came from others before is kept.
 
     New lines of a run are added to its events. The tables that are made of events need the whole run: they are made anew from its
-    kept events. Where more folds follow (`is_last` is false) that waits until the run has grown by a quarter, so that all folds
-    of a run together cost as much as a few of the whole.
+    kept events.
 
     `paths` and `store` may be addresses, where only finished files are read. No other process may write to a store at an address
     at the same time.
@@ -72,9 +71,9 @@ def update_store(paths: Sequence[Path | str], store: Path | str, *, is_last: boo
         with commit.open_for_build(place, tuple(SCHEMAS)) as building:
             manifest = commit.read_manifest(place) or TableManifest(FORMAT, {})
             new = found.without(manifest.files)
-            if not new.files and not (is_last and manifest.behind):
+            if not new.files:
                 return StoreUpdate(0, len(manifest.files), runs, 0, 0, _rows(manifest))
-            update = _update(place, building, manifest, new, staging, is_last=is_last)
+            update = _update(place, building, manifest, new, staging)
             return structs.replace(update, runs=tuple(sorted({*runs, *update.runs})))
 
 
@@ -101,23 +100,20 @@ def read_table(spark: SparkSession, store: Place, name: str) -> DataFrame:
     return in_tasks(spark, [file.place for file in (store / name).files()], read, schema)
 
 
-def _make_anew(store: Place, building: Place, manifest: TableManifest, staging: Path) -> tuple[str, ...]:
+def _make_anew(store: Place, building: Path, manifest: TableManifest, staging: Path) -> tuple[str, ...]:
     """Make a store of another form anew from the lines that it keeps; return its runs."""
-    fold = Fold(_folder(building, staging), manifest, _parts(store, staging), is_last=True)
+    fold = Fold(building, manifest, _parts(store, staging))
     with collector_paused():
         fold.make_anew()
         made = fold.end()
-    _commit(store, building, manifest.files, made, staging)
+    commit.commit(store, building, TableManifest(FORMAT, manifest.files, batches=made.batches), made.kept)
     return made.runs
 
 
-def _update(
-    store: Place, building: Place, manifest: TableManifest, new: AuditInput, staging: Path, *, is_last: bool
-) -> StoreUpdate:
-    parts = _parts(store, staging)
-    groups = new.groups()
+def _update(store: Place, building: Path, manifest: TableManifest, new: AuditInput, staging: Path) -> StoreUpdate:
+    parts, groups = _parts(store, staging), new.groups()
     while True:
-        fold = Fold(_folder(building, staging), manifest, parts, is_last=is_last)
+        fold = Fold(building, manifest, parts)
         try:
             with collector_paused():
                 fold.reread(new)
@@ -127,30 +123,12 @@ def _update(
             break
         except RunDivided:  # rare: parts of one run are in several groups
             groups = [tuple(file for group in groups for file in group)]
+            for table in SCHEMAS:
+                commit.remove(building / table)
     stamps = {file.place: file.stamp for file in new.files if not file.opened}
-    after = _commit(store, building, {**manifest.files, **stamps}, made, staging)
+    after = TableManifest(FORMAT, {**manifest.files, **stamps}, batches=made.batches)
+    commit.commit(store, building, after, made.kept)
     return StoreUpdate(len(new.files), len(manifest.files), made.runs, made.records, made.quarantined, _rows(after))
-
-
-def _folder(building: Place, staging: Path) -> Path:
-    """Return where the tables are built: at an address they are put when they are made."""
-    folder = building if isinstance(building, Path) else staging / "built"
-    for table in SCHEMAS:
-        commit.remove(folder / table)
-    return folder
-
-
-def _commit(
-    store: Place, building: Place, files: dict[str, tuple[int, int]], made: Folded, staging: Path
-) -> TableManifest:
-    if not isinstance(building, Path):
-        for table in SCHEMAS:
-            (building / table).mkdir()
-            for file in (staging / "built" / table).iterdir():
-                (building / table / file.name).put(file)
-    manifest = TableManifest(FORMAT, files, behind=made.behind, batches=made.batches)
-    commit.commit(store, building, manifest, made.kept)
-    return manifest
 
 
 def _rows(manifest: TableManifest) -> dict[str, int]:
@@ -163,10 +141,9 @@ def _parts(store: Place, staging: Path) -> dict[str, list[Path]]:
         return {table: sorted((store / table).rglob(f"*{commit.PARQUET}")) for table in SCHEMAS}
     copies: dict[str, list[Path]] = {table: [] for table in SCHEMAS}
     for table, parts in copies.items():
-        for folder in (store / table, *(store / table).glob("run=*")):
-            for file in commit.stored_files(folder):
-                copy = staging / "stored" / table / folder.name / file.name
-                copy.parent.mkdir(parents=True, exist_ok=True)
-                file.fetch(copy)  # type: ignore[union-attr] # at an address, as the store is
-                parts.append(copy)
+        for file in (store / table).files():
+            copy = staging / "stored" / str(file.place).removeprefix(f"{store}/")
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            file.place.fetch(copy)
+            parts.append(copy)
     return copies

@@ -75,10 +75,7 @@ def run(
     seeds: Annotated[
         str, typer.Option(metavar="FIRST:LAST", help="The seeds to run; both ends are run. N alone is 1:N.")
     ],
-    out: Annotated[
-        str,
-        typer.Option(metavar="DIR", help="Keep verdicts, journals and failures here; also at s3a://… and the like."),
-    ],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Keep verdicts, journals and failures here.")],
     scenario: Annotated[Path | None, typer.Option(metavar="FILE", help="Run this scenario under every seed.")] = None,
     swarm: Annotated[
         bool, typer.Option("--swarm", help="Draw a scenario from every seed, as `quarterdeck swarm`.")
@@ -114,9 +111,10 @@ def run(
     require_one_spark(master, remote)
     numbers = seed_range(seeds, alone_from=1)
     campaign = _campaign(scenario, members, sweep or [], budget, swarm=swarm, guided=guided, reached=reached)
-    if "://" not in out:
-        with failing_as(ExitCode.BAD_INPUT, OSError, about="--out"):
-            Path(out).mkdir(parents=True, exist_ok=True)
+    if "://" in str(out):
+        raise BadUsage(f"--out: {out} is an address; name a folder of this machine")
+    with failing_as(ExitCode.BAD_INPUT, OSError, about="--out"):
+        out.mkdir(parents=True, exist_ok=True)
     summary = _on_spark(campaign, numbers, out, master, remote, str(scenario or ""), resume=resume, shrinks=shrink)
     _print(summary, output)
     if summary.failed:
@@ -191,7 +189,7 @@ def _value(text: str) -> PropertyValue:
 def _on_spark(
     campaign: Campaign,
     seeds: range,
-    out: str,
+    out: Path,
     master: str,
     remote: str,
     scenario_file: str,
@@ -202,7 +200,6 @@ def _on_spark(
     from quarterdeck.backend.pipeline.spark.requirements import SparkFailed, needing_packages
 
     with failing_without_spark(), needing_packages():
-        from quarterdeck.backend.pipeline.address import place_of
         from quarterdeck.backend.pipeline.campaign.driver import run_campaign
         from quarterdeck.backend.pipeline.campaign.store import CampaignRefused
         from quarterdeck.backend.pipeline.spark.session import spark_session
@@ -217,7 +214,7 @@ def _on_spark(
                 spark,
                 campaign,
                 seeds,
-                place_of(out),
+                out,
                 resume=resume,
                 scenario_file=scenario_file,
                 shrinks=shrinks,
@@ -230,7 +227,7 @@ def _on_spark(
 
 
 @contextmanager
-def _hinting_at_resuming(out: str, failed: type[Exception]) -> Iterator[None]:
+def _hinting_at_resuming(out: Path, failed: type[Exception]) -> Iterator[None]:
     """Add to what `failed` says that nothing which came back is lost."""
     try:
         yield

@@ -26,9 +26,6 @@ def stream(
         ),
     ],
     once: Annotated[bool, typer.Option("--once", help="Audit what is new since the last time, then end.")] = False,
-    out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Also keep the tables of the journal up to date here.")
-    ] = None,
     findings: Annotated[
         Path | None,
         typer.Option(
@@ -59,17 +56,14 @@ def stream(
     if output not in (Format.JSONL, Format.TABLE):
         raise BadUsage(f"-o {output}: a stream of records is printed as jsonl or table")
     from quarterdeck.backend.journal.files import NoJournal
-    from quarterdeck.backend.pipeline.commit import StoreRefused
-    from quarterdeck.backend.pipeline.spark.requirements import PipelineMissing, needing_packages
+    from quarterdeck.backend.pipeline.streaming import stream as streaming
 
-    with failing_as(ExitCode.BAD_INPUT, PipelineMissing), needing_packages():
-        from quarterdeck.backend.pipeline.streaming import stream as streaming
     if master:
-        _stream_on_spark(path, findings, checkpoint, master, once, trigger_ms, forget_hours, output, out)
+        _stream_on_spark(path, findings, checkpoint, master, once, trigger_ms, forget_hours, output)
         return
     stop = threading.Event()
     with stopping(stop), failing_as(ExitCode.REFUSED, streaming.StreamDied, OSError):
-        with failing_as(ExitCode.BAD_INPUT, NoJournal, PipelineMissing, StoreRefused):
+        with failing_as(ExitCode.BAD_INPUT, NoJournal):
             where = streaming.stream_paths(Path(path), findings, checkpoint)
             say(
                 f"audits {where.root} as it grows; findings go to {where.findings}"
@@ -82,7 +76,6 @@ def stream(
                 on_message=say,
                 once=once,
                 look_ms=trigger_ms,
-                out_dir=out,
             )
     bad = f", {done.problems} of them no records" if done.problems else ""
     say(f"{done.lines} lines read{bad}; {done.violations or 'no'} violations in {done.findings}")
@@ -105,14 +98,11 @@ def _stream_on_spark(
     trigger_ms: int,
     forget_hours: float,
     output: Format,
-    out: Path | None,
 ) -> None:
     from quarterdeck.backend.journal.files import RUN_PREFIX, NoJournal
     from quarterdeck.backend.pipeline.spark.requirements import needing_packages
     from quarterdeck.backend.pipeline.streaming.stream import CHECKPOINTS, StreamDied
 
-    if out is not None:
-        raise BadUsage("--out: a stream on Spark makes no tables; run `quarterdeck pipeline tables`")
     if "://" not in path:
         place = Path(path).resolve()
         beside = place.parent / CHECKPOINTS / place.name if place.name.startswith(RUN_PREFIX) else place / CHECKPOINTS

@@ -13,7 +13,6 @@ from pathlib import Path
 import msgspec
 import pytest
 from msgspec.structs import replace
-from pyspark.sql import SparkSession
 
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.journal.files import NoJournal, run_directory
@@ -22,7 +21,6 @@ from quarterdeck.backend.pipeline.audit import audit
 from quarterdeck.backend.pipeline.rules import Finding
 from quarterdeck.backend.pipeline.streaming.journal_follower import FindingsChange
 from quarterdeck.backend.pipeline.streaming.stream import StreamDied, Streamed, stream, stream_paths
-from quarterdeck.backend.pipeline.tables.store import read_table
 from tests.pipeline.journal_builder import line
 from tests.pipeline.rules.planted import PLANTED
 from tests.pipeline.streaming.faulty_runs import faulty_run
@@ -77,7 +75,7 @@ def streamed(
         watcher.join()
 
 
-def finish(root: Path, out_dir: Path | None = None) -> tuple[Streamed, list[FindingsChange]]:
+def finish(root: Path) -> tuple[Streamed, list[FindingsChange]]:
     changes: list[FindingsChange] = []
     done = stream(
         stream_paths(root),
@@ -85,7 +83,6 @@ def finish(root: Path, out_dir: Path | None = None) -> tuple[Streamed, list[Find
         on_change=changes.append,
         on_message=lambda _: None,
         once=True,
-        out_dir=out_dir,
     )
     return done, changes
 
@@ -204,7 +201,7 @@ def test_a_disk_that_refuses_ends_the_stream(tmp_path: Path, monkeypatch: pytest
         raise OSError(28, "No space left on device", "read.jsonl")
 
     with monkeypatch.context() as failing:
-        failing.setattr("quarterdeck.backend.pipeline.streaming.stream_files.StreamCheckpoint.add", refuse)
+        failing.setattr("quarterdeck.backend.pipeline.streaming.journal_follower.StreamCheckpoint.add", refuse)
         with pytest.raises(OSError, match="No space left"):
             streamed(tmp_path, lambda: False)
     finish(tmp_path)
@@ -230,14 +227,3 @@ def test_one_run_alone_odd_names_and_an_empty_journal(tmp_path: Path) -> None:
     assert in_file(root) != both
     finish(root)
     assert in_file(root) == of_the_whole(root)
-
-
-@pytest.mark.long
-def test_tables_follow(spark: SparkSession, tmp_path: Path) -> None:
-    root, out_dir = tmp_path / "journal", tmp_path / "tables"
-    root.mkdir()
-    records = faulty_run("troubled-1", 1)
-    write_together(root, "troubled-1", records)
-    finish(root, out_dir)
-    assert read_table(spark, out_dir, "events").count() == len(records)
-    assert read_table(spark, out_dir, "quarantine").count() == 0
