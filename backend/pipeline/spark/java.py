@@ -146,7 +146,7 @@ def _ask(java: Path, name: str, source: Source, home: Path | None = None) -> Jav
 # The class archive
 
 OLDEST_VERSION_OF_AOT = 25
-"""From this version on Java writes another form of archives, and reports them on stdout whatever its options: those get none."""
+"""From this version on Java writes archives of another form, which need none of Java's own to build on."""
 
 QUIET = ("-Xlog:disable", "-Xlog:all=error:stderr")
 """Java reports archives on stdout, where data goes."""
@@ -161,9 +161,11 @@ def archive_options(java: Java, options: Sequence[str], cache: Path | None = Non
     if not jars.is_dir() or not can_have_one(java):
         return []
     cache = cache or platformdirs.user_cache_path("quarterdeck")
-    archive = cache / f"classes-{_key(java, jars, options)}.jsa"
+    is_aot = java.version >= OLDEST_VERSION_OF_AOT
+    reading, writing = ("AOTCache", "AOTCacheOutput") if is_aot else ("SharedArchiveFile", "ArchiveClassesAtExit")
+    archive = cache / f"classes-{_key(java, jars, options)}.{'aot' if is_aot else 'jsa'}"
     if archive.exists():
-        return [*QUIET, f"-XX:SharedArchiveFile={archive}"]
+        return [*QUIET, f"-XX:{reading}={archive}"]
     used_before = archive.with_suffix(".used")
     try:
         _remove_leftovers(archive)
@@ -175,12 +177,12 @@ def archive_options(java: Java, options: Sequence[str], cache: Path | None = Non
         return []
     building = archive.with_suffix(f".{os.getpid()}")
     atexit.register(_keep, building, archive)
-    return [*QUIET, f"-XX:ArchiveClassesAtExit={building}"]
+    return [*QUIET, f"-XX:{writing}={building}"]
 
 
 def can_have_one(java: Java) -> bool:
-    """Return whether Java has an archive of its own to build on, which small runtimes lack."""
-    return java.version < OLDEST_VERSION_OF_AOT and any((java.runtime_home / "lib").glob("*/classes.jsa"))
+    """Return whether Java can make an archive: older ones build on an archive of their own, which small runtimes lack."""
+    return java.version >= OLDEST_VERSION_OF_AOT or any((java.runtime_home / "lib").glob("*/classes.jsa"))
 
 
 def _remove_leftovers(archive: Path) -> None:

