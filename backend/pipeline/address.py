@@ -77,7 +77,7 @@ class Address:
             return [self._status(self._system.get_file_info(self._path))]
         found = [self._status(info) for info in self._listed(recursive=True) if info.is_file]
         below = len(self._address) + 1
-        finished = (one for one in found if not re.search(r"(^|/)[._]", str(one.place)[below:]))
+        finished = (file for file in found if not re.search(r"(^|/)[._]", str(file.place)[below:]))
         return sorted(finished, key=lambda one: str(one.place))
 
     def glob(self, pattern: str) -> Iterator[Address]:

@@ -187,7 +187,7 @@ class JournalReader(DataSourceReader):
         """Read the records of the files, as they were written."""
         assert isinstance(partition, _Files)
         exit_with_task()
-        found = (one for file in partition.files for one in self._records(file))
+        found = (record for file in partition.files for record in self._records(file))
         return _record_batches(found, self._schema)
 
     def _records(self, listed: Path) -> Iterator[tuple[Record, bytes]]:

@@ -55,7 +55,7 @@ def each(
     elif may_fork and jobs > 1 and threading.active_count() == 1 and not current_process().daemon:
         done = carry_out_in_processes(tasks, work, jobs)
     else:
-        done = (one for task in tasks for one in _done(task, work))
+        done = (result for task in tasks for result in _done(task, work))
     return [result for _, result in sorted(done, key=itemgetter(0))]
 
 

@@ -136,7 +136,7 @@ def _measured(
         runs=len(groups),
         values=len(flat),
         mean=mean,
-        percentiles={f"p{number}": one for number, one in zip(PERCENTILES, percentiles, strict=True)},
+        percentiles={f"p{number}": estimate for number, estimate in zip(PERCENTILES, percentiles, strict=True)},
         minus_first=None if is_first else _difference(runs, first, values_of),
     )
 

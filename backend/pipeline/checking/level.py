@@ -76,8 +76,8 @@ class LevelShare(StateShare):
     def adopt(self, learnt: Learnt) -> None:
         """Learn what others have learnt, but for members."""
         inputs, records, histories = learnt
-        for number, one in inputs.items():
-            self._inputs.adopt(number, one)
+        for number, given in inputs.items():
+            self._inputs.adopt(number, given)
         for number, record in records.items():
             self._records.adopt(number, record)
         for number, history in histories.items():
@@ -90,7 +90,7 @@ class LevelShare(StateShare):
         """Return what is known here beyond what was given."""
         own: tuple[dict[int, Any], ...] = (self._inputs.known, self._records.known, self._histories.known)
         return tuple(  # type: ignore[return-value]
-            {number: one for number, one in known.items() if number not in before}
+            {number: item for number, item in known.items() if number not in before}
             for known, before in zip(own, given, strict=True)
         )
 

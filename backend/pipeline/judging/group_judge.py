@@ -60,7 +60,7 @@ def together(verdicts: Sequence[GroupVerdict]) -> GroupVerdict:
     aside = SetAside()
     aside.add(verdict.aside for verdict in verdicts)
     observed = (run.story for run in runs if run.story is not None)
-    return GroupVerdict(tuple(runs), aside, (*(one for verdict in verdicts for one in verdict.stories), *observed))
+    return GroupVerdict(tuple(runs), aside, (*(story for verdict in verdicts for story in verdict.stories), *observed))
 
 
 def lines_of_file(file: InputFile) -> Iterator[bytes]:

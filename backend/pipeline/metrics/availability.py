@@ -67,8 +67,8 @@ def availability(tables: RunTables) -> list[Row]:
 def _rows(tables: RunTables) -> dict[tuple[str, str, int], list[_HeldRow]]:
     """Return the rows of masters' own tables as long as these led, by uuid, label and partition."""
     leading = defaultdict(list)
-    for one in tables.masters:
-        leading[one.uuid].append(one)
+    for leadership in tables.masters:
+        leading[leadership.uuid].append(leadership)
     changes: dict[tuple[str, int], list[tuple[int, list[str | None]]]] = defaultdict(list)
     for event in sorted(tables.events.rows(("table-changed",), "uuid seq at", "holders rows"), key=itemgetter("seq")):
         # A row of `table-changed` has the partition, its version, and then the places of its holders.
@@ -78,11 +78,11 @@ def _rows(tables: RunTables) -> dict[tuple[str, str, int], list[_HeldRow]]:
     rows = defaultdict(list)
     for (uuid, partition), in_order in changes.items():
         for (at, uuids), following in followed(in_order):
-            for one in leading[uuid]:
-                from_at = max(at, one.from_at)
-                to_at = one.to_at if following is None else min(following[0], one.to_at)
+            for leadership in leading[uuid]:
+                from_at = max(at, leadership.from_at)
+                to_at = leadership.to_at if following is None else min(following[0], leadership.to_at)
                 if from_at < to_at:
-                    rows[uuid, one.member, partition].append(_HeldRow(uuids, from_at, to_at))
+                    rows[uuid, leadership.member, partition].append(_HeldRow(uuids, from_at, to_at))
     return rows
 
 

@@ -92,9 +92,14 @@ def detection(tables: RunTables) -> list[Row]:
     for duty in _duties(tables):
         from_at, uuid, until_at = duty.fault["from_at"], duty.victim.uuid, duty.until_at
         known = noticings[duty.observer.uuid, uuid]
-        if any(one.at < from_at < (until_at if one.cleared_at is None else one.cleared_at) for one in known):
+        if any(
+            noticing.at < from_at < (until_at if noticing.cleared_at is None else noticing.cleared_at)
+            for noticing in known
+        ):
             continue
-        noticed = min((one for one in known if from_at <= one.at <= until_at), key=_nones_first, default=None)
+        noticed = min(
+            (noticing for noticing in known if from_at <= noticing.at <= until_at), key=_nones_first, default=None
+        )
         lists = (view for view in views[duty.observer.uuid] if from_at <= view.from_at <= until_at)
         removed_at = min((view.from_at for view in lists if uuid not in view.listed), default=None)
         if noticed is not None or removed_at is not None or duty.observer.to_at >= until_at:
@@ -128,7 +133,7 @@ def _row(tables: RunTables, duty: _Duty, noticed: _Noticing | None, removed_at: 
 
 def _duties(tables: RunTables) -> Iterator[_Duty]:
     """Yield which incarnation should notice which fault, and until when it can."""
-    joined = {uuid: one for uuid, one in tables.running.items() if one.joined_at is not None}
+    joined = {uuid: incarnation for uuid, incarnation in tables.running.items() if incarnation.joined_at is not None}
     for fault in tables.table("faults"):
         if fault["fault"] == "link" and not fault["blocked"]:
             continue

@@ -59,8 +59,8 @@ def measure(paths: Sequence[Path | str], by: By, table: str = "", *, master: str
         found = resolve_input(paths, Path(staging), "journal")
         spark = stack.enter_context(session.spark_session(master, remote=remote)) if master or remote else None
         done = RunReader(found, spark).results(partial(_measure_run, table))
-        by_run = {run: result for one in done for run, result in one.by_run.items()}
-        quarantined = sum(one.quarantined for one in done)
+        by_run = {run: result for results in done for run, result in results.by_run.items()}
+        quarantined = sum(results.quarantined for results in done)
         for part in found.stored_files("quarantine"):
             with part.open("rb") as content:
                 quarantined += pyarrow.parquet.ParquetFile(content).metadata.num_rows

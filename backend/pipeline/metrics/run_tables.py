@@ -108,10 +108,13 @@ class RunTables:
         """Spans in which incarnations were paused, by uuid."""
         spans = defaultdict(list)
         for pause in self.table("faults"):
-            for one in self.running.values() if pause["fault"] == "pause" else ():
-                if one.member == pause["member"] and one.from_at <= pause["from_at"] < one.to_at:
-                    to_at = one.to_at if pause["to_at"] is None else min(pause["to_at"], one.to_at)
-                    spans[one.uuid].append((pause["from_at"], to_at))
+            for incarnation in self.running.values() if pause["fault"] == "pause" else ():
+                if (
+                    incarnation.member == pause["member"]
+                    and incarnation.from_at <= pause["from_at"] < incarnation.to_at
+                ):
+                    to_at = incarnation.to_at if pause["to_at"] is None else min(pause["to_at"], incarnation.to_at)
+                    spans[incarnation.uuid].append((pause["from_at"], to_at))
         return spans
 
     @cached_property

@@ -164,7 +164,7 @@ def scenario_of(run: str) -> str:
 
 def _settings_that_differ(runs: Mapping[str, RunSamples]) -> dict[str, str]:
     """Return the settings of each run's first incarnation, of those properties that are not the same in all runs."""
-    known = {run: one.settings for run, one in runs.items() if one.settings is not None}
+    known = {run: of_run.settings for run, of_run in runs.items() if of_run.settings is not None}
     alike = Counter(pair for settings in known.values() for pair in settings.items())
     named = {
         run: ", ".join(sorted(f"{name}={value}" for name, value in settings.items() if alike[name, value] < len(known)))
@@ -172,9 +172,9 @@ def _settings_that_differ(runs: Mapping[str, RunSamples]) -> dict[str, str]:
     }
     return {
         run: "not known"
-        if one.settings is None and one.has_incarnations
+        if of_run.settings is None and of_run.has_incarnations
         else named.get(run) or "as documented or alike"
-        for run, one in runs.items()
+        for run, of_run in runs.items()
     }
 
 

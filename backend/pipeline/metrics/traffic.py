@@ -59,7 +59,7 @@ disconnection-reports, tables, migration-chunks
 
 def _is_from_another(row: Row) -> bool:
     """Return whether the list was sent: its author is another incarnation than the one that installed it."""
-    return not any(one["uuid"] == row["uuid"] and one["address"] == row["author"] for one in row["members"])
+    return not any(member["uuid"] == row["uuid"] and member["address"] == row["author"] for member in row["members"])
 
 
 TRACES: dict[str, tuple[str, str, Callable[[Row], int]]] = {
@@ -119,7 +119,7 @@ def plans(tables: RunTables) -> list[Row]:
 
 def messages(tables: RunTables) -> list[Row]:
     """Make one row for each kind of message that occurred."""
-    ran_us = sum(one.to_at - one.from_at for one in tables.running.values())
+    ran_us = sum(incarnation.to_at - incarnation.from_at for incarnation in tables.running.values())
     sent = {("recorded", kind): _recorded(tables, *trace) for kind, trace in TRACES.items()}
     sent["reckoned", "heartbeats"] = _heartbeats(tables)
     return [

@@ -56,9 +56,9 @@ def view_convergence(tables: RunTables) -> list[Row]:
             continue
         met = min(
             (
-                (max(one.from_at, burst.at), one.lineage, one.version)
-                for one in agreements
-                if one.to_at > burst.at and (following is None or one.from_at < following.first_at)
+                (max(agreement.from_at, burst.at), agreement.lineage, agreement.version)
+                for agreement in agreements
+                if agreement.to_at > burst.at and (following is None or agreement.from_at < following.first_at)
             ),
             default=None,
         )
@@ -81,8 +81,12 @@ def _agreements(tables: RunTables) -> Iterator[_Agreement]:
     held: dict[tuple[str, int, int], dict[str, list[Span]]] = defaultdict(lambda: defaultdict(list))
     for view in (view for view in tables.views if view.from_at < view.to_at):
         held[view.lineage, view.version, len(view.listed)][view.uuid].append((view.from_at, view.to_at))
-    running = [one for one in tables.running.values() if one.from_at < one.to_at]
-    awake = [span for one in running for span in subtracted([(one.from_at, one.to_at)], tables.frozen[one.uuid])]
+    running = [incarnation for incarnation in tables.running.values() if incarnation.from_at < incarnation.to_at]
+    awake = [
+        span
+        for incarnation in running
+        for span in subtracted([(incarnation.from_at, incarnation.to_at)], tables.frozen[incarnation.uuid])
+    ]
     alive = list(counted(awake))
     for (lineage, version, size), of_members in held.items():
         holding = [span for uuid, spans in of_members.items() for span in subtracted(spans, tables.frozen[uuid])]
@@ -139,7 +143,7 @@ SPLITS = schema(
 
 def splits(tables: RunTables) -> list[Row]:
     """Make one row for each split brain. A frozen master leads no member."""
-    leading = counted((one.from_at, one.to_at) for one in tables.masters)
+    leading = counted((leadership.from_at, leadership.to_at) for leadership in tables.masters)
     rows = []
     for from_at, to_at in merged((begins, ends) for begins, ends, masters in leading if masters > 1):
         ended_at = to_at if to_at < tables.span[1] else None
@@ -157,9 +161,9 @@ def splits(tables: RunTables) -> list[Row]:
 def _sides(tables: RunTables, begins: int, ends: int) -> list[Row]:
     """Return the sides of a split: who led in it, and those who followed that master longer than any other."""
     leaders: dict[str, tuple[int, str]] = {}
-    for one in sorted(tables.masters, key=lambda one: (one.from_at, one.member)):
-        if one.from_at < ends and one.to_at > begins:
-            leaders.setdefault(one.lineage, (one.from_at, one.member))
+    for leadership in sorted(tables.masters, key=lambda leadership: (leadership.from_at, leadership.member)):
+        if leadership.from_at < ends and leadership.to_at > begins:
+            leaders.setdefault(leadership.lineage, (leadership.from_at, leadership.member))
     followed: dict[str, Counter[str]] = defaultdict(Counter)
     for view in tables.views:
         if view.from_at < view.to_at and view.from_at < ends and view.to_at > begins:

@@ -287,7 +287,7 @@ def _metrics(tables: RunTables) -> Iterator[Row]:
 
 def _bins(samples: Samples) -> list[Row]:
     """Count durations by bin, from the first to the last one that is not empty; those below one microsecond count as one."""
-    times = Counter(math.floor(math.log10(max(one, 1.0)) * BINS_PER_DECADE + ROUNDING) for one in samples.values)
+    times = Counter(math.floor(math.log10(max(value, 1.0)) * BINS_PER_DECADE + ROUNDING) for value in samples.values)
     return [
         Row(from_us=_bin_start_us(place), to_us=_bin_start_us(place + 1), times=times[place])
         for place in (range(min(times), max(times) + 1) if times else ())

@@ -198,7 +198,9 @@ class FollowedRun:
                 yield from BytesIO(block.lines)
 
         verdict = judge_group([InputFile(file, file) for file in content], QUESTION, lines)
-        return self._linked([one for run in verdict.runs if (run.run or NO_RUN) == self._run for one in run.findings])
+        return self._linked(
+            [finding for run in verdict.runs if (run.run or NO_RUN) == self._run for finding in run.findings]
+        )
 
     def _linked(self, findings: Iterable[Finding]) -> list[Finding]:
         """Return the findings in the order of an audit, with links where the run has files."""
@@ -230,4 +232,4 @@ class _Numbers:
 def changes_between(known: Sequence[Finding], found: Sequence[Finding]) -> tuple[list[Finding], list[Finding]]:
     """Return the findings that are new, and those that do not hold any more."""
     before, now = set(known), set(found)
-    return [one for one in found if one not in before], [one for one in known if one not in now]
+    return [finding for finding in found if finding not in before], [finding for finding in known if finding not in now]

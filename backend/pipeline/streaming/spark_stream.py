@@ -168,7 +168,7 @@ class RunFollower(StatefulProcessor):
                 for finding in changed:
                     yield Row(changed=Row(holds=holds, **msgspec.to_builtins(finding)), quarantined=None)
             head.found = tuple(found)
-        yield from (_quarantined(run, one.file, one.line, one.reason) for one in followed.problems)
+        yield from (_quarantined(run, line.file, line.line, line.reason) for line in followed.problems)
         head.judged_us = followed.judged_us
         if now_ms != inf:
             self._set_timer(followed, head, int(now_ms))

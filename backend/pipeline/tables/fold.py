@@ -196,7 +196,7 @@ class Fold:
         return lines
 
     def _parts_of(self, name: str, runs: set[str]) -> list[Path]:
-        batches = {batch for batch, one in self._manifest.batches.items() if not runs.isdisjoint(one.runs)}
+        batches = {batch for batch, made in self._manifest.batches.items() if not runs.isdisjoint(made.runs)}
         return [part for part in self._parts[name] if part.stem in batches]
 
     def _kept_batches(self) -> tuple[dict[str, RunBatch], dict[str, list[str]]]:
@@ -204,10 +204,10 @@ class Fold:
         batches: dict[str, RunBatch] = {}
         kept: dict[str, list[str]] = {name: [] for name in ARROW}
         by_name = {(name, part.stem): part for name, parts in self._parts.items() for part in parts}
-        for batch, one in self._manifest.batches.items():
-            rows = dict(one.rows)
-            for name in one.rows:
-                gone = (self._anew if name in ("events", "quarantine") else self._anew | self._derived) & {*one.runs}
+        for batch, made in self._manifest.batches.items():
+            rows = dict(made.rows)
+            for name in made.rows:
+                gone = (self._anew if name in ("events", "quarantine") else self._anew | self._derived) & {*made.runs}
                 part = by_name[name, batch]
                 left = without_runs(part, self._folder / name / part.name, gone) if gone else None
                 if left is None:
@@ -215,7 +215,7 @@ class Fold:
                 else:
                     rows[name] = left
             if any(rows.values()):
-                runs = tuple(run for run in one.runs if run not in self._anew)
+                runs = tuple(run for run in made.runs if run not in self._anew)
                 batches[batch] = RunBatch(runs, {name: count for name, count in rows.items() if count})
         return batches, kept
 

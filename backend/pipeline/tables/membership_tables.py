@@ -274,7 +274,7 @@ def merges(events: RunEvents) -> list[Row]:
         lists[OF_INCARNATION(row)].append(row)
     rows = []
     for row in left:
-        before = [one for one in lists[OF_INCARNATION(row)] if one["seq"] < row["seq"]]
+        before = [installed for installed in lists[OF_INCARNATION(row)] if installed["seq"] < row["seq"]]
         last = max(before, key=itemgetter("seq"), default={})
         first = min(lists[row["run"], row["next_uuid"]], key=itemgetter("seq"), default={})
         rows.append(

@@ -29,7 +29,9 @@ from quarterdeck.backend.pipeline.tables.fold import Fold, RunDivided
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-FORMAT = sha256("".join(f"{name} {one.simpleString()}\n" for name, one in SCHEMAS.items()).encode()).hexdigest()[:16]
+FORMAT = sha256(
+    "".join(f"{name} {columns.simpleString()}\n" for name, columns in SCHEMAS.items()).encode()
+).hexdigest()[:16]
 """The form of the tables: a store of another form is made anew from the lines that it keeps."""
 
 
