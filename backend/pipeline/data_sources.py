@@ -28,7 +28,7 @@ from pyspark.sql.datasource import (
     In,
     InputPartition,
 )
-from pyspark.sql.types import BinaryType, LongType, StringType, StructField, StructType
+from pyspark.sql.types import BinaryType, StringType, StructField, StructType
 
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.hazelcast.logs.log_set import LogSet
@@ -40,7 +40,7 @@ from quarterdeck.backend.pipeline.audit_input import AuditInput, InputFile
 from quarterdeck.backend.pipeline.growth import GrowingJournals, Offset, Piece, pieces_between, with_merged
 from quarterdeck.backend.pipeline.judging.group_judge import lines_of_file
 from quarterdeck.backend.pipeline.judging.lines import NO_RUN
-from quarterdeck.backend.pipeline.schemas import RECORD
+from quarterdeck.backend.pipeline.schemas import RECORD, schema
 from quarterdeck.backend.pipeline.spark.arrow import batches_of, exit_with_task, in_tasks, tasks_in
 from quarterdeck.backend.pipeline.tables.batches import TABLES
 from quarterdeck.backend.pipeline.tables.run_events import ROWS_AT_ONCE, RunEvents, record_columns
@@ -74,13 +74,14 @@ HEAD = StructType(
 )
 """The columns that are read without the fields of events."""
 
-BLOCKS = StructType(
-    [
-        StructField("run", StringType(), metadata={"comment": "the run"}),
-        StructField("file", StringType(), metadata={"comment": "the finished file, or what the open one will be"}),
-        StructField("start", LongType(), metadata={"comment": "where the lines begin in the file, in bytes"}),
-        StructField("lines", BinaryType(), metadata={"comment": "whole lines of the file"}),
-    ]
+BLOCKS = schema(
+    """
+    run
+    file string the finished file, or what the open one will be
+    start bigint where the lines begin in the file, in bytes
+    lines binary whole lines of the file
+    """,
+    binary=BinaryType(),
 )
 """What a stream reads with the option `rows` as ``blocks``: lines as they stand in a file, many in a row."""
 
@@ -94,11 +95,11 @@ class BadOption(ValueError):
     """An option that the format does not have, or a wrong value for it."""
 
 
-class _Files(InputPartition):
-    """The files that one task reads."""
+class _Part(InputPartition):
+    """The files, or pieces of files, that one task reads."""
 
-    def __init__(self, files: Sequence[Path]) -> None:
-        self.files = tuple(files)
+    def __init__(self, items: Sequence[Any]) -> None:
+        self.items = tuple(items)
 
 
 class JournalSource(DataSource):
@@ -181,13 +182,12 @@ class JournalReader(DataSourceReader):
         """Return partitions of several files each, of about as many bytes. Raises `NoJournal`."""
         files = dict.fromkeys(file for path in self._paths for file in journal_files(path))
         # A living writer may have finished a file since it was listed.
-        return [_Files(some) for some in _tasks(files, lambda file: file.stat().st_size if file.exists() else 0)]
+        return [_Part(some) for some in _tasks(files, lambda file: file.stat().st_size if file.exists() else 0)]
 
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+    def read(self, partition: _Part) -> Iterator[pa.RecordBatch]:  # type: ignore[override] # its own ones
         """Read the records of the files, as they were written."""
-        assert isinstance(partition, _Files)
         exit_with_task()
-        found = (record for file in partition.files for record in self._records(file))
+        found = (record for file in partition.items for record in self._records(file))
         return _record_batches(found, self._schema)
 
     def _records(self, listed: Path) -> Iterator[tuple[Record, bytes]]:
@@ -201,13 +201,6 @@ class JournalReader(DataSourceReader):
 
     def _is_wanted(self, line: bytes) -> bool:
         return all(any(word in line for word in words) for words in self._mentions)
-
-
-class _Pieces(InputPartition):
-    """The pieces of files that one task reads."""
-
-    def __init__(self, pieces: Sequence[Piece]) -> None:
-        self.pieces = tuple(pieces)
 
 
 class JournalStreamReader(DataSourceStreamReader):
@@ -233,13 +226,12 @@ class JournalStreamReader(DataSourceStreamReader):
 
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
         """Return partitions of several pieces each, of about as many bytes."""
-        return [_Pieces(pieces) for pieces in _tasks(with_merged(pieces_between(start, end)), Piece.size_bytes)]
+        return [_Part(pieces) for pieces in _tasks(with_merged(pieces_between(start, end)), Piece.size_bytes)]
 
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+    def read(self, partition: _Part) -> Iterator[pa.RecordBatch]:  # type: ignore[override] # its own ones
         """Read the pieces; of a file that was removed nothing, unless that is to fail."""
-        assert isinstance(partition, _Pieces)
         exit_with_task()
-        for piece in partition.pieces:
+        for piece in partition.items:
             try:
                 content = piece.read()
             except FileNotFoundError:
@@ -268,13 +260,12 @@ class LogReader(DataSourceReader):
         by_run: dict[str, list[Path]] = {}
         for file in log_files(self._paths):
             by_run.setdefault(self._names.run_of(str(file)), []).append(file)
-        return [_Files(files) for files in by_run.values()]
+        return [_Part(files) for files in by_run.values()]
 
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+    def read(self, partition: _Part) -> Iterator[pa.RecordBatch]:  # type: ignore[override] # its own ones
         """Read the records that the logs contain."""
-        assert isinstance(partition, _Files)
         exit_with_task()
-        records = read_logs(partition.files, self._options).records
+        records = read_logs(partition.items, self._options).records
         return _record_batches(((record, msgspec.json.encode(record)) for record in records), SCHEMA)
 
 
