@@ -180,6 +180,8 @@ def check(store: Place, tables: Sequence[str], maker: str = PIPELINE) -> None:
 def finish(store: Place) -> None:
     """Discard what an interrupted writer has left, and states of the store before the last."""
     if not isinstance(store, Path):
+        for draft in [*store.glob(f"{BUILDING}*")]:
+            draft.remove()
         manifest = read_manifest(store, maker=None)
         for table, names in manifest.names.items() if manifest is not None else ():
             for file in [*(store / table).glob("*")]:

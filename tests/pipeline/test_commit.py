@@ -32,6 +32,13 @@ def old_form(store: Path) -> None:
     (store / commit.MANIFEST).write_bytes(commit.msgspec.json.encode(OLD))
 
 
+def far_form(store: Path) -> None:
+    """A store at an address: its manifest names the files."""
+    old_form(store)
+    names = {"events": ("kept.parquet", "gone.parquet"), "views": ("gone.parquet",)}
+    (store / commit.MANIFEST).write_bytes(commit.msgspec.json.encode(commit.structs.replace(OLD, names=names)))
+
+
 def new_form(store: Path) -> None:
     with commit.open_for_build(store, TABLES) as building:
         assert isinstance(building, Path)
@@ -75,7 +82,7 @@ def test_interrupted_at_every_step(
     steps = 0
     while not reached_the_end:
         store = tmp_path / f"store-{steps}"
-        (new_form if kind is Path else old_form)(store)
+        (new_form if kind is Path else far_form)(store)
         building = store / f"{commit.BUILDING}1"
         for table in TABLES:
             put(building / table, "new")
