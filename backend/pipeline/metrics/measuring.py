@@ -54,10 +54,13 @@ def measure(paths: Sequence[Path | str], by: By, table: str = "", *, master: str
 
         from quarterdeck.backend.pipeline.metrics.summary import METRICS, SUMMARY, summary
         from quarterdeck.backend.pipeline.run_reader import RunReader
-        from quarterdeck.backend.pipeline.spark import session
 
         found = resolve_input(paths, Path(staging), "journal")
-        spark = stack.enter_context(session.spark_session(master, remote=remote)) if master or remote else None
+        spark = None
+        if master or remote:
+            from quarterdeck.backend.pipeline.spark import session
+
+            spark = stack.enter_context(session.spark_session(master, remote=remote))
         done = RunReader(found, spark).results(partial(_measure_run, table))
         by_run = {run: result for results in done for run, result in results.by_run.items()}
         quarantined = sum(results.quarantined for results in done)

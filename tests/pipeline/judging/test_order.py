@@ -120,7 +120,8 @@ def test_lines_that_stand_twice_and_contradict_are_counted_alike_in_any_order() 
     contradiction = replace(records[3], at=records[3].at + 1, utc=records[3].utc + 1)
     for lines in ([*records, records[2], contradiction], [contradiction, *records[::-1], records[2]]):
         verdict = judged(lines, rules=("version", "numbering"))
-        assert (verdict.duplicates, verdict.contradicting, verdict.quarantined) == (1, 1, 1)
+        aside = verdict.aside
+        assert (aside.duplicates, aside.contradicting, aside.quarantined) == (1, 1, 1)
         assert found(verdict) == []
         [problem] = verdict.problems
         assert problem.reason.startswith("contradicts another event")

@@ -66,7 +66,6 @@ def test_bad_paths(tmp_path: Path) -> None:
         (["metrics", str(LOGS / "h1.log")], "h1.log: holds no journal; members' logs"),
         (["metrics", ".", "--table", "moons"], "there is no 'moons'; one of detection, one_view"),
         (["metrics", ".", "--master", "local", "--remote", "sc://x"], "exclude each other; name one"),
-        (["tables", ".", "--out", "t", "--master", "local", "--remote", "sc://x"], "exclude each other; name one"),
     ],
 )
 def test_the_command_says_what_is_wrong_without_spark(tmp_path: Path, arguments: list[str], message: str) -> None:
