@@ -123,7 +123,7 @@ def test_lines_that_stand_twice_and_contradict_are_counted_alike_in_any_order() 
         aside = verdict.aside
         assert (aside.duplicates, aside.contradicting, aside.quarantined) == (1, 1, 1)
         assert found(verdict) == []
-        [problem] = verdict.problems
+        [problem] = aside.problems
         assert problem.reason.startswith("contradicts another event")
 
 
