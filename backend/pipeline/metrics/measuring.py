@@ -50,12 +50,12 @@ def measure(paths: Sequence[Path | str], by: By, table: str = "", *, master: str
         needing_packages(),
         ExitStack() as stack,
     ):
+        found = resolve_input(paths, Path(staging), "journal")
         import pyarrow.parquet
 
         from quarterdeck.backend.pipeline.metrics.summary import METRICS, SUMMARY, summary
         from quarterdeck.backend.pipeline.run_reader import RunReader
 
-        found = resolve_input(paths, Path(staging), "journal")
         spark = None
         if master or remote:
             from quarterdeck.backend.pipeline.spark import session
