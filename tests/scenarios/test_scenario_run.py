@@ -22,6 +22,9 @@ from tests.thoroughness import long_after
 
 SCENARIOS = sorted((Path(__file__).parent).glob("*.yaml"))
 
+SLOW = {"p-out-of-step-slow-writes"}
+"""It takes as long as twenty others; `p-out-of-step-is-over` differs in what makes backups miss writes."""
+
 loaded = cache(load_scenario)
 """Reading a file takes as long as playing it."""
 
@@ -30,7 +33,10 @@ def run(steps: str, seed: int = 1) -> Outcome:
     return simulate(read_scenario(f"title: T\nmembers: [athens, byzantium, cyrene]\nsteps:\n{steps}", "t.yaml"), seed)
 
 
-@pytest.mark.parametrize("path", SCENARIOS, ids=[path.stem for path in SCENARIOS])
+PLAYED = [pytest.param(path, id=path.stem, marks=[pytest.mark.long] * (path.stem in SLOW)) for path in SCENARIOS]
+
+
+@pytest.mark.parametrize("path", PLAYED)
 @pytest.mark.parametrize("seed", long_after(1, range(3)))
 def test_acceptance_scenarios_pass_under_several_seeds(path: Path, seed: int) -> None:
     """And whatever happens in them has its causes before it: messages from others, all else from the member itself."""

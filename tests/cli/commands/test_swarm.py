@@ -9,7 +9,7 @@ import pytest
 
 from tests.cli.conftest import Quarterdeck
 
-FEW = ("--seeds", "1:4", "--sizes", "3:4")
+FEW = ("--seeds", "1:2", "--sizes", "3:4")
 
 
 def test_equal_seeds_give_equal_summaries_however_many_processes_run_them(quarterdeck: Quarterdeck) -> None:
@@ -17,20 +17,23 @@ def test_equal_seeds_give_equal_summaries_however_many_processes_run_them(quarte
     assert [run.returncode for run in runs] in ([0, 0], [1, 1])
     summary = json.loads(runs[0].stdout)
     assert summary == json.loads(runs[1].stdout)
-    assert summary["seeds"] == "1:4"
-    assert summary["runs"] == 4 == sum(summary["verdicts"].values())
+    assert summary["seeds"] == "1:2"
+    assert summary["runs"] == 2 == sum(summary["verdicts"].values())
     assert list(summary["verdicts"]) == ["ok", "violation", "no-convergence", "crash", "unknown"]
-    assert summary["judged_runs"] == 4 and 0 < summary["writes"]["survived"] < summary["writes"]["acknowledged"]
+    assert summary["judged_runs"] == 2 and 0 < summary["writes"]["survived"] < summary["writes"]["acknowledged"]
     assert summary["events"] > 1000 and summary["virtual_seconds"] > 60
-    assert runs[0].stderr.splitlines()[-1].startswith("4 seeds, ")
+    assert runs[0].stderr.splitlines()[-1].startswith("2 seeds, ")
 
 
-def test_guided_runs_are_the_same_in_one_process_and_in_two_and_can_be_repeated(quarterdeck: Quarterdeck) -> None:
-    arguments = ("swarm", "--seeds", "1:24", "--sizes", "3:3", "--guided", "--reached")
+def test_guided_runs_are_the_same_in_one_process_and_in_two_and_can_be_repeated(
+    quarterdeck: Quarterdeck, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("quarterdeck.backend.simulation.swarm_testing.guided.GENERATION", 4)
+    arguments = ("swarm", "--seeds", "1:7", "--sizes", "3:3", "--guided", "--reached")
     runs = [quarterdeck(*arguments, "--jobs", jobs) for jobs in (1, 2)]
     summary = json.loads(runs[0].stdout)
     assert summary == json.loads(runs[1].stdout)
-    assert summary["runs"] == 24 and 0 < summary["guided"]["varied"] < 24 < summary["guided"]["states"]
+    assert summary["runs"] == 7 and 0 < summary["guided"]["varied"] < 7 < summary["guided"]["states"]
     times, never = summary["reached"]["times"], summary["reached"]["never"]
     assert times["heartbeat while leading"] > 0 and never == [name for name, count in times.items() if not count]
     assert f"never: {', '.join(never)}" in runs[0].stderr
