@@ -23,7 +23,9 @@ web: .venv/.web  ## the console in a browser on this machine; prints the URL
 # Hundreds of processes would compile the same modules again where an environment forbids Python to keep what it compiled.
 test test-long: export PYTHONDONTWRITEBYTECODE =
 
+# Each of the processes would compile what the others compile at the same time.
 test: .venv/.pipeline .venv/.dev  ## all tests but the longest, on three processes, for many of them wait
+	@$(BIN)/python -m compileall -q -j 0 $(addprefix quarterdeck/,app backend cli widgets)
 	$(BIN)/python -m pytest -q -n 3 --dist loadgroup
 
 test-long: .venv/.pipeline .venv/.dev  ## what takes long: Sparks of their own, more seeds, more examples of every property
