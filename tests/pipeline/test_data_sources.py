@@ -11,7 +11,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.datasource import EqualTo
 
 import quarterdeck
-from quarterdeck.backend.pipeline.data_sources import JournalReader, records_at
+from quarterdeck.backend.pipeline.audit_input import resolve_input
+from quarterdeck.backend.pipeline.data_sources import JournalReader, records_of_files
 from quarterdeck.backend.pipeline.tables.batches import TABLES
 from quarterdeck.backend.pipeline.tables.store import update_store
 
@@ -41,7 +42,7 @@ def rows(table: DataFrame) -> list[Row]:
 def test_a_journal_has_the_same_records_as_the_tables_are_made_of(session: SparkSession, journal: Path) -> None:
     read = session.read.format("quarterdeck").load(str(journal))
     files = [str(file) for file in journal.rglob("*.jsonl")]
-    assert rows(read) == rows(records_at(session, files))
+    assert rows(read) == rows(records_of_files(session, resolve_input([f"file://{journal}"], journal)))
     assert (read.rdd.getNumPartitions(), len(files)) == (1, 2)  # small files share a task
 
 

@@ -151,7 +151,10 @@ OLDEST_VERSION_OF_AOT = 25
 QUIET = ("-Xlog:disable", "-Xlog:all=error:stderr")
 """Java reports archives on stdout, where data goes."""
 
-MAX_SECONDS_TO_WRITE = 60
+SILENT = ("-XX:+UnlockDiagnosticVMOptions", "-XX:-DisplayVMOutput")
+"""What Java 25 says while it writes one is no log, and comes on stdout otherwise."""
+
+MAX_SECONDS_TO_WRITE = 180
 SECONDS_UNTIL_LEFTOVER = 3_600
 
 
@@ -177,7 +180,7 @@ def archive_options(java: Java, options: Sequence[str], cache: Path | None = Non
         return []
     building = archive.with_suffix(f".{os.getpid()}")
     atexit.register(_keep, building, archive)
-    return [*QUIET, f"-XX:{writing}={building}"]
+    return [*QUIET, *(SILENT if is_aot else ()), f"-XX:{writing}={building}"]
 
 
 def can_have_one(java: Java) -> bool:
