@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from msgspec import Struct
 
@@ -27,6 +27,17 @@ class InterpretedMessage(Struct, frozen=True):
     """Microseconds on the run's clock."""
     parsed: ParsedMessage
     records: tuple[Record, ...]
+    kinds: dict[type, list[Event]]
+    """The events of the records, by class: each of many observers asks for a few."""
+
+    @classmethod
+    def of(
+        cls, place: MemberMessage, at: int, parsed: ParsedMessage, records: tuple[Record, ...]
+    ) -> InterpretedMessage:
+        kinds: dict[type, list[Event]] = {}
+        for record in records:
+            kinds.setdefault(type(record.event), []).append(record.event)
+        return cls(place, at, parsed, records, kinds)
 
     @property
     def member(self) -> str:
@@ -34,12 +45,12 @@ class InterpretedMessage(Struct, frozen=True):
         return self.place.member
 
     def events(self, kind: type[_Kind]) -> list[_Kind]:
-        return [record.event for record in self.records if isinstance(record.event, kind)]
+        return cast(list[_Kind], self.kinds.get(kind, []))
 
     @property
     def ends_incarnation(self) -> bool:
         """Whether the member stops here, or goes on as another incarnation after a merge."""
-        return any(isinstance(record.event, MemberMerging | MemberStopped) for record in self.records)
+        return MemberMerging in self.kinds or MemberStopped in self.kinds
 
 
 def log_order(placed: MemberMessage) -> tuple[str, int, int, str, int]:
@@ -89,7 +100,7 @@ class MessageInterpreter:
         for record in records:
             self._last_words.add(record)
         self._lasts[message.member] = message
-        yield InterpretedMessage(message, message.at_us - self._began_us, parsed, records)
+        yield InterpretedMessage.of(message, message.at_us - self._began_us, parsed, records)
 
     def end(self, last_logged_us: Mapping[str, int]) -> Iterator[InterpretedMessage]:
         """Yield what is known of each member when no more messages come. `last_logged_us`: when it logged last."""
@@ -98,7 +109,7 @@ class MessageInterpreter:
             at_us = last.at_us - self._began_us
             until_us = max(last_logged_us.get(name, 0), at_us)
             known = after_log(self._last_words.standing(name, member.uuid, last_logged_us), until_us)
-            yield InterpretedMessage(last, at_us, NoEvent(), tuple(member.end(self._began_us + until_us, known)))
+            yield InterpretedMessage.of(last, at_us, NoEvent(), tuple(member.end(self._began_us + until_us, known)))
 
     def _is_repeated(self, message: MemberMessage) -> bool:
         if message.at_us != self._at_us:

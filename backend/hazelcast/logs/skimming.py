@@ -261,7 +261,7 @@ class _Skimmer:
                 if found is not None:
                     return here if head is not None and head.awaits_level else found
                 if head is not None:
-                    if carried.structured or (head.stamp is not None and head.stamp is not carried.collected):
+                    if carried.structured or (head.stamp is not None and head.stamp != carried.collected):
                         return here
                     found = here  # a level: the time may stand in the line before, in the same stream
             if not here.start:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from quarterdeck.backend.core.properties import SECOND_US
@@ -29,6 +30,8 @@ class EnvelopedLine(NamedTuple):
     """The carrier is the layout: every such line is a whole message with the time `collected`."""
 
 
+LINES_AT_ONCE = 64
+"""Of so many lines it is remembered what they are: the same line is looked at to find where a message begins, and to read it."""
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-_])")
 _CRI = re.compile(r"(\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)) (?:stdout|stderr) ([FP])(?::\S*)? ?")
 _STAMPED = re.compile(
@@ -59,6 +62,7 @@ _LOGGER_KEYS = ("logger_name", "loggerName", "logger", "log.logger")
 _STREAM_KEYS = ("container_name", "pod", "pod_name", "host.name", "hostname", "host")
 
 
+@lru_cache(maxsize=LINES_AT_ONCE)
 def strip_envelope(line: str) -> EnvelopedLine:
     """Return `line` without its end of line, colours and whatever carries it. Never raises."""
     text = line.rstrip("\r\n")

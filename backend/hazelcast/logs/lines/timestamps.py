@@ -47,7 +47,7 @@ _MONTHS = {
 _AFTERNOON = {"pm", "em", "p.m.", "pm.", "午後", "下午", "오후", "nachm.", "μμ"}
 _CLOCK = r"(\d\d?):(\d\d):(\d\d)(?:[.,:](\d{1,9}))?"
 _ZONE = r"(?: ?(Z|UTC|GMT|[+-]\d\d:?\d\d)(?![\w:]))?"
-_ISO = re.compile(rf"(\d{{4}})[-/.](\d\d)[-/.](\d\d)[T _]{_CLOCK}{_ZONE}", re.ASCII)
+_ISO = re.compile(rf"(\d{{4}}[-/.]\d\d[-/.]\d\d)[T _](\d\d?:\d\d:\d\d)(?:[.,:](\d{{1,9}}))?{_ZONE}", re.ASCII)
 _TIME_ONLY = re.compile(rf"(?:\d\d )?{_CLOCK}(?![\w:.])", re.ASCII)
 _DAY_FIRST = re.compile(rf"(\d\d?)[ ./-]([^\W\d_]{{3,9}}|\d\d)\.?[ ./-](\d{{4}})[ :]{_CLOCK}{_ZONE}")
 _MONTH_FIRST = re.compile(
@@ -73,8 +73,8 @@ def parse_time(text: str, start: int = 0) -> LogTime | None:
 
 def _numeric(text: str, start: int) -> LogTime | None:
     if found := _ISO.match(text, start):
-        year, month, day, *clock, zone = found.groups()
-        return _stamp(_day(year, month, day), _clock(clock), zone, found.end())
+        day, clock, fraction, zone = found.groups()
+        return _stamp(_second(day, clock), _micros(fraction), zone, found.end())
     if found := _TIME_ONLY.match(text, start):
         return LogTime(_clock(found.groups()), lacks="date", end=found.end())
     if found := _DAY_FIRST.match(text, start):
@@ -122,6 +122,12 @@ def _stamp(day_us: int, of_day: int, zone: str | None, end: int) -> LogTime:
 
 
 @lru_cache(maxsize=4096)
+def _second(day: str, clock: str) -> int:
+    """Return a second, in microseconds: many lines have the same."""
+    return _day(day[:4], day[5:7], day[8:]) + _clock((*clock.split(":"), None))
+
+
+@lru_cache(maxsize=4096)
 def _day(year: str, month: str | int, day: str) -> int:
     return (date(int(year), int(month), int(day)).toordinal() - _EPOCH) * DAY_US
 
@@ -137,8 +143,11 @@ def _clock(parts: list[str | None] | tuple[str | None, ...]) -> int:
     hours, minutes, seconds, fraction = parts
     if int(hours or 0) > 23 or int(minutes or 0) > 59 or int(seconds or 0) > 60:
         raise ValueError("no time of day")
-    micros = int(f"{fraction:0<6}"[:6]) if fraction else 0
-    return (int(hours or 0) * 3600 + int(minutes or 0) * 60 + int(seconds or 0)) * SECOND_US + micros
+    return (int(hours or 0) * 3600 + int(minutes or 0) * 60 + int(seconds or 0)) * SECOND_US + _micros(fraction)
+
+
+def _micros(fraction: str | None) -> int:
+    return int(f"{fraction:0<6}"[:6]) if fraction else 0
 
 
 def zone_named(name: str) -> tzinfo:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from quarterdeck.backend.core.membership.events import ClaimFinished
+from quarterdeck.backend.core.membership.events import ClaimFinished, MemberMerging, MemberStopped
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.hazelcast.logs import parsed_messages as logged
 from quarterdeck.backend.hazelcast.logs.interpretation import InterpretedMessage
@@ -39,6 +39,16 @@ class _Claimant:
 
 class ClaimsNotAccepted:
     """Collects, for each claimant, the members that refused, those left out, and claims without an end."""
+
+    reads = (
+        ClaimFinished,
+        MemberMerging,
+        MemberStopped,
+        logged.LoggedClaimStart,
+        logged.LoggedClaimFinish,
+        logged.LoggedClaimRefusal,
+        logged.LoggedStart,
+    )
 
     def __init__(self) -> None:
         self._claimants: dict[str, _Claimant] = {}

@@ -50,8 +50,11 @@ class _EndingIncarnation:
 class FullStops:
     """Follows which incarnations end, and looks for lineages of which none is left."""
 
-    def __init__(self) -> None:
-        self._last_words = LastWords()
+    reads = ()
+
+    def __init__(self, words: LastWords) -> None:
+        """Begin. Another observer adds all records to `words`."""
+        self._last_words = words
         self._incarnations: dict[str, _EndingIncarnation] = {}
         self._latest: dict[str, str] = {}
         """By member, its latest incarnation."""
@@ -62,7 +65,6 @@ class FullStops:
 
     def add(self, message: InterpretedMessage) -> None:
         for record in message.records:
-            self._last_words.add(record)
             uuid, event = record.uuid, record.event
             incarnation = self._incarnations.setdefault(
                 uuid, _EndingIncarnation(record.member, uuid, record.at, record.at, message)

@@ -56,6 +56,11 @@ class ClockJumps:
     Those after a merge or a start do not count: a member sends no heartbeats meanwhile.
     """
 
+    reads = (
+        SuspicionRaised,
+        ObserverPaused,
+    )
+
     def __init__(self) -> None:
         self._members: dict[str, _Jumps] = {}
         self._accusations: dict[str, deque[InterpretedMessage]] = {}
@@ -106,6 +111,11 @@ class ClockJumps:
 
 class Silences:
     """Follows how a witness reaches members over the network: those that say nothing, or said nothing for a while."""
+
+    reads = (
+        MemberWitnessed,
+        ConnectionChanged,
+    )
 
     def __init__(self) -> None:
         self._is_followed: set[str] = set()
@@ -172,6 +182,8 @@ def _unresponsive(
 
 class Restarts:
     """Counts the starts of every member whose log begins before them."""
+
+    reads = ()
 
     def __init__(self) -> None:
         self._is_logged: set[str] = set()

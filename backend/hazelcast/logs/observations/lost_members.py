@@ -54,8 +54,11 @@ class _Loss:
 class LostMembers:
     """Follows which members leave whose list; one is back when it is again on a list that had lost it."""
 
-    def __init__(self) -> None:
-        self._last_words = LastWords()
+    reads = ()
+
+    def __init__(self, words: LastWords) -> None:
+        """Begin. All records are added to `words`."""
+        self._last_words = words
         self._losses: dict[str, _Loss] = {}
         self._reasons: dict[str, tuple[SuspicionCause, InterpretedMessage]] = {}
 

@@ -165,7 +165,7 @@ def message_of(record: Record, file: str = "", line: int = 0) -> InterpretedMess
     """Return a record as the message of its member that says the same."""
     text = _words(record.event)
     place = MemberMessage(record.run, record.member, record.utc, record.utc, 0, file, 0, "", text, "", line)
-    return InterpretedMessage(place, record.at, _parsed(record.event), (record,))
+    return InterpretedMessage.of(place, record.at, _parsed(record.event), (record,))
 
 
 def _parsed(event: Event) -> logged.ParsedMessage:

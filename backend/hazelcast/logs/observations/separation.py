@@ -158,12 +158,28 @@ class _Apart:
 class Separation:
     """Follows which lists are in use; clusters are apart while their lists have no member in common."""
 
+    reads = (
+        events.SettingsChanged,
+        events.MemberMerging,
+        events.MemberStopped,
+        events.JoinListChanged,
+        events.ListInstalled,
+        events.MergeVerdict,
+        ConnectionChanged,
+        logged.LoggedJoiner,
+        logged.LoggedStart,
+        logged.LoggedLifecycle,
+        logged.LoggedMergeStart,
+        logged.LoggedMergeAbandonment,
+        logged.LoggedSearchRedirected,
+    )
+
     def __init__(self, *, every_word: bool = True) -> None:
         """`every_word`: each message about merging comes, as logs have it; of a recording, only what makes a record."""
         self._every_word = every_word
         self._lists: dict[str, events.ListInstalled] = {}
-        self._made: dict[tuple[str, int], InterpretedMessage] = {}
-        """Which message shows a list first, by lineage and version."""
+        self._sides_of: dict[tuple[str, int], _Side] = {}
+        """The cluster that a list makes, by lineage and version, since the message that shows it first."""
         self._companions: dict[str, set[str]] = {}
         self._joiners: dict[str, str] = {}
         """How each member finds others, as far as its log or its configuration says."""
@@ -198,10 +214,12 @@ class Separation:
             self._met.add(pair)
         for installed in message.events(events.ListInstalled):
             self._lists[member] = installed
-            self._made.setdefault((installed.lineage, installed.version), message)
-            addresses = [str(listed.address) for listed in installed.members]
-            for address in addresses:
-                self._companions.setdefault(address, set()).update(addresses)
+            name = (installed.lineage, installed.version)
+            if name not in self._sides_of:
+                addresses = frozenset(str(listed.address) for listed in installed.members)
+                self._sides_of[name] = _Side(installed.lineage, str(installed.master), addresses, message)
+                for address in addresses:
+                    self._companions.setdefault(address, set()).update(addresses)
             changed = True
         if changed:
             self._compare(message)
@@ -210,20 +228,10 @@ class Separation:
 
     def _sides(self) -> list[_Side]:
         """Return the clusters with masters of their own: the newest list of each lineage in use."""
-        newest: dict[str, events.ListInstalled] = {}
+        newest: dict[str, int] = {}
         for installed in self._lists.values():
-            known = newest.get(installed.lineage)
-            if known is None or known.version < installed.version:
-                newest[installed.lineage] = installed
-        return [
-            _Side(
-                lineage,
-                str(view.master),
-                frozenset(str(member.address) for member in view.members),
-                self._made[lineage, view.version],
-            )
-            for lineage, view in sorted(newest.items())
-        ]
+            newest[installed.lineage] = max(installed.version, newest.get(installed.lineage, 0))
+        return [self._sides_of[name] for name in sorted(newest.items())]
 
     def _compare(self, message: InterpretedMessage) -> None:
         sides, episode = self._sides(), self._episode

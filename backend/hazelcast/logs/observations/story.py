@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.hazelcast.last_words import LastWords
 from quarterdeck.backend.hazelcast.logs.interpretation import InterpretedMessage
 from quarterdeck.backend.hazelcast.logs.log_set import LogSet
 from quarterdeck.backend.hazelcast.logs.observations.claims import ClaimsNotAccepted
@@ -85,16 +86,26 @@ class RunObservers:
     def __init__(self, run: str, *, every_word: bool = True) -> None:
         """`every_word`: all messages come, as logs have them, and not only those that make a record."""
         self._run = run
+        words = LastWords()
         self._rounds, self._verdicts = LoggedRounds(), VerdictCounts()
         self._observers: list[Observer] = [
-            Readmissions(), Separation(every_word=every_word), LostMembers(), LastingSuspicion(), MutualSuspicion(),
-            ClaimsNotAccepted(), ClockJumps(), Silences(), Restarts(), FullStops(), PartitionsLost(), self._rounds,
+            Readmissions(), Separation(every_word=every_word), LostMembers(words), LastingSuspicion(), MutualSuspicion(),
+            ClaimsNotAccepted(), ClockJumps(), Silences(), Restarts(), FullStops(words), PartitionsLost(), self._rounds,
             WaitingShutdowns(), FrozenStates(), RefusedJoins(), UnresolvedNames(), Diagnosed(),
         ]  # fmt: skip
+        self._reading: dict[frozenset[type], list[Observer]] = {}
+        """By what a message says, who reads it."""
 
     def add(self, message: InterpretedMessage) -> None:
         self._verdicts.add(message)
-        for observer in self._observers:
+        said = frozenset((type(message.parsed), *message.kinds))
+        reading = self._reading.get(said)
+        if reading is None:
+            reading = [
+                observer for observer in self._observers if not observer.reads or said.intersection(observer.reads)
+            ]
+            self._reading[said] = reading
+        for observer in reading:
             observer.add(message)
 
     def story(self, ends: LogEnds, zones: Iterable[Observation] = ()) -> LogStory:

@@ -41,6 +41,16 @@ class _Spell(NamedTuple):
 class LastingSuspicion:
     """Follows each suspicion until it is withdrawn, the suspect is off the list, or the observer's incarnation ends."""
 
+    reads = (
+        LoggedStart,
+        events.MemberMerging,
+        events.MemberStopped,
+        events.SuspicionRaised,
+        events.SuspicionCleared,
+        events.MemberRemoved,
+        events.ListInstalled,
+    )
+
     def __init__(self) -> None:
         self._open: dict[_Pair, InterpretedMessage] = {}
         self._spells: list[_Spell] = []
@@ -118,6 +128,11 @@ def _observed(key: tuple[str, ...], spells: list[_Spell], ends: LogEnds) -> Obse
 
 class MutualSuspicion:
     """Collects the removals by which a master ends a partial disconnection, and the reports that led to them."""
+
+    reads = (
+        events.DisconnectionReported,
+        events.MemberRemoved,
+    )
 
     def __init__(self) -> None:
         self._reports: list[InterpretedMessage] = []

@@ -13,6 +13,7 @@ from quarterdeck.backend.core.membership.events import (
     ClusterStateChanged,
     JoinFailed,
     ListInstalled,
+    MemberMerging,
     MemberRemoved,
     MemberStopped,
 )
@@ -60,6 +61,14 @@ class _Leaving:
 
 class WaitingShutdowns:
     """Follows members that ask their master to let them leave, until they have left, and what the master does meanwhile."""
+
+    reads = (
+        LeaveRequested,
+        MigrationsRemaining,
+        MigrationFailed,
+        MemberStopped,
+        MemberRemoved,
+    )
 
     def __init__(self) -> None:
         self._leaving: dict[str, _Leaving] = {}
@@ -138,6 +147,12 @@ class _StateSpell(NamedTuple):
 class FrozenStates:
     """Follows the state of the cluster at each member, where it is not ACTIVE for long. One spell of all members is one."""
 
+    reads = (
+        ClusterStateChanged,
+        MemberMerging,
+        MemberStopped,
+    )
+
     def __init__(self) -> None:
         self._states: dict[str, _StateSpell] = {}
         self._ended: list[tuple[str, _StateSpell, InterpretedMessage]] = []
@@ -199,6 +214,12 @@ _STATES = {
 class RefusedJoins:
     """Collects the members that a master did not let in, or that gave up joining, and why."""
 
+    reads = (
+        JoinerRefused,
+        JoinFailed,
+        ListInstalled,
+    )
+
     def __init__(self) -> None:
         self._refused: dict[str, list[tuple[InterpretedMessage, str]]] = {}
         self._admitted: dict[str, int] = {}
@@ -238,6 +259,11 @@ class RefusedJoins:
 
 class UnresolvedNames:
     """Follows the names that have no address for members that look for others under them, until these are not alone."""
+
+    reads = (
+        AddressUnusable,
+        ListInstalled,
+    )
 
     def __init__(self) -> None:
         self._open: dict[str, dict[str, list[InterpretedMessage]]] = {}
