@@ -50,11 +50,9 @@ MOST_LINES_BACK = 200
 MOST_REMEMBERED = 100_000
 """So many messages are known as yielded before those that are out of sight are forgotten."""
 _PLAIN_HEAD = re.compile(rb"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d")
-_OURS = re.compile(
-    rb"\]:\d{1,5} \[|\[LOCAL\] \[|com\.hazelcast\.|c\.h\.|c\.hazelcast|\[hz\.|hz\._hz|"
-    + "|".join(sorted(map(re.escape, PRODUCT_LOGGERS))).encode()
-)
-"""One of these stands in every line with which the product begins a message; see `layout`."""
+_OFTEN_OURS = (b"com.hazelcast.", b"c.h.", b"c.hazelcast", b"[hz.", b"hz._hz")
+_OURS = re.compile(rb"\]:\d{1,5} \[|\[LOCAL\] \[|" + "|".join(sorted(map(re.escape, PRODUCT_LOGGERS))).encode())
+"""One of these, or of the signs before, stands in every line with which the product begins a message; see `layout`."""
 OnRead = Callable[[int], None]
 """Receives how many more bytes were read."""
 
@@ -114,7 +112,7 @@ def _is_foreign(line: bytes) -> bool:
 
     Only a plain date and time prove that a line begins a message; what carries lines may repeat its own time before each.
     """
-    return _PLAIN_HEAD.match(line) is not None and _OURS.search(line) is None
+    return not any(sign in line for sign in _OFTEN_OURS) and bool(_PLAIN_HEAD.match(line)) and not _OURS.search(line)
 
 
 class _Skimmer:

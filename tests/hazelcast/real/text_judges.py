@@ -301,7 +301,9 @@ def _pair(text: str, window: Window) -> bool:
     met = re.search(rf"({ONE.pattern}) met ({ONE.pattern}) (\d+ \w+) ago: (.*)", text)
     if met is not None:
         name = re.escape(_logged_name(Address(met[2])))
-        said = window.truth.logs(rf"merge to {name}|should merge to|{name}.*(merge|split|Cannot)", 0, window.last_us, Address(met[1]))
+        said = window.truth.logs(
+            rf"merge to {name}|should merge to|{name}.*(merge|split|Cannot)", 0, window.last_us, Address(met[1])
+        )
         quoted = re.search(r"could not merge then, (.*?);", text)
         found = [words for _, words in said if quoted is None or quoted[1] in words.text]
         return was_about(met[3], (words.at_us for words in found), window.said.at_us)

@@ -66,9 +66,10 @@ class FullStops:
     def add(self, message: InterpretedMessage) -> None:
         for record in message.records:
             uuid, event = record.uuid, record.event
-            incarnation = self._incarnations.setdefault(
-                uuid, _EndingIncarnation(record.member, uuid, record.at, record.at, message)
-            )
+            incarnation = self._incarnations.get(uuid)
+            if incarnation is None:
+                incarnation = _EndingIncarnation(record.member, uuid, record.at, record.at, message)
+                self._incarnations[uuid] = incarnation
             before = self._incarnations.get(self._latest.get(record.member, uuid), incarnation)
             if before is not incarnation and not before.end:
                 before.end, before.silent_us = "silent", before.last_us

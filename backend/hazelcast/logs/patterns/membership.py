@@ -22,15 +22,15 @@ from quarterdeck.backend.hazelcast.logs.patterns.pattern import (
 
 _BLOCK = re.compile(
     r"Members (?:\{size:\s*(?P<size>\d{1,6}), ver:\s*(?P<version>\d{1,9})\} \[|\[(?P<old_size>\d{1,6})\] \{)"
-    r"(?P<body>(?:[^\[\]{}]|\[[^\]\n]*\])*)[\]}]"
+    r"(?P<body>(?:[^\[\]{}]++|\[[^\]\n]*+\])*+)[\]}]"
 )
 _HEAD_LENGTH = 40
-_ENTRY = re.compile(r"^\s*(?P<member>Member .*?)\s*$", re.MULTILINE)
+_ENTRY = re.compile(r"^\s*(?P<member>Member .*\S)\s*$", re.MULTILINE)
 
 
 def is_cut_list(text: str) -> bool:
     """Return whether a message is the beginning of a member list, as at the end of a file that was rotated inside it."""
-    return "Members {size:" in text[:_HEAD_LENGTH] and _BLOCK.search(text) is None
+    return "Members {size:" in text[:_HEAD_LENGTH] and text[-1] != "]" and _BLOCK.search(text) is None
 
 
 def _list(found: re.Match[str]) -> logged.ParsedMessage:
