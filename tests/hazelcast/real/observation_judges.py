@@ -68,8 +68,8 @@ def _member_lost(found: Observation, window: Window) -> bool:
         held.addresses[0] == lost[0] for lists in window.truth.logged.values() for held in lists
     ):
         return False
-    if found.cause.startswith("Its process has ended"):
-        return all(window.done("kill", "end", member=it) for it in lost)
+    if found.cause.startswith("No process listens"):  # one that stops has closed its port before its process ends
+        return all(window.done("kill", "end", "stop", member=it) for it in lost)
     return all(window.done("kill", "stop", "freeze", "cut", member=it) for it in lost)
 
 

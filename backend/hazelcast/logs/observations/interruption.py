@@ -193,6 +193,8 @@ class Restarts:
         self._starts: dict[str, list[InterpretedMessage]] = {}
         self._silent = 0
         """Starts before which the log says nothing of an end."""
+        self._is_every_end_logged = True
+        """Whether a log was read before each start; else it is not known how many said nothing."""
 
     def add(self, message: InterpretedMessage) -> None:
         member = message.member
@@ -202,7 +204,8 @@ class Restarts:
             case LoggedStart():
                 if member in self._has_logged:
                     self._starts.setdefault(member, []).append(message)
-                    self._silent += member not in self._is_stopping and member in self._is_logged
+                    self._silent += member not in self._is_stopping
+                    self._is_every_end_logged &= member in self._is_logged
                 self._is_stopping.discard(member)
             case LoggedShutdown() | LoggedLifecycle(state="SHUTTING_DOWN" | "SHUTDOWN"):
                 self._is_stopping.add(member)
@@ -216,13 +219,14 @@ class Restarts:
             return
         starts = sorted((start for many in self._starts.values() for start in many), key=lambda start: start.at)
         counts = [f"{member} {times(len(many))}" for member, many in sorted(self._starts.items())]
-        goodbye = f" ({self._silent} without a goodbye)" if self._silent else ""
+        silent = self._silent if self._is_every_end_logged else 0
+        goodbye = f" ({silent} without a goodbye)" if silent else ""
         yield observation(
             "restart",
             sorted(self._starts),
             f"started again: {listed(counts)}{goodbye}",
             detail=f"Starts of members that had been there before: {len(starts)}"
-            + (f"; before {self._silent} of them the log says nothing of an end." if self._is_logged else "."),
+            + (f"; before {silent} of them the log says nothing of an end." if self._is_every_end_logged else "."),
             cause="A restart by hand or by a supervisor. One without a goodbye was killed, crashed, or was asked to end by a "
             "signal, at which java.util.logging may close the log before that is logged.",
             remedy="After a crash look at the end of the log before each start, and for hs_err files and the kernel's "
