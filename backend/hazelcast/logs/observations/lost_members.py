@@ -23,8 +23,8 @@ from quarterdeck.backend.hazelcast.logs.observations.readmission import REMOVAL_
 _HEARD: tuple[SuspicionCause, ...] = ("goodbye", "disconnected", "asked")
 """Causes of removals of members that were heard at that very moment."""
 _ENDED = (
-    "No process listens at its address: it has ended, or is about to. It was stopped, was killed (often by the kernel for want of "
-    "memory) or crashed: what was read does not show which, for even one that is asked to end by a signal may log nothing.",
+    "No process listens at its address: it has ended, or is about to. It was stopped, was killed (often by the kernel for want "
+    "of memory) or crashed: what was read does not show which, for even one that is asked to end by a signal may log nothing.",
     "If it was not stopped on purpose: look at its exit code, for hs_err files, at the kernel's log for its out-of-memory "
     "killer. Start it again when the cluster is safe; with one backup, a second loss before that loses data.",
 )

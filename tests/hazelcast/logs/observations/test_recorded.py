@@ -181,7 +181,7 @@ def test_a_killed_member_has_ended_where_the_recorder_finds_no_process() -> None
     recording.lists(60.2, 4, "1a2a")
     (lost,) = recording.observed()
     assert lost.headline == f"{C} was removed and did not come back"
-    assert "no process listens" in lost.cause and "what was read does not show which" in lost.cause
+    assert "No process listens" in lost.cause and "what was read does not show which" in lost.cause
 
 
 def test_members_that_only_the_recorder_does_not_reach_are_not_lost() -> None:
