@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from functools import cached_property, partial
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, cast
 
@@ -16,35 +17,32 @@ from textual.driver import Driver
 from textual.events import Key
 from textual.message import Message
 
-from quarterdeck.app.actions.action import Allowed, ViewName, WordKind, allowed_on
+from quarterdeck.app.actions.action import Action, Allowed, ViewName, WordKind, allowed_on
 from quarterdeck.app.actions.registry import action_called
-from quarterdeck.app.actions.views import VIEW_OF, VIEWS
+from quarterdeck.app.actions.views import VIEW_OF
 from quarterdeck.app.commands.palette import ActionsProvider, ConsolePalette
 from quarterdeck.app.commands.requests import CallKey, Requests
 from quarterdeck.app.console_interface import (
     ClusterOpener,
-    ClusterUnavailable,
     Handler,
     NoOtherClusters,
     OpenedCluster,
     Pointed,
-    Refusal,
     Suggestions,
 )
 from quarterdeck.app.console_state import ConsoleSettings, ConsoleState
-from quarterdeck.app.handlers.members import MemberHandlers, change_load, show_owner, undo
-from quarterdeck.app.handlers.tables import TableHandlers
 from quarterdeck.app.key_map import bindings_of
 from quarterdeck.app.screen.view_screen import ViewScreen
 from quarterdeck.app.session import ConsoleSession
 from quarterdeck.app.tabs import HOME, Tab, Tabs, leave
 from quarterdeck.app.terminal import driver_for
-from quarterdeck.app.themes import ANSI, THEMES, NoSuchTheme, theme_called
+from quarterdeck.app.themes import ANSI, THEMES, theme_called
 from quarterdeck.app.views.overview.screen import OverviewScreen
 from quarterdeck.backend.clusters.cluster import Cluster
 from quarterdeck.backend.core.commands.commands import Command
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.replay.tape import Tape
+from quarterdeck.backend.picture.text.refusal import Refusal
 from quarterdeck.widgets.line_table import TableCell
 
 if TYPE_CHECKING:
@@ -53,6 +51,11 @@ if TYPE_CHECKING:
 
 CLOCK_SECONDS = 0.1
 """The period of the console's only clock."""
+
+
+HANDLERS_ROOM = "quarterdeck.app.handlers"
+HANDLERS = ("members", "tables", "output", "time")
+"""The modules of what every view can do, the one that takes longest to import last."""
 
 
 class Console(App[None]):
@@ -92,30 +95,12 @@ class Console(App[None]):
         self.theme = theme_name
         self._early_messages: list[str] = []
         """Problems from before there was a screen."""
-        self._state = ConsoleState(state_file, self._report_problem)
-        self.history: dict[str, list[str]] = self._state.history
+        self.state = ConsoleState(state_file, self._report_problem)
+        self.history: dict[str, list[str]] = self.state.history
         self._state_file = state_file
         self._keys = self.settings.keys
         self._cluster_opener: ClusterOpener = cluster_opener or NoOtherClusters()
         self._tabs = Tabs(self, self._new_tab(ConsoleSession(cluster, starting)), self._new_view)
-        self._member_handlers = MemberHandlers(self, lambda: self.top)
-        self._table_handlers = TableHandlers(self, lambda: self.top, self._state)
-        self._handlers: dict[str, Handler] = {
-            **self._member_handlers.handlers,
-            **self._table_handlers.handlers,
-            **{view.name: partial(self._open, view.name) for view in VIEWS if view.opening is not None},
-            "owner": lambda text: show_owner(self, self.session, text),
-            "load": lambda text: change_load(self, self.session, text),
-            "fault-undo": lambda text: undo(self, self.session, text),
-            "filter": lambda text: self._filter(text),
-            "prompt": lambda _: self.type_line(""),
-            "help": lambda _: self._help(),
-            "cluster": lambda text: self._switch_cluster(text),
-            "theme": lambda text: self._set_theme(text),
-            "suspend": lambda _: self.action_suspend_process(),
-            "back": lambda _: self._go_back(),
-            "quit": lambda _: leave(self, self._tabs),
-        }
 
     @on(Driver.SignalResume)
     def _resumed(self) -> None:
@@ -131,17 +116,6 @@ class Console(App[None]):
             super().refresh_css(animate)
         else:
             self.stylesheet.set_variables(self.get_css_variables())
-
-    @cached_property
-    def _late_handlers(self) -> Mapping[str, Handler]:
-        """Handlers whose modules are imported at their first use, so that the console starts sooner."""
-        from quarterdeck.app.handlers.output import OutputHandlers
-        from quarterdeck.app.handlers.time import TimeHandlers
-
-        return {
-            **OutputHandlers(self, self, lambda: self.top, lambda: self._tabs.current.requests.last).handlers,
-            **TimeHandlers(self, lambda: self.session, lambda: self.top.repaint()).handlers,
-        }
 
     @property
     def session(self) -> ConsoleSession:
@@ -178,6 +152,10 @@ class Console(App[None]):
         tab = self._tabs.current
         return len(tab.stack) > 1 or (tab.origin is not None and tab.origin in self._tabs)
 
+    @property
+    def last_commands(self) -> Sequence[Command]:
+        return self._tabs.current.requests.last
+
     def on_mount(self) -> None:
         self.push_screen(self.home)
         # Members start when they are looked at first; their modules are read after the first picture.
@@ -194,6 +172,7 @@ class Console(App[None]):
         session = ConsoleSession(opened.cluster, opened.starting, owned=True, past=past)
         opened_from = next((tab for tab in self._tabs if tab.session is origin), self._tabs.current)
         tab = self._new_tab(session, title, opened_from)
+        tab.origin = opened_from if origin is not None else None
         self._report_failed_start(tab)
         self._tabs.open(tab)
 
@@ -253,7 +232,6 @@ class Console(App[None]):
             self.session.playhead.go(at_us)
 
     def back(self) -> None:
-        """Close the current view. From the first view of a copy, go back to the real cluster."""
         if len(self._tabs.current.stack) > 1:
             looked_at = self.top.targets() if self.top.view == "member" else ()
             self._tabs.close_view()
@@ -261,6 +239,8 @@ class Console(App[None]):
                 self.top.point_at(member)
         elif (origin := self._tabs.current.origin) is not None and origin in self._tabs:
             self._tabs.show(origin)
+        else:
+            self.show_message("this is the first view; Q leaves the console")
 
     def complete(self, beginning: str) -> str | None:
         return self._prompt_lines.complete(beginning)
@@ -269,7 +249,7 @@ class Console(App[None]):
         return self._prompt_lines.suggestions(beginning, next(iter(self.top.targets()), ""))
 
     def answered(self, sign: str, text: str) -> None:
-        self._state.add_to_history(sign, text)
+        self.state.add_to_history(sign, text)
         if sign == ":" and text.strip():
             self._prompt_lines.execute(text, next(iter(self.top.targets()), ""))
 
@@ -316,15 +296,28 @@ class Console(App[None]):
         if action_id == "back" and self.top.clear_filter():
             self.show_message("filter removed")
             return
-        known = (self.top.handlers, self._handlers)
-        handler = next((handlers[action_id] for handlers in known if action_id in handlers), None)
-        handler = handler or self._late_handlers.get(action_id)
         try:
-            if handler is None:
-                raise Refusal(f"{action.title} does nothing here")
-            handler(text)
+            self._handler(action)(text)
         except Refusal as refusal:
             self.show_message(str(refusal), error=True)
+
+    def _handler(self, action: Action) -> Handler:
+        """Return what does an action: the view, the console, or one of the modules, which are read when they are needed first.
+
+        `do_time_back` does the action `time-back`.
+        """
+        name = f"do_{action.id.replace('-', '_')}"
+        for own in (self.top, self):
+            if (method := getattr(own, name, None)) is not None:
+                return cast(Handler, method)
+        if action.id in VIEW_OF:
+            return lambda _: self.goto(action.id)
+        for module in HANDLERS:
+            if (function := getattr(import_module(f"{HANDLERS_ROOM}.{module}"), name, None)) is not None:
+                return partial(function, self.top)
+        from quarterdeck.app.handlers.members import do_command
+
+        return lambda _: do_command(self.top, action.id)
 
     def on_console_command_ended(self, message: CommandEnded) -> None:
         outcome = message.requests.outcome(message.done, message.failure, message.call)
@@ -353,19 +346,15 @@ class Console(App[None]):
             if tab is self._tabs.current:
                 self.top.tick(news=bool(fresh) or tab.shown != shown)
 
-    def _open(self, view: ViewName, text: str = "") -> None:
-        if self.top.view != view:  # the same key again changes nothing; esc goes one level back
-            self.goto(view)
-
     def _new_view(self, tab: Tab, view: ViewName) -> ViewScreen:
         plain: type[ViewScreen] = VIEW_OF[view].screen_class()
         keys = bindings_of(view, allowed=allowed_on(tab.session.cluster), configured=self._keys)
         bound = type(plain.__name__, (plain,), {"BINDINGS": [*plain.BINDINGS, *keys], "__module__": plain.__module__})
         made: ViewScreen = bound(tab.session, self)
         made.fit(self.size)
-        self._table_handlers.recall(made)
+        if made.sort_filter is not None:
+            made.sort_filter.table_settings = self.state.table_settings_of(view)
         made.date_by(utc=self.settings.clock == "utc")
-        made.receive(tab.session.recent)
         return made
 
     def _new_tab(self, session: ConsoleSession, title: str = "", opened_from: Tab | None = None) -> Tab:
@@ -375,7 +364,7 @@ class Console(App[None]):
         if tab.session.starting is not None:
             tab.session.starting.add_done_callback(partial(self._members_started, tab.requests))
 
-    def _switch_cluster(self, text: str) -> None:
+    def do_cluster(self, text: str) -> None:
         """With `close`, close the current tab.
 
         Otherwise go to the named cluster, which is opened if necessary, or to the next.
@@ -388,25 +377,19 @@ class Console(App[None]):
         elif (known := self._tabs.named(name)) is not None:
             self._tabs.show(known)
         else:
-            try:
-                self.open_tab(self._cluster_opener.open(name), name)
-            except ClusterUnavailable as problem:
-                raise Refusal(str(problem)) from problem
+            self.open_tab(self._cluster_opener.open(name), name)
 
-    def _filter(self, text: str) -> None:
+    def do_filter(self, text: str) -> None:
         if text:
             self.top.filter_by(text)
         else:
             self.top.prompt.ask("/", self.top.filter_text)
 
-    def _set_theme(self, name: str) -> None:
+    def do_theme(self, name: str) -> None:
         if not name:
             self.type_line("theme ")
             return
-        try:
-            theme = theme_called(name)
-        except NoSuchTheme as problem:
-            raise Refusal(str(problem)) from problem
+        theme = theme_called(name)
         if self.no_color and not theme.ansi:
             raise Refusal(
                 f"NO_COLOR is set, so there are no colours to choose: env -u NO_COLOR quarterdeck console --theme {name}"
@@ -415,23 +398,28 @@ class Console(App[None]):
         self.theme = theme.name
 
     def _report_problem(self, sentence: str) -> None:
-        """Show a problem, or keep it until there is a screen."""
         if self.is_running:
             self.show_message(sentence, error=True)
         else:
             self._early_messages.append(sentence)
 
-    def _help(self) -> None:
+    def do_help(self, _: str) -> None:
         from quarterdeck.app.help_screen import HelpScreen
 
         top = self.top
         self.push_screen(HelpScreen(top.view, top.runbooks(), allowed=self.allowed, configured_keys=self._keys))
 
-    def _go_back(self) -> None:
-        if self.has_way_back:
-            self.back()
-        else:
-            self.show_message("this is the first view; Q leaves the console")
+    def do_prompt(self, _: str) -> None:
+        self.type_line("")
+
+    def do_back(self, _: str) -> None:
+        self.back()
+
+    def do_suspend(self, _: str) -> None:
+        self.action_suspend_process()
+
+    def do_quit(self, _: str) -> None:
+        leave(self, self._tabs)
 
     async def action_quit(self) -> None:
         """Do what the terminal's own key for leaving does."""

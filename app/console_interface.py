@@ -5,22 +5,42 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from quarterdeck.app.actions.action import ViewName
 from quarterdeck.backend.clusters.cluster import Cluster
 from quarterdeck.backend.core.commands.commands import Command
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.picture.replay.tape import Tape
+from quarterdeck.backend.picture.text.refusal import Refusal
 from quarterdeck.widgets.line_table import TableCell
 
 if TYPE_CHECKING:
+    from quarterdeck.app.console_state import ConsoleState
     from quarterdeck.app.session import ConsoleSession
     from quarterdeck.backend.training.scores import ScoreBook
 
 
-class ClusterUnavailable(Exception):
+class ClusterUnavailable(Refusal):
     """A cluster that cannot be opened; the message says why."""
+
+
+Choice = TypeVar("Choice", bound=str)
+
+
+def choice_of(text: str, choices: Sequence[Choice], now: Choice, what: str) -> Choice:
+    """Return the choice that was typed; the one after `now` if none was. Raises `Refusal`."""
+    if not text:
+        return choices[(choices.index(now) + 1) % len(choices)]
+    for choice in choices:
+        if choice == text:
+            return choice
+    raise Refusal(f"there is no {what} {text!r}; there are {', '.join(choices)}")
+
+
+def switched(text: str, now: bool) -> bool:
+    """Return whether something is on after `on` or `off` was typed; the opposite of `now` if neither was. Raises `Refusal`."""
+    return choice_of(text, ("off", "on"), "on" if now else "off", "setting") == "on"
 
 
 @dataclass(frozen=True)
@@ -77,10 +97,6 @@ class Pointed(NamedTuple):
     member: str = ""
 
 
-class Refusal(Exception):
-    """Raised by the handler of an action that cannot be done; the operator sees the message as an error."""
-
-
 class ConsoleInterface(Protocol):
     """What a view may ask of the console."""
 
@@ -98,6 +114,14 @@ class ConsoleInterface(Protocol):
 
     @property
     def scores(self) -> ScoreBook: ...
+
+    @property
+    def state(self) -> ConsoleState:
+        """What is remembered between runs."""
+
+    @property
+    def last_commands(self) -> Sequence[Command]:
+        """What the operator requested last of the cluster in sight."""
 
     def suggestions(self, beginning: str) -> Suggestions:
         """Return what a line of the prompt may become, and what it would do."""
@@ -118,7 +142,7 @@ class ConsoleInterface(Protocol):
         """Open a view, at a member, at a moment of the run or at an event if one is given."""
 
     def back(self) -> None:
-        """Close the current view and go back to the previous one."""
+        """Close the view in sight; from the first view of a copy, go back to the real cluster."""
 
     def open_tab(
         self, opened: OpenedCluster, title: str, *, past: Tape | None = None, origin: ConsoleSession | None = None

@@ -286,12 +286,6 @@ class LevelFeed:
         self._latest = 0
         """The number of the latest episode that the tail got."""
 
-    def level_named(self, text: str) -> Level | None:
-        """Return the level of this name, the next one for an empty name; None if there is no such level."""
-        if not text:
-            return LEVELS[(LEVELS.index(self.level) + 1) % len(LEVELS)]
-        return next((level for level in LEVELS if level == text), None)
-
     def choose(self, level: Level, records: Sequence[Record]) -> None:
         """List everything anew, at another level."""
         self.level = level

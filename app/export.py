@@ -25,6 +25,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from quarterdeck.backend.picture.text.formatting import counted, one_line
+from quarterdeck.backend.picture.text.refusal import Refusal
 
 OVERWRITE_SIGN = "!"
 
@@ -32,7 +33,7 @@ Row = Mapping[str, str]
 """The cells of one row by the titles of their columns."""
 
 
-class BadExport(ValueError):
+class BadExport(Refusal):
     """Nothing was written; the message says why and what to write instead."""
 
 

@@ -121,7 +121,6 @@ class HelpScreen(ModalScreen[None]):
         getattr(self.query_one("#help-scroll", VerticalScroll), how)(animate=False)
 
     def _show(self, wanted: str) -> None:
-        """Show the lines that contain `wanted`, with sections side by side where there is room."""
         selects = text_filter(wanted) if wanted.strip() else lambda _: True
         found = [
             section._replace(lines=[line for line in section.lines if selects(" ".join((section.heading, *line)))])

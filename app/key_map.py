@@ -223,7 +223,6 @@ def _is_new(action: Action, key: str, configured: ConfiguredKeys) -> bool:
 
 
 def _place_in_footer(action: Action) -> tuple[int, int]:
-    """Return the place: first what the view itself can do, then what is useful everywhere, then the rest."""
     if action.views:
         return 0, 0
     if action.id in USEFUL:
@@ -232,7 +231,6 @@ def _place_in_footer(action: Action) -> tuple[int, int]:
 
 
 def _split(text: str) -> list[str]:
-    """Return the parts between plus signs; the last may be a plus itself."""
     if text == "+" or text.endswith("++"):
         return [*filter(None, text[:-1].split("+")), "+"]
     parts = text.strip().split("+")

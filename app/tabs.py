@@ -25,16 +25,13 @@ class Tab:
         self, session: ConsoleSession, requests: Requests, title: str = "", opened_from: Tab | None = None
     ) -> None:
         self.session, self.requests, self.opened_from = session, requests, opened_from
+        self.origin: Tab | None = None
+        """The tab of the cluster that this one is a copy or a fork of."""
         self.title = title or session.cluster.name
         self.views: dict[ViewName, ViewScreen] = {}
         self.stack: list[ViewName] = [HOME]
         self.shown: tuple[int, str, int] = (0, "", 0)
         """What the playhead showed at the last tick."""
-
-    @property
-    def origin(self) -> Tab | None:
-        """The tab of the cluster that this one is a copy of."""
-        return self.opened_from if self.session.cluster.source == "copy" else None
 
     def name_of(self, view: ViewName) -> str:
         """Return the name under which a view's screen is installed."""
@@ -158,9 +155,9 @@ def leave(app: App[Any], tabs: Iterable[Tab]) -> None:
     if not ending:
         app.exit()
         return
-    from quarterdeck.app.commands.confirmation import ConfirmDialog, ConfirmScreen
+    from quarterdeck.app.commands.confirmation import ConfirmScreen
 
-    if isinstance(app.screen, ConfirmDialog):  # something is asked already
+    if isinstance(app.screen, ConfirmScreen):  # something is asked already
         return
 
     def answered(confirmed: bool | None) -> None:

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from textual.theme import Theme
 
+from quarterdeck.backend.picture.text.refusal import Refusal
+
 
 @dataclass(frozen=True)
 class ColourPalette:
@@ -168,7 +170,7 @@ THEMES: dict[str, Theme] = {**{palette.name: palette.theme() for palette in PALE
 """The themes by name, in the order in which they are offered."""
 
 
-class NoSuchTheme(ValueError):
+class NoSuchTheme(Refusal):
     """There is no theme of this name; the message lists the names."""
 
 

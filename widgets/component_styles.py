@@ -8,7 +8,7 @@ the first picture. So none is declared here.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, get_args
 
 from rich.style import Style
 from textual.css.styles import RenderStyles
@@ -16,9 +16,13 @@ from textual.dom import DOMNode
 from textual.filter import ANSIToTruecolor, LineFilter
 from textual.widget import Widget
 
+from quarterdeck.backend.picture.text.fact import Tone
+
+TONES = frozenset(get_args(Tone))
+
 
 class ComponentStyles(Widget):
-    """A widget that paints each of its parts in the style of the component class ``PREFIX--part``."""
+    """A widget that paints each of its parts in the style of the component class ``PREFIX--part``; tones look alike in all."""
 
     PREFIX: ClassVar[str]
 
@@ -32,7 +36,8 @@ class ComponentStyles(Widget):
         if style is None:
             style = self.rich_style
             for part in parts:
-                style += self.get_component_rich_style(f"{self.PREFIX}--{part}", partial=True)
+                name = f"tone--{part}" if part in TONES else f"{self.PREFIX}--{part}"
+                style += self.get_component_rich_style(name, partial=True)
             self._part_styles[parts] = style
         return style
 

@@ -55,7 +55,6 @@ class DirtyRowsCompositor(Compositor):
 
 
 def _runs(rows: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Yield the first and the number of each run of rows that follow each other."""
     begin = 0
     for place in range(1, len(rows) + 1):
         if place == len(rows) or rows[place] != rows[place - 1] + 1:

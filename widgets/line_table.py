@@ -122,16 +122,13 @@ class LineTable(ScrollView, ComponentStyles, can_focus=True):
     def __init__(self, model: TableModel, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._when_empty = ""
-        """The text shown while there are no rows."""
         self._model = model
         self._keys: tuple[str, ...] = ()
         self._place: dict[str, int] = {}
         self._declared: tuple[Column, ...] = ()
         self._columns: tuple[Column, ...] = ()
-        """The declared columns, as wide as there is room."""
         self._cursor_key: str | None = None
         self._awaited_key: str | None = None
-        """The row to which the cursor moves as soon as it appears."""
         self._selection: set[str] = set()
         self._looks: dict[int, RowLook] = {}
         """How the rows in sight look, by place; dropped when the table scrolls."""
@@ -320,7 +317,6 @@ class LineTable(ScrollView, ComponentStyles, can_focus=True):
             self.refresh(Region(0, y, region.width, 1))
 
     def _column_at(self, x: int) -> int | None:
-        """Return the place of the column that is painted at `x`; None beside all of them."""
         first, last, hidden = self._columns_in_sight()
         fixed, end = self._model.fixed_columns, MARKER_WIDTH
         places: list[int] = [*range(fixed), *range(first, last)]

@@ -46,20 +46,27 @@ class PaneEdge(ComponentStyles):
     def render_line(self, y: int) -> Strip:
         width = self.size.width
         line = self.part_style("line")
-        segments = [Segment("  " if self.folded else "┌ ", line)]
-        if self.key:
-            segments.append(Segment(f"{self.key} ", self.part_style("key")))
-        segments.append(Segment(self.title, self.part_style("title")))
-        for part in self._said:
-            segments += [Segment("  " if self.folded else " ─ ", line), Segment(part.text, self.part_style(part.tone))]
-        segments.append(Segment(" ", line))
-        strip = Strip(segments)
         room = width if self.folded else width - 1
+        said = list(self._said)
+        strip = self._painted(said)
+        while strip.cell_length > room and said and ", " in said[-1].text:  # half a figure misleads
+            said[-1] = TableCell(said[-1].text.rpartition(", ")[0], said[-1].tone)
+            strip = self._painted(said)
         if strip.cell_length > room:
             strip = Strip([*strip.crop(0, max(0, room - 1)), Segment("…", line)])
         rest = max(0, room - strip.cell_length)
         end = [Segment(" " * rest, line)] if self.folded else [Segment("─" * rest + "┐", line)]
         return Strip([*strip, *end]).crop_extend(0, width, line)
+
+    def _painted(self, said: Sequence[TableCell]) -> Strip:
+        line = self.part_style("line")
+        segments = [Segment("  " if self.folded else "┌ ", line)]
+        if self.key:
+            segments.append(Segment(f"{self.key} ", self.part_style("key")))
+        segments.append(Segment(self.title, self.part_style("title")))
+        for part in said:
+            segments += [Segment("  " if self.folded else " ─ ", line), Segment(part.text, self.part_style(part.tone))]
+        return Strip([*segments, Segment(" ", line)])
 
 
 class Pane(Vertical):
@@ -72,11 +79,6 @@ class Pane(Vertical):
     .pane-edge--line { color: $border; }
     .pane-edge--key { text-style: bold; color: $footer-key-foreground; }
     .pane-edge--title { text-style: bold; color: $foreground; }
-    .pane-edge--good { color: $text-success; }
-    .pane-edge--strong { text-style: bold; color: $text-primary; }
-    .pane-edge--warning { text-style: bold; color: $text-warning; }
-    .pane-edge--bad { text-style: bold; color: $text-error; }
-    .pane-edge--faint { color: $text-muted; }
     Pane:focus-within .pane-edge--line { color: $text-primary; }
     Pane:focus-within .pane-edge--title { color: $text-primary; }
     Pane:focus-within .pane-body { border: solid $text-primary; border-top: none; }

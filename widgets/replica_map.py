@@ -91,17 +91,12 @@ class ReplicaMapView(ScrollView, ComponentStyles, can_focus=True):
         self._model = model
         self._partitions: Sequence[int] = ()
         self._place = 0
-        """Place of the cursor's partition among those shown."""
         self._index = 0
-        """Replica index of the cursor."""
         self._zoom: Zoom = "wide"
         self._revision = -1
-        """The model's revision at the last look."""
         self._bands: dict[int, list[Column]] = {}
-        """The columns painted in the bands in sight."""
         self._geometry: tuple[object, ...] = ()
         self._painted: dict[ReplicaCell | tuple[ReplicaCell, ReplicaCell], tuple[str, ReplicaStyle]] = {}
-        """How cells are painted at this zoom."""
         self._styles: dict[ReplicaStyle | str, Style] = {}
 
     @property
@@ -241,15 +236,11 @@ class ReplicaMapView(ScrollView, ComponentStyles, can_focus=True):
         self.refresh()
 
     _cell_width = 1
-    """Cells of the screen that one replica takes."""
     _indices_a_line = 1
     _per_band = 1
-    """Partitions side by side."""
     _band_height = 1
-    """Lines of a band, its ruler included."""
 
     def _place_of(self, partition: int) -> int:
-        """Return the place of a partition, or of the next one that is shown."""
         return min(bisect_left(self._partitions, partition), max(0, len(self._partitions) - 1))
 
     def _columns_of(self, band: int) -> list[Column]:

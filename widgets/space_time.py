@@ -57,11 +57,6 @@ class SpaceTimeDiagram(ComponentStyles, can_focus=True):
     .space-time--arrow { color: $text-primary; }
     .space-time--cursor { background: $surface-lighten-2; }
     SpaceTimeDiagram:focus .space-time--cursor { background: $primary-muted; }
-    .space-time--good { color: $text-success; }
-    .space-time--strong { text-style: bold; color: $text-primary; }
-    .space-time--warning { text-style: bold; color: $text-warning; }
-    .space-time--bad { text-style: bold; color: $text-error; }
-    .space-time--faint { color: $text-muted; }
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -286,7 +281,6 @@ class SpaceTimeDiagram(ComponentStyles, can_focus=True):
         return Strip(segments).crop_extend(0, width, self._style("plain", at_cursor))
 
     def _put_mark(self, letters: list[str], layout: Layout, mark: Mark) -> tuple[int, int]:
-        """Write a mark. Return where it begins and ends."""
         start = layout.x(mark.lane)
         text = mark.text + (f"+{mark.more}" if mark.more else "")
         if len(text) > layout.lane - 2:

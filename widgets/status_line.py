@@ -30,10 +30,11 @@ class StatusLine(ComponentStyles):
         super().__init__(id=id, classes=classes)
         self._most_lines, self._shrinks = most_lines, shrinks
         self._fitted_width = self._laid_width = 0
+        self._height = 1
+        """What was asked for last: the size follows later."""
         self._parts: tuple[TableCell, ...] = ()
         self._more: tuple[TableCell, ...] = ()
         self._lines: list[Strip] = []
-        """What was painted last, until the text or the width changes."""
 
     @property
     def parts(self) -> tuple[TableCell, ...]:
@@ -72,10 +73,10 @@ class StatusLine(ComponentStyles):
         self._lines = self._laid_out(width)
         needed = len(self._lines)
         if not self._shrinks and width == self._fitted_width:
-            needed = max(needed, self.size.height)
+            needed = max(needed, self._height)
         self._fitted_width = width
-        if self.size.height != needed:
-            self.styles.height = needed
+        if self._height != needed:
+            self._height = self.styles.height = needed
 
     def _laid_out(self, width: int) -> list[Strip]:
         self._laid_width = width
@@ -124,12 +125,12 @@ class StatusLine(ComponentStyles):
 
 
 class StatusLines(Vertical):
-    """Lines below each other, as many as there is something to say. Each wraps into at most two."""
+    """Lines below each other, as many as there is something to say. Each wraps into at most three."""
 
     DEFAULT_CSS = "StatusLines { height: auto; } StatusLines StatusLine { height: 1; }"
 
     def __init__(self, most: int, *, id: str) -> None:
-        self.lines = tuple(StatusLine(most_lines=2) for _ in range(most))
+        self.lines = tuple(StatusLine(most_lines=3) for _ in range(most))
         super().__init__(*self.lines, id=id)
 
     def show(self, texts: Sequence[Sequence[TableCell]]) -> None:

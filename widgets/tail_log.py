@@ -86,21 +86,16 @@ class TailLog(ComponentStyles, Generic[Entry], can_focus=True):
         self._heading = title
         self._has_cursor = cursor
         self._head = int(headed)
-        """Lines above the first entry."""
         self._ring: deque[Entry] = deque(maxlen=capacity)
         self._shown: deque[Entry] = self._ring
         self._shown_ever = 0
         """The number of entries ever shown under the present filter; it numbers those in `_shown` from the end."""
         self._bottom = 0
-        """The number of the entry below the lowest line, while paused."""
         self._cursor = 0
-        """The number of the entry under the cursor, while paused."""
         self._following = True
         self._filter = ""
         self._matches: Callable[[Entry], bool] | None = None
-        """Returns whether an entry matches the filter; None without a filter."""
         self._hides = True
-        """Whether the filter hides what does not match, instead of marking what does."""
 
     @property
     def following(self) -> bool:

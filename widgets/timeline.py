@@ -31,11 +31,6 @@ class TimelineStrip(ComponentStyles):
     .timeline--label { color: $text-muted; }
     .timeline--density { color: $text-primary; }
     .timeline--playhead { text-style: reverse bold; }
-    .timeline--good { color: $text-success; text-style: bold; }
-    .timeline--strong { text-style: bold; color: $text-primary; }
-    .timeline--warning { text-style: bold; color: $text-warning; }
-    .timeline--bad { text-style: bold; color: $text-error; }
-    .timeline--faint { color: $text-muted; }
     """
 
     class Chosen(Message):
@@ -95,7 +90,6 @@ class TimelineStrip(ComponentStyles):
         return cells
 
     def _density(self, model: Timeline, line: int) -> list[tuple[str, str]]:
-        """Return one of the lines of bars; 0 is the lowest."""
         eighths = LEVELS // DENSITY_LINES
         return [(BLOCKS[min(eighths, max(0, level - line * eighths))], "density") for level in model.levels]
 

@@ -34,11 +34,6 @@ class Topology(ComponentStyles):
 
     PREFIX = "topology"
     DEFAULT_CSS = """
-    .topology--good { color: $text-success; }
-    .topology--strong { text-style: bold; color: $text-primary; }
-    .topology--warning { text-style: bold; color: $text-warning; }
-    .topology--bad { color: $text-error; }
-    .topology--faint { color: $text-muted; }
     .topology--ringed { text-style: bold reverse; }
     """
 
@@ -81,7 +76,7 @@ def laid_out(drawing: NetworkDrawing, width: int, height: int) -> list[list[Cell
     rows: list[list[Cell]] = [[(" ", "plain")] * width for _ in range(height)]
     if not drawing.nodes or width < SHORTEST_NAME or height < 1:
         return rows
-    most = max(SHORTEST_NAME, width // 3)
+    most = max(SHORTEST_NAME, width // 2 - 1)
     names = [
         node.text if cell_len(node.text) <= most else set_cell_size(node.text, most - 1) + "…" for node in drawing.nodes
     ]

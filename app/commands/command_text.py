@@ -203,7 +203,6 @@ def as_prompt_line(line: str) -> str:
 
 
 def _divided(words: Sequence[str]) -> tuple[list[str], dict[str, str]]:
-    """Return the words of a command line that are no options, and the options with their values."""
     plain, options = list[str](), dict[str, str]()
     rest = iter(words)
     for word in rest:
@@ -216,7 +215,6 @@ def _divided(words: Sequence[str]) -> tuple[list[str], dict[str, str]]:
 
 
 def _as_prompt_line(description: CommandDescription, words: Sequence[str], options: Mapping[str, str]) -> str:
-    """Return the line of this command; empty if the words are not those of its command line."""
     if not description.cli or description.cli in (BY_PROMPT, FAULT):
         return ""
     parts = description.cli.split()

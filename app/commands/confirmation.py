@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -17,9 +17,6 @@ from quarterdeck.backend.clusters.connection_status import ConnectionStatusSourc
 from quarterdeck.backend.core.commands.commands import Command
 from quarterdeck.backend.picture.text.formatting import one_line
 
-if TYPE_CHECKING:
-    from textual.screen import ModalScreen
-
 LINES_SHOWN = 3
 
 
@@ -29,11 +26,14 @@ def shown_lines(lines: Sequence[str]) -> str:
     return "\n".join([*(f"$ {one_line(line)}" for line in lines[:LINES_SHOWN]), *more])
 
 
-class ConfirmDialog(ModalScreen[bool]):
-    """A question with two buttons, of which one says no."""
+class ConfirmScreen(ModalScreen[bool]):
+    """A question that ends with True only when its button is pressed, or `y`.
+
+    Where the name of the cluster has to be typed first, the button is disabled until it stands there.
+    """
 
     DEFAULT_CSS = """
-    ConfirmDialog { align: center middle; }
+    ConfirmScreen { align: center middle; }
     #confirm-lines { margin: 0 0 1 0; color: $text-muted; }
     #confirm-name { width: 1fr; margin: 0 0 1 0; background: $panel; }
     #confirm-box {
@@ -46,11 +46,24 @@ class ConfirmDialog(ModalScreen[bool]):
     #confirm-buttons Button { margin: 0 2 0 0; }
     """
 
-    def __init__(self, question: str, consequences: str, verb: str, lines: Sequence[str] = ()) -> None:
-        """Create a dialog. `verb` is the word on the button that does it, `lines` are the command lines that do the same."""
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("y", "confirm", "Yes"),
+        Binding("n,q", "cancel", "Cancel"),
+        Binding("escape", "cancel", "Cancel", priority=True),
+        Binding("left,right", "app.focus_next", "Other", show=False),
+    ]
+
+    def __init__(
+        self, question: str, consequences: str, verb: str, lines: Sequence[str] = (), *, typed: str = ""
+    ) -> None:
+        """Create a dialog. `verb` is the word on the button that does it, `lines` are the command lines that do the same.
+
+        `typed` is the name that has to be typed first; empty for none.
+        """
         super().__init__()
         self._question, self._consequences, self._verb = question, consequences, verb
         self._lines = shown_lines(lines)
+        self.typed = one_line(typed)
 
     def compose(self) -> ComposeResult:
         with Vertical(id="confirm-box"):
@@ -59,75 +72,38 @@ class ConfirmDialog(ModalScreen[bool]):
                 yield Static(self._consequences, id="confirm-consequences", markup=False)
             if self._lines:
                 yield Static(self._lines, id="confirm-lines", markup=False)
-            yield from self._typed()
+            if self.typed:
+                yield Static(f"Type the name of the cluster, {self.typed}, to go on:", id="confirm-asked", markup=False)
+                yield Input(id="confirm-name", compact=True)
             with Horizontal(id="confirm-buttons"):
                 yield Button("Cancel", id="cancel", compact=True)
-                yield Button(self._verb, id="confirm", variant="error", compact=True)
-            yield Static(self.keys_text(), id="confirm-keys", markup=False)
+                yield Button(self._verb, id="confirm", variant="error", compact=True, disabled=bool(self.typed))
+            keys = "y {}   n cancel   ← → choose, enter does what is chosen"
+            if self.typed:
+                keys = "enter {}, once the name stands there   esc cancel"
+            yield Static(keys.format(self._verb.lower()), id="confirm-keys", markup=False)
 
-    def keys_text(self) -> str:
-        raise NotImplementedError
+    def on_mount(self) -> None:
+        self.query_one("#confirm-name" if self.typed else "#cancel").focus()
 
-    def _typed(self) -> ComposeResult:
-        """Yield the widgets in which something has to be typed first."""
-        yield from ()
+    def on_input_changed(self, event: Input.Changed) -> None:
+        self.query_one("#confirm", Button).disabled = event.value.strip() != self.typed
+
+    def on_input_submitted(self) -> None:
+        self.action_confirm()
 
     def on_button_pressed(self, event: Button.Pressed) -> None:
         self.dismiss(event.button.id == "confirm")
+
+    def action_confirm(self) -> None:
+        if not self.query_one("#confirm", Button).disabled:
+            self.dismiss(True)
 
     def action_cancel(self) -> None:
         self.dismiss(False)
 
 
-class ConfirmScreen(ConfirmDialog):
-    """A dialog that ends with True only when its button is pressed, or `y`."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("y", "confirm", "Yes"),
-        Binding("escape,n,q", "cancel", "Cancel"),
-        Binding("left,right", "app.focus_next", "Other", show=False),
-    ]
-
-    def keys_text(self) -> str:
-        return f"y {self._verb.lower()}   n cancel   ← → choose, enter does what is chosen"
-
-    def action_confirm(self) -> None:
-        self.dismiss(True)
-
-    def on_mount(self) -> None:
-        self.query_one("#cancel", Button).focus()
-
-
-class ConfirmTypedScreen(ConfirmDialog):
-    """A dialog that ends with True only after the cluster's name was typed; the button is disabled until then."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "cancel", "Cancel", priority=True)]
-
-    def __init__(self, question: str, consequences: str, verb: str, name: str, lines: Sequence[str] = ()) -> None:
-        """Create a dialog. `name` is what has to be typed."""
-        super().__init__(question, consequences, verb, lines)
-        self._wanted = one_line(name)
-
-    def keys_text(self) -> str:
-        return f"enter {self._verb.lower()}, once the name stands there   esc cancel"
-
-    def _typed(self) -> ComposeResult:
-        yield Static(f"Type the name of the cluster, {self._wanted}, to go on:", id="confirm-asked", markup=False)
-        yield Input(id="confirm-name", compact=True)
-
-    def on_mount(self) -> None:
-        self.query_one("#confirm", Button).disabled = True
-        self.query_one("#confirm-name", Input).focus()
-
-    def on_input_changed(self, event: Input.Changed) -> None:
-        self.query_one("#confirm", Button).disabled = event.value.strip() != self._wanted
-
-    def on_input_submitted(self, event: Input.Submitted) -> None:
-        if event.value.strip() == self._wanted:
-            self.dismiss(True)
-
-
-def confirmation_for(session: ConsoleSession, action: Action, commands: Sequence[Command]) -> ModalScreen[bool] | None:
+def confirmation_for(session: ConsoleSession, action: Action, commands: Sequence[Command]) -> ConfirmScreen | None:
     """Return the dialog to show before `commands` are done. Return None if they are done at once, as always in a copy."""
     if session.cluster.source == "copy":
         return None
@@ -144,6 +120,4 @@ def confirmation_for(session: ConsoleSession, action: Action, commands: Sequence
     asked, verb = question(commands)
     consequences = blast_radius(session.picture, commands)
     lines = lines_of(commands, connect_options(cluster))
-    if danger == "type-name":
-        return ConfirmTypedScreen(asked, consequences, verb, cluster.name, lines)
-    return ConfirmScreen(asked, consequences, verb, lines)
+    return ConfirmScreen(asked, consequences, verb, lines, typed=cluster.name if danger == "type-name" else "")

@@ -22,6 +22,7 @@ from quarterdeck.backend.core.commands.commands import Command, LinkFault
 from quarterdeck.backend.core.events import EVENT_KINDS
 from quarterdeck.backend.core.messages import MESSAGE_KINDS
 from quarterdeck.backend.core.properties import SECOND_US, PropertyValue
+from quarterdeck.backend.picture.text.refusal import Refusal
 
 DELAY_FORM = re.compile(r"(\d+(?:\.\d+)?)(us|ms|s)")
 UNIT_US = {"us": 1, "ms": 1_000, "s": SECOND_US}
@@ -33,7 +34,7 @@ LISTS: tuple[ArgumentKind, ...] = ("groups", "join list", "message kinds", "link
 """Kinds of arguments that take all words that follow."""
 
 
-class BadLine(ValueError):
+class BadLine(Refusal):
     """A line that is no command. The message says what is wrong and how to write it."""
 
 

@@ -109,7 +109,6 @@ class PromptLines:
             self._console.request(command_words(allowed)[line.split()[0]][0].id, [parsed])
 
     def _expanded(self, line: str) -> str:
-        """Return the line that an alias, or a command line of the shell, stands for."""
         return as_prompt_line(self._settings.expand_alias(line))
 
 
@@ -189,7 +188,6 @@ def best(typed: str, names: Sequence[str]) -> list[str]:
 
 
 def _of_request(takes: WordKind, named: Sequence[str], labels: Sequence[str]) -> Sequence[str]:
-    """Return what may follow a word of the console's own, after the words `named`."""
     return labels if not named and takes not in ("text", "file", "nothing") else ()
 
 
@@ -204,7 +202,6 @@ def _candidates(arguments: Sequence[Argument], place: int, labels: Sequence[str]
 
 
 def _of_argument(argument: Argument, labels: Sequence[str], *, listed: bool) -> Sequence[str]:
-    """Return what may stand for an argument; `listed`: others of its kind stand there already."""
     match argument:
         case Argument(kind="member" | "other member" | "members" | "groups" | "join list"):
             return labels

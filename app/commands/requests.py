@@ -43,7 +43,6 @@ class Requests:
     ) -> None:
         self._session, self._ended = session, ended
         self._calls: set[CallKey] = set()
-        """Operations asked for here whose answer has not come."""
         self.last: tuple[Command, ...] = ()
         """What was asked for last."""
 

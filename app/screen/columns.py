@@ -85,9 +85,11 @@ class BoardModel(Generic[Row]):
             self._widths[title] = width
             self._lay_out()
 
-    def narrow(self) -> None:
-        """Give every column its declared width again."""
-        self._widths = {column.title: column.width for column in self._declared}
+    def narrow(self, *titles: str) -> None:
+        """Give these columns their declared widths again; without titles, all of them."""
+        self._widths |= {
+            column.title: column.width for column in self._declared if not titles or column.title in titles
+        }
         self._lay_out()
 
     def row(self, key: str | None) -> Row | None:

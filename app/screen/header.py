@@ -124,7 +124,6 @@ def header_parts(
 
 
 def _kind(session: ConsoleSession) -> TableCell:
-    """Return the kind of cluster. The past of a live one is not live."""
     source = session.cluster.source
     if source == "copy":
         return TableCell("COPY", "warning")
@@ -135,7 +134,6 @@ def _kind(session: ConsoleSession) -> TableCell:
 
 
 def _journal_text(session: ConsoleSession) -> str:
-    """Return whose journal cannot be written, and why; empty if there is none."""
     picture = session.picture
     if picture.journal_failure:
         return f"✕ no journal: {one_line(picture.journal_failure)}"

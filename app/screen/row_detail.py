@@ -17,12 +17,12 @@ class RowDetail(FactSheet):
         self._session = session
         self._row: Hashable = None
         self._about: Hashable = None
-        """For which row, when and at which news it was updated last."""
         self._asked: tuple[Hashable, Callable[[], Sequence[Fact]]] = None, tuple
 
     def show_facts(self, row: Hashable, facts: Callable[[], Sequence[Fact]]) -> None:
         """Show the `facts` of this row; none for None."""
         self._asked = row, facts
+        self.set_class(row is None, "-about-nothing")
         if not self.display or not self.size.width:
             return
         subject = (row, self._session.detail_beat)

@@ -18,7 +18,7 @@ from textual.widget import Widget
 from quarterdeck.app.actions.action import Action, ViewName, WordKind
 from quarterdeck.app.actions.registry import action_called
 from quarterdeck.app.actions.views import VIEW_OF, VIEWS
-from quarterdeck.app.console_interface import ConsoleInterface, Handler, Pointed
+from quarterdeck.app.console_interface import ConsoleInterface, Pointed
 from quarterdeck.app.key_map import KEPT, KEPT_AT_HOME, keys_for, works
 from quarterdeck.app.screen.header import ConnectionSummary, header_parts
 from quarterdeck.app.screen.row_detail import RowDetail
@@ -45,6 +45,12 @@ BAR = tuple(
     for view in VIEWS
     if view.short and (action := view.opening) is not None
 )
+
+TYPING = (
+    Hint("enter", "accept", "enter"), Hint("tab", "complete", "tab"), Hint("↑", "typed before", "up"),
+    Hint("esc", "close", "escape"),
+)  # fmt: skip
+"""The footer while a command is typed; of a filter it is the first and the last."""
 
 REST_SECONDS = 0.3
 """How long the cursor rests before the detail follows it: the keys of one who passes by are answered first."""
@@ -75,8 +81,8 @@ def show_if(widget: Widget, wanted: bool) -> None:
 class ViewScreen(Screen[None]):
     """One view of a session. The console calls `tick`; a view implements `body` and `paint`.
 
-    Actions on members are for `targets()`. What the view itself can do stands in `handlers`, by the id of the action; they
-    precede the console's own.
+    Actions on members are for `targets()`. What the view itself can do are its methods that begin with `do_`: they precede the
+    console's own.
     """
 
     DEFAULT_CSS = """
@@ -89,6 +95,7 @@ class ViewScreen(Screen[None]):
     .detail-below { layout: vertical; }
     ViewScreen .detail-below #row-detail { display: none; width: 1fr; border-left: none; border-top: solid $panel; }
     ViewScreen.-high .detail-below #row-detail { display: block; }
+    ViewScreen #row-detail.-about-nothing { display: none; }
     ViewScreen.-high .detail-below #body { height: auto; max-height: 60%; }
     ViewScreen.-high .detail-below #body LineTable { height: auto; }
     """
@@ -123,7 +130,8 @@ class ViewScreen(Screen[None]):
         self.hints = HintLine(id="hints")
         self.candidates = CandidateList(id="candidates")
         self.prompt = Prompt(console.complete, console.history, id="prompt")
-        self.handlers: dict[str, Handler] = {}
+        self._epoch: int | None = None
+        """Whose records were received; None before the first paint, which receives all there are."""
         self._painted_second = -1
         self._painted_us = -STORM_US
         self._news_waits = self._hints_wait = False
@@ -162,6 +170,10 @@ class ViewScreen(Screen[None]):
 
     def receive(self, records: Sequence[Record]) -> None:
         """Receive records that have just arrived; called also while the view is hidden."""
+
+    def restart(self, records: Sequence[Record]) -> None:
+        """Receive `records` in place of all before: what is shown next does not follow on what was."""
+        self.receive(records)
 
     @property
     def table(self) -> LineTable | None:
@@ -246,7 +258,6 @@ class ViewScreen(Screen[None]):
 
     @cached_property
     def _tables(self) -> Sequence[LineTable]:
-        """All tables of the view; it gets no others."""
         return list(self.query(LineTable))
 
     @property
@@ -347,8 +358,15 @@ class ViewScreen(Screen[None]):
         self.tabs_line.show(tabs)
         show_if(self.tabs_line, bool(tabs))
         self._show_header()
-        self.paint()
+        self.paint_epoch()
         self._say_below()
+
+    def paint_epoch(self) -> None:
+        """Paint the body, after a restart if the playhead has jumped."""
+        if self._epoch != self.session.epoch:
+            self._epoch = self.session.epoch
+            self.restart(self.session.recent)
+        self.paint()
 
     def show_message(self, text: str, *, error: bool = False) -> None:
         """Show one line above the footer, until the next or for a minute."""
@@ -432,6 +450,9 @@ class ViewScreen(Screen[None]):
 
     def _show_hints(self) -> None:
         self._hints_wait = False
+        if self.prompt.sign:
+            self.hints.show(TYPING if self.prompt.sign == ":" else TYPING[::3])
+            return
         targets = self.targets()
         kept = KEPT if self.console.has_way_back else KEPT_AT_HOME
         asides = {*KEPT, *KEPT_AT_HOME}

@@ -117,14 +117,11 @@ class BeliefMatrixModel(MatrixModel[BeliefRow]):
         self._marks: Mapping[str, str] = {}
         self._ever_suspected: set[str] = set()
         self._named: tuple[str, ...] = ()
-        """Whose names the column of observers is wide enough for."""
         self._laid_out: object = None
         self._width = 0
         self._glyphs_only = self._with_tables = False
         self._name_width = 0
-        """Cells of the names above columns that have glyphs only."""
         self._fitted: object = None
-        """What the width of the names was found for."""
         self.summary: BeliefSummary = summarize_beliefs(picture)
 
     def update(self, picture: Picture, labels: Sequence[str], marks: Mapping[str, str]) -> None:
@@ -229,7 +226,10 @@ class BeliefMatrixModel(MatrixModel[BeliefRow]):
         self.widen("master", (one_line(self._picture.label_of(master)) for master in masters), LONGEST_NAME)
         newest = max((belief.version for belief in beliefs), default=0)
         version = f" v{newest}" if newest else ""
-        self.widen("list", {f"{state_word(belief)}{version}".strip() for belief in beliefs})
+        states = {f"{state_word(belief)}{version}".strip() for belief in beliefs}
+        if states == {version.strip()} and not self._marks:  # no member is in a state of its own any more
+            self.narrow("list")
+        self.widen("list", states)
         self.widen("list", (self._observer(label).list_text for label in self._marks))
         tables = [belief.table.version for belief in beliefs if belief.table is not None]
         if tables:

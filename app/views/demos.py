@@ -13,7 +13,7 @@ from quarterdeck.app.actions.action import Action, WordKind
 from quarterdeck.app.actions.views import LETTERS
 from quarterdeck.app.commands.command_text import describe, line_of
 from quarterdeck.app.commands.confirmation import ConfirmScreen
-from quarterdeck.app.console_interface import ConsoleInterface, OpenedCluster, Refusal
+from quarterdeck.app.console_interface import ConsoleInterface, OpenedCluster
 from quarterdeck.app.screen.columns import BoardModel, ColumnOf
 from quarterdeck.app.screen.sort_filter_model import SortFilterModel
 from quarterdeck.app.screen.view_screen import ViewScreen
@@ -22,6 +22,7 @@ from quarterdeck.app.views.beliefs import BeliefMatrixModel
 from quarterdeck.backend.core.commands.commands import Command
 from quarterdeck.backend.picture.text.fact import Fact
 from quarterdeck.backend.picture.text.formatting import counted, one_line
+from quarterdeck.backend.picture.text.refusal import Refusal
 from quarterdeck.backend.training.demo_cluster import DemoCluster, LiveDemo, SimulatedDemo
 from quarterdeck.backend.training.demos import Scenario, UnknownDemo, demo_names, load_demo
 from quarterdeck.backend.training.lesson import Lesson
@@ -171,22 +172,14 @@ class DemosScreen(ViewScreen):
         self._whole = False
         """Whether all of the list was read when it was shown last: a clock that stands still would not show the rest."""
         self._ticked = (0, "")
-        """How far the lesson was at the last tick."""
         self._seen = (0, 0)
         """Where the current page begins, and how long the transcript was by then."""
         self.list = LineTable(SortFilterModel(self._demos), id="demo-list")
         self.verdict = StatusLine(id="demo-verdict")
         self.matrix = LineTable(self._matrix, id="demo-matrix")
         self.sheet = FactSheet(id="demo-sheet")
-        self.handlers |= {
-            "demo-go": self._go,
-            "demo-simulate": lambda _: self._start(self._selected, DEFAULT_SEED),
-            "demo-answer": self._answer_in_words,
-            "demo-free": lambda _: self._play_freely(),
-            "demo-restart": lambda _: self._restart(),
-            "back": lambda _: self._leave(),
-            **{f"demo-answer-{letter}": partial(self._answer_letter, letter) for letter in LETTERS},
-        }
+        for letter in LETTERS:
+            setattr(self, f"do_demo_answer_{letter}", partial(self._answer_letter, letter))
 
     def body(self) -> Iterable[Widget]:
         if self.demo_cluster is None:
@@ -264,19 +257,15 @@ class DemosScreen(ViewScreen):
                 else OpenedCluster(SimulatedDemo(scenario, demo, seed))
             )
         except (UnknownDemo, OnlySimulated, OSError) as problem:
-            self.console.show_message(str(problem), error=True)
-            return
+            raise Refusal(str(problem)) from problem
         self.console.open_tab(opened, f"demo {demo}" if seed is None else f"demo {demo}, seed {seed}")
         self.console.goto("demos")
 
     def _start_named(self, text: str) -> None:
         demo, _, rest = text.partition(" ")
         if rest.strip() and not rest.strip().isdecimal():
-            self.console.show_message(
-                f"{rest.strip()!r} is not a seed; write demo NAME, or demo NAME 1 for simulated time", error=True
-            )
-        else:
-            self._start(demo, int(rest) if rest.strip() else None)
+            raise Refusal(f"{rest.strip()!r} is not a seed; write demo NAME, or demo NAME 1 for simulated time")
+        self._start(demo, int(rest) if rest.strip() else None)
 
     # The lesson
 
@@ -305,7 +294,6 @@ class DemosScreen(ViewScreen):
             self._demos.scores.record(demo_cluster.demo, tutor.summary)
 
     def _turn_to(self, page_from: int, transcript_length: int) -> None:
-        """Show a new page from its top, and later parts as they come."""
         before, self._seen = self._seen, (page_from, transcript_length)
         if page_from != before[0]:
             self.sheet.scroll_home(animate=False)
@@ -322,7 +310,10 @@ class DemosScreen(ViewScreen):
             return self._answer_keys(tutor.question.choices) if tutor.question is not None else ""
         return HINTS.get(tutor.phase, "")
 
-    def _go(self, text: str) -> None:
+    def do_demo_simulate(self, _: str) -> None:
+        self._start(self._selected, DEFAULT_SEED)
+
+    def do_demo_go(self, text: str) -> None:
         if text:
             self._start_named(text)
         elif self.demo_cluster is None:
@@ -330,7 +321,7 @@ class DemosScreen(ViewScreen):
         elif self.demo_cluster.lesson.tutor.phase == "asking":
             self.console.type_line("answer ")
         elif not self.session.live:
-            self.console.show_message("what is shown is the past; go to its end first", error=True)
+            raise Refusal("what is shown is the past; go to its end first")
         else:
             self.demo_cluster.lesson.go_on()
             self.repaint()
@@ -338,19 +329,17 @@ class DemosScreen(ViewScreen):
     def _answer_letter(self, letter: str, _: str) -> None:
         ask = self.demo_cluster.lesson.tutor.question if self.demo_cluster is not None else None
         if ask is None or LETTERS.index(letter) >= len(ask.choices):
-            self.console.show_message(f"{letter} answers nothing here", error=True)
-        else:
-            self._answer(letter)
+            raise Refusal(f"{letter} answers nothing here")
+        self._answer(letter)
 
-    def _answer_in_words(self, text: str) -> None:
+    def do_demo_answer(self, text: str) -> None:
         ask = self.demo_cluster.lesson.tutor.question if self.demo_cluster is not None else None
         if ask is None:
-            self.console.show_message("nothing is asked here", error=True)
-        elif text:
-            self._answer("" if text == LEFT_OUT else text)
-        else:
-            self.console.show_message(f"the answer is empty; write one, or {LEFT_OUT} to leave it out", error=True)
+            raise Refusal("nothing is asked here")
+        if not text:
             self.console.type_line("answer ")
+            raise Refusal(f"the answer is empty; write one, or {LEFT_OUT} to leave it out")
+        self._answer("" if text == LEFT_OUT else text)
 
     def holds_back(self, action: Action) -> str:
         """Let a stray letter change neither the cluster nor the view while a question waits."""
@@ -376,14 +365,14 @@ class DemosScreen(ViewScreen):
         self.demo_cluster.lesson.answer(text)
         self.repaint()
 
-    def _play_freely(self) -> None:
+    def do_demo_free(self, _: str) -> None:
         if self.demo_cluster is None:
             raise Refusal("no demo runs here; enter starts the one under the cursor")
         lesson = self.demo_cluster.lesson
         lesson.play_freely(free=not lesson.tutor.free)
         self.repaint()
 
-    def _restart(self) -> None:
+    def do_demo_restart(self, _: str) -> None:
         if self.demo_cluster is None:
             raise Refusal("no demo runs here; enter starts the one under the cursor")
         demo, seed = self.demo_cluster.demo, self.demo_cluster.seed
@@ -394,7 +383,7 @@ class DemosScreen(ViewScreen):
 
         self._ask_to_leave("Begin this demo anew?", "Restart", anew)
 
-    def _leave(self) -> None:
+    def do_back(self, _: str) -> None:
         if self.demo_cluster is None:
             self.console.back()
         else:
@@ -420,6 +409,5 @@ def _opened_live(demo: LiveDemo) -> OpenedCluster:
 
 
 def _equivalent_lines(command: Command) -> Sequence[str]:
-    """Return the line of the prompt, and the command line if there is one."""
     line = line_of(command)
     return (f":{describe(command)}", *([f"to a cluster that runs elsewhere: $ {line}"] if line else []))

@@ -14,7 +14,7 @@ from textual.widget import Widget
 from textual.widgets import Button, Static, TextArea
 
 from quarterdeck.app.commands.command_text import connect_options, lines_of
-from quarterdeck.app.console_interface import ConsoleInterface, Refusal
+from quarterdeck.app.console_interface import ConsoleInterface
 from quarterdeck.app.screen.columns import BoardModel, ColumnOf
 from quarterdeck.app.screen.sort_filter_model import SortFilterModel
 from quarterdeck.app.screen.view_screen import ViewScreen, show_if
@@ -39,6 +39,7 @@ from quarterdeck.backend.picture.merging.join_list_edit import (
 from quarterdeck.backend.picture.merging.why_not_merging import GLYPHS, TONES, Pair, pairs_left_out, why_not_merging
 from quarterdeck.backend.picture.text.fact import Fact
 from quarterdeck.backend.picture.text.formatting import counted, one_line
+from quarterdeck.backend.picture.text.refusal import Refusal
 from quarterdeck.widgets.fact_sheet import FactSheet
 from quarterdeck.widgets.line_table import LineTable, TableCell
 from quarterdeck.widgets.status_line import StatusLine
@@ -64,7 +65,7 @@ LIST_COLUMNS: tuple[ColumnOf[ListRow], ...] = (
     ColumnOf("list", lambda row: row.entries),
     ColumnOf("no answer at", lambda row: row.silent, lambda row: "faint" if row.greyed else "warning"),
     ColumnOf("remembers", lambda row: row.remembered),
-    ColumnOf("from", lambda row: row.source, lambda row: "warning" if row.differs else tone_of(row), SOURCE_WIDTH),
+    ColumnOf("from", lambda row: row.source, lambda row: "warning" if row.differs else tone_of(row), "as configured"),
     ColumnOf("does not list", lambda row: row.missing),
 )
 
@@ -98,6 +99,7 @@ class JoinListModel(BoardModel[ListRow]):
         for key in keys[:ROWS_MEASURED]:
             row = self._board.row(key)
             self.widen("list", [row.entries], LIST_WIDTH)
+            self.widen("from", [row.source], SOURCE_WIDTH)
             self.widen("no answer at", [row.silent], NAMES_WIDTH)
             self.widen("remembers", [row.remembered], NAMES_WIDTH)
             self.widen("does not list", [row.missing], NAMES_WIDTH)
@@ -150,17 +152,11 @@ class JoinListsScreen(ViewScreen):
         self._judged: object = None
         self._edits: dict[str, Edited] = {}
         """The latest edit by the uuid of the member that it was handed to; a merge ends the cluster that it was meant for."""
-        self._epoch = session.epoch
         self.pairs = LineTable(SortFilterModel(self._pairs), id="pairs")
         self.why = FactSheet(id="why")
         self.why.can_focus = False
         self.spread = StatusLine(id="spread")
         self.main = self.lists = LineTable(SortFilterModel(self._lists), id="lists")
-        self.handlers |= {
-            "unblock": lambda _: self._unblock(),
-            "edit-list": self._edit,
-            "edit-all-lists": lambda _: self._edit_all(),
-        }
 
     def body(self) -> Iterable[Widget]:
         return self.title_line, self.pairs, self.why, self.spread, self.lists
@@ -182,12 +178,12 @@ class JoinListsScreen(ViewScreen):
             ):
                 self._edits[record.uuid] = Edited(record.member, event.addresses, record.at)
 
+    def restart(self, records: Sequence[Record]) -> None:
+        self._edits.clear()
+        self.receive(records)
+
     def paint(self) -> None:
         picture, session = self.session.picture, self.session
-        if self._epoch != session.epoch:
-            self._epoch = session.epoch
-            self._edits.clear()
-            self.receive(session.recent)
         self._judge()
         left_out = pairs_left_out(picture)
         more = f"{left_out} more pairs are not judged" if left_out else ""
@@ -210,7 +206,6 @@ class JoinListsScreen(ViewScreen):
     # Why not merging
 
     def _judge(self) -> None:
-        """Judge the pairs again, at most once a second unless a master has come or gone."""
         picture, now_us = self.session.picture, self.session.now_us()
         moment = (now_us // SECOND_US if self.session.live else picture.at, picture.masters(), self.session.epoch)
         if moment == self._judged:
@@ -233,39 +228,35 @@ class JoinListsScreen(ViewScreen):
             for line in lines_of(pair.unblock.commands, connect_options(cluster)):
                 yield Fact("", f"$ {one_line(line)}", "faint")
 
-    def _unblock(self) -> None:
+    def do_unblock(self, _: str) -> None:
         pair = self._pairs.row(self.pairs.cursor_key)
         if pair is None:
-            self.console.show_message("there is only one cluster, so nothing is blocked", error=True)
-        elif pair.unblock is None or not pair.unblock.commands:
-            self.console.show_message(f"nothing can be done here: {pair.sentence}", error=True)
-        else:
-            self.console.request("unblock", pair.unblock.commands)
+            raise Refusal("there is only one cluster, so nothing is blocked")
+        if pair.unblock is None or not pair.unblock.commands:
+            raise Refusal(f"nothing can be done here: {pair.sentence}")
+        self.console.request("unblock", pair.unblock.commands)
 
     # Editing
 
-    def _edit(self, member: str) -> None:
+    def do_edit_list(self, member: str) -> None:
         label = member or next(iter(self.targets()), "")
         master = sub_cluster(self.session.picture, label)
         if master is None:
             raise Refusal(f"{label or 'the member'} does not run, so it cannot be asked")
         self._open_editor((master.label,))
 
-    def _edit_all(self) -> None:
-        masters = self._everybody()
+    def do_edit_all_lists(self, _: str) -> None:
+        masters = self.session.picture.masters()
         if not masters:
             raise Refusal("there is no running master to send a list to")
         self._open_editor(masters)
-
-    def _everybody(self) -> tuple[str, ...]:
-        return self.session.picture.masters()
 
     def _open_editor(self, masters: tuple[str, ...]) -> None:
         picture = self.session.picture
         known = dict.fromkeys(address for label in masters for address in picture.members[label].join_list)
         text = "\n".join(draft_lines(picture, tuple(known)))
-        everybody = self._everybody() or masters
-        self.app.push_screen(JoinListEditor(lambda: self.session.picture, masters, everybody, text), self._edited)
+        all_masters = picture.masters() or masters
+        self.app.push_screen(JoinListEditor(lambda: self.session.picture, masters, all_masters, text), self._edited)
 
     def _edited(self, plans: tuple[EditPlan, ...] | None) -> None:
         if plans is None:
@@ -332,9 +323,9 @@ class JoinListEditor(ModalScreen[tuple[EditPlan, ...] | None]):
     def __init__(
         self, picture: Callable[[], Picture], masters: Sequence[str], all_masters: Sequence[str], text: str
     ) -> None:
-        """Edit `text`. `masters` are those of the clusters to edit, `everybody` are the masters of all clusters."""
+        """Edit `text`. `masters` are those of the clusters to edit, `all_masters` are the masters of all clusters."""
         super().__init__()
-        self._picture, self._masters, self._everybody = picture, tuple(masters), tuple(all_masters)
+        self._picture, self._masters, self._all_masters = picture, tuple(masters), tuple(all_masters)
         self._draft = Draft((), ())
         self._plans: tuple[EditPlan, ...] = ()
         self._timer: Timer | None = None
@@ -373,7 +364,7 @@ class JoinListEditor(ModalScreen[tuple[EditPlan, ...] | None]):
 
     def action_others(self) -> None:
         """Edit all clusters instead of one; or one, the first, instead of all."""
-        others = self._everybody if len(self._masters) < len(self._everybody) else self._masters[:1]
+        others = self._all_masters if len(self._masters) < len(self._all_masters) else self._masters[:1]
         if others:
             self._masters = others
             self.judge()

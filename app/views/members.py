@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
 
 from textual.widget import Widget
 
@@ -14,6 +13,7 @@ from quarterdeck.app.screen.view_screen import ViewScreen
 from quarterdeck.app.session import ConsoleSession
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.boards.member_board import (
+    ROLES,
     STATE_GLYPHS,
     HeartbeatObservers,
     ListOrder,
@@ -23,7 +23,6 @@ from quarterdeck.backend.picture.boards.member_board import (
     member_row,
     member_sentence,
 )
-from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.text.fact import NOT_REPORTED
 from quarterdeck.backend.picture.text.formatting import one_line
@@ -36,106 +35,57 @@ LONGEST_ZONE = 16
 SUSPECTED_SOON = "◔ silent 119 min, suspected in 119 min"
 
 
-class MemberBoardRow(NamedTuple):
-    """A member. `mark` says how old its news are, when it is not heard any more."""
-
-    member: MemberBoardEntry
-    belief: MemberBelief | None
-    place: int
-    """In the order of first appearance."""
-    mark: str
-
-    @property
-    def tone(self) -> str:
-        return "faint" if self.mark else self.member.tone
-
-    @property
-    def leads(self) -> bool:
-        return self.belief is not None and self.belief.running and self.belief.is_master
-
-    @property
-    def state(self) -> TableCell:
-        return TableCell(self.mark, "warning") if self.mark else TableCell(self.member.state, self.member.state_tone)
-
-    @property
-    def list_rank(self) -> int | None:
-        return self.belief.version if self.belief is not None else None
-
-    @property
-    def table(self) -> TableCell:
-        return TableCell(self.member.table_version, "warning" if self.member.table_differs else self.tone)
-
-    @property
-    def table_rank(self) -> int | None:
-        table = self.belief.table if self.belief is not None else None
-        return table.version if table is not None else None
-
-    @property
-    def heartbeat(self) -> TableCell:
-        return TableCell(self.member.heartbeat.text, "faint" if self.mark else self.member.heartbeat.tone)
-
-    @property
-    def left_us(self) -> int | None:
-        """How long until the member is suspected; None while no observer is close to that."""
-        return self.member.heartbeat.left_us
-
-    @property
-    def up_rank(self) -> int | None:
-        """The latest started comes first."""
-        return -self.belief.started_us if self.belief is not None else None
-
-
-COLUMNS: tuple[ColumnOf[MemberBoardRow], ...] = (
-    ColumnOf("member", lambda row: row.member.label, rank=lambda row: row.place),
-    ColumnOf("role", lambda row: row.member.role, lambda row: "strong" if row.leads else row.tone, "▲ master"),
-    ColumnOf("state", lambda row: row.state.text, lambda row: row.state.tone, LONGEST_STATE),
-    ColumnOf("list", lambda row: row.member.list_version, widest="v99999", rank=lambda row: row.list_rank),
-    ColumnOf("table", lambda row: row.table.text, lambda row: row.table.tone, "≠ v999999", lambda row: row.table_rank),
+COLUMNS: tuple[ColumnOf[MemberBoardEntry], ...] = (
+    ColumnOf("member", lambda row: row.label),
+    ColumnOf(
+        "role", lambda row: row.role, lambda row: "strong" if row.role == ROLES["master"] else row.tone, "▲ master"
+    ),
+    ColumnOf("state", lambda row: row.state, lambda row: row.state_tone, LONGEST_STATE),
+    ColumnOf("list", lambda row: row.list_version, widest="v99999"),
+    ColumnOf(
+        "table", lambda row: row.table_version, lambda row: "warning" if row.table_differs else row.tone, "≠ v999999"
+    ),
     ColumnOf(
         "heartbeat",
         lambda row: row.heartbeat.text,
         lambda row: row.heartbeat.tone,
         SUSPECTED_SOON,
-        lambda row: row.left_us,
+        lambda row: row.heartbeat.left_us,
     ),
-    ColumnOf("owned", lambda row: known_text(row.member.owned, zero="")),
-    ColumnOf("backups", lambda row: known_text(row.member.backups, zero="")),
-    ColumnOf("up", lambda row: row.member.age, "faint", "119 min", lambda row: row.up_rank),
-    ColumnOf("order", lambda row: str(row.member.order or "")),
-    ColumnOf("kind", lambda row: row.member.kind),
-    ColumnOf("zone", lambda row: row.member.zone),
-    ColumnOf("address", lambda row: row.member.address, "faint", "127.0.0.1:5701"),
-    ColumnOf("uuid", lambda row: row.member.uuid, "faint", "12345678", lambda row: row.member.uuid or None),
+    ColumnOf("owned", lambda row: known_text(row.owned, zero="")),
+    ColumnOf("backups", lambda row: known_text(row.backups, zero="")),
+    # The latest started comes first.
+    ColumnOf("up", lambda row: row.age, "faint", "119 min", lambda row: row.started_us and -row.started_us),
+    ColumnOf("order", lambda row: str(row.order or "")),
+    ColumnOf("kind", lambda row: row.kind),
+    ColumnOf("zone", lambda row: row.zone),
+    ColumnOf("address", lambda row: row.address, "faint", "127.0.0.1:5701"),
+    ColumnOf("uuid", lambda row: row.uuid, "faint", "12345678"),
 )
 
 
-class MemberModel(BoardModel[MemberBoardRow]):
+class MemberModel(BoardModel[MemberBoardEntry]):
     """Rows are members in the order of the given labels. While no member is late or suspected, rows are kept over an update."""
 
     def __init__(self) -> None:
-        super().__init__(COLUMNS, fixed=1, tone=lambda row: row.tone, outlier=lambda row: row.left_us is not None)
+        super().__init__(
+            COLUMNS, fixed=1, tone=lambda row: row.tone, outlier=lambda row: row.heartbeat.left_us is not None
+        )
         self._picture = Picture()
         self._now_us = 0
         self._observers = HeartbeatObservers((), ())
         self._order = ListOrder()
-        self._places: dict[str, int] = {}
+        self._marks: Mapping[str, str] = {}
         self._made: dict[str, tuple[object, MemberBoardEntry]] = {}
-        """Rows as they were made last, each with all that it was made of."""
 
     def update(self, picture: Picture, labels: Sequence[str], marks: Mapping[str, str], now_us: int) -> None:
         """Show these members. `marks` has the age of each outdated report, by label."""
-        self._picture, self._now_us = picture, now_us
+        self._picture, self._marks, self._now_us = picture, marks, now_us
         self._observers = heartbeat_observers(picture)
         keys = self.keys if tuple(labels) == self.keys else tuple(labels)
         if keys is not self.keys:
-            self._places = {label: place for place, label in enumerate(keys)}
             self.widen("member", map(one_line, keys), LONGEST_NAME)
-        self.show_rows(
-            keys,
-            lambda key: MemberBoardRow(
-                self._member(key), picture.members.get(key), self._places[key], marks.get(key, "")
-            ),
-        )
+        self.show_rows(keys, self._member)
         self.widen("state", marks.values())
         if picture.without("backups") is not None:
             for title in ("owned", "backups"):
@@ -148,18 +98,27 @@ class MemberModel(BoardModel[MemberBoardRow]):
         made_of, known = self._made_of(key), self._made.get(key)
         if known is not None and known[0] == made_of and not any(self._observers):
             return known[1]
-        row = member_row(self._picture, key, self._observers, self._order, self._now_us)
+        row = member_row(self._picture, key, self._observers, self._order, self._now_us, self._marks.get(key, ""))
         self._made[key] = (made_of, row)
         return row
 
     def _made_of(self, key: str) -> object:
-        belief, master = self._picture.members.get(key), self._picture.master_of(key)
+        belief, master, mark = self._picture.members.get(key), self._picture.master_of(key), self._marks.get(key)
         if belief is None:
-            return None
+            return mark
         table = master.table if master is not None else None
         held = (table.version, table.digest) if table is not None else None
         listed = master is not None and belief.address in master.listed
-        return self._now_us // SECOND_US, belief.uuid, belief.at, belief.status, held, listed, any(self._observers)
+        return (
+            self._now_us // SECOND_US,
+            belief.uuid,
+            belief.at,
+            belief.status,
+            held,
+            listed,
+            mark,
+            any(self._observers),
+        )
 
 
 COUNTED_AT_ONCE = 200
@@ -195,6 +154,5 @@ class MembersScreen(ViewScreen):
         row = self._model.row(key)
         if key is None or row is None:
             return ()
-        heartbeat = row.member.heartbeat
-        tone = heartbeat.tone if heartbeat.left_us is not None else "faint"
-        return (TableCell(member_sentence(self.session.picture, key, row.member), tone),)
+        tone = row.heartbeat.tone if row.heartbeat.left_us is not None else "faint"
+        return (TableCell(member_sentence(self.session.picture, key, row), tone),)

@@ -8,7 +8,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from rich.style import Style
 from textual.widget import Widget
 
-from quarterdeck.app.console_interface import ConsoleInterface, Refusal
+from quarterdeck.app.console_interface import ConsoleInterface, choice_of, switched
 from quarterdeck.app.screen.columns import BoardModel, ColumnOf, known_text
 from quarterdeck.app.screen.sort_filter_model import SortFilterModel
 from quarterdeck.app.screen.view_screen import ViewScreen
@@ -31,6 +31,7 @@ from quarterdeck.backend.picture.replicas.replica_text import (
 )
 from quarterdeck.backend.picture.text.fact import NOT_REPORTED, Fact
 from quarterdeck.backend.picture.text.formatting import one_line
+from quarterdeck.backend.picture.text.refusal import Refusal
 from quarterdeck.backend.picture.what_if.blast_radius import incarnations_left, loss_facts, loss_of
 from quarterdeck.widgets.line_table import LineTable, TableCell
 from quarterdeck.widgets.replica_map import HUES, ReplicaMapView
@@ -135,14 +136,6 @@ class PartitionsScreen(ViewScreen):
         self.map = ReplicaMapView(self._map, id="map")
         self.loss_lines = StatusLines(LOSS_LINES, id="loss")
         self.main = self.holders = HoldersTable(SortFilterModel(self._model), id="holders")
-        self.handlers |= {
-            "map-observer": self._show_table_of,
-            "map-zoom": self._zoom,
-            "map-trouble": lambda _: self._to_trouble(1),
-            "map-trouble-before": lambda _: self._to_trouble(-1),
-            "map-partition": self._to_partition,
-            "map-heat": self._heat,
-        }
 
     def body(self) -> Iterable[Widget]:
         return self.title_line, self.census_line, self.map, self.loss_lines, self.holders
@@ -241,7 +234,6 @@ class PartitionsScreen(ViewScreen):
     # What to show
 
     def _show_digits(self, now_us: int) -> Sequence[Fact]:
-        """Show digits in the map while heat is shown. Return their meaning."""
         if not self._shows_heat:
             self._map.show_heat({})
             return ()
@@ -275,7 +267,6 @@ class PartitionsScreen(ViewScreen):
         return [TableCell(fact.text, fact.tone) for fact in facts]
 
     def _show_loss(self) -> None:
-        """Show what would be lost; computed only when something has changed that decides it."""
         picture, table, selected = self.session.picture, self._map.table, self.holders.selection
         decides = (selected, table.version, table.digest, incarnations_left(picture) if selected else None)
         if decides == self._loss_of:
@@ -304,7 +295,7 @@ class PartitionsScreen(ViewScreen):
 
     # What keys do
 
-    def _show_table_of(self, member: str) -> None:
+    def do_map_observer(self, member: str) -> None:
         """Show the table of the named member; by key, of the next member that has one, then again the master's."""
         picture = self.session.picture
         if member and member not in picture.members:
@@ -315,21 +306,20 @@ class PartitionsScreen(ViewScreen):
         self._observer = member or order[(here + 1) % len(order)]
         self.repaint()
 
-    def _zoom(self, zoom: str) -> None:
-        zooms = self.map.zooms
-        known = {str(known_zoom): known_zoom for known_zoom in zooms}
-        if zoom and zoom not in known:
-            raise Refusal(f"there is no zoom {zoom!r}; there are {', '.join(known)}")
-        after = zooms[(zooms.index(self.map.zoom) + 1) % len(zooms)]
-        self.map.set_zoom(known.get(zoom, after))
+    def do_map_zoom(self, zoom: str) -> None:
+        self.map.set_zoom(choice_of(zoom, self.map.zooms, self.map.zoom, "zoom"))
 
-    def _heat(self, text: str) -> None:
-        if text not in ("", "on", "off"):
-            raise Refusal(f"{text!r} is neither on nor off")
-        self._shows_heat = text == "on" if text else not self._shows_heat
+    def do_map_heat(self, text: str) -> None:
+        self._shows_heat = switched(text, self._shows_heat)
         if self._shows_heat and self.map.zoom == "halves":  # which has no digits
             self.map.set_zoom("letters")
         self.repaint()
+
+    def do_map_trouble(self, _: str) -> None:
+        self._to_trouble(1)
+
+    def do_map_trouble_before(self, _: str) -> None:
+        self._to_trouble(-1)
 
     def _to_trouble(self, step: int) -> None:
         wrong = set().union(*self._census.partitions.values())
@@ -345,7 +335,7 @@ class PartitionsScreen(ViewScreen):
         self.map.point_at(partition, index)
         self.map.focus()
 
-    def _to_partition(self, text: str) -> None:
+    def do_map_partition(self, text: str) -> None:
         number = text.strip().removeprefix("p")
         if not number.isdecimal() or int(number) >= self._map.partitions:
             raise Refusal(f"there is no partition {text!r}; use a number below {self._map.partitions}")

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from rich.cells import cell_len
 from textual.widget import Widget
 
-from quarterdeck.app.console_interface import ConsoleInterface, Refusal
+from quarterdeck.app.console_interface import ConsoleInterface, switched
 from quarterdeck.app.screen.columns import ColumnOf, MatrixModel
 from quarterdeck.app.screen.sort_filter_model import SortFilterModel
 from quarterdeck.app.screen.view_screen import ViewScreen
@@ -109,6 +109,7 @@ class SuspicionsScreen(ViewScreen):
     """The matrix above; below it the member under the cursor and its master."""
 
     view = "suspicions"
+    detailed = True
     DEFAULT_CSS = """
     SuspicionsScreen #suspicions { height: auto; min-height: 4; max-height: 50%; scrollbar-size: 1 1; }
     SuspicionsScreen #conflict { height: 1fr; min-height: 5; scrollbar-size: 1 1; }
@@ -117,7 +118,7 @@ class SuspicionsScreen(ViewScreen):
     def __init__(self, session: ConsoleSession, console: ConsoleInterface) -> None:
         super().__init__(session, console)
         self._model = SuspicionModel()
-        self._everybody: bool | None = None
+        self._all_members: bool | None = None
         """None: as long as they are few."""
         self._counted: object = None
         self._decided_on: object = None
@@ -125,11 +126,9 @@ class SuspicionsScreen(ViewScreen):
         self._timed: object = None
         self._timing = Timing()
         self._changed_us: int | None = None
-        self._epoch = session.epoch
         self._lately: deque[Record] = deque(maxlen=LATELY)
         self.main = self.matrix = LineTable(SortFilterModel(self._model), id="suspicions")
         self.sheet = FactSheet(id="conflict")
-        self.handlers |= {"suspicions-whole": self._choose_whom}
 
     def body(self) -> Iterable[Widget]:
         return self.title_line, self.matrix, self.sheet
@@ -138,13 +137,13 @@ class SuspicionsScreen(ViewScreen):
         ended = (SuspicionRaised, SuspicionCleared, MemberRemoved)
         self._lately.extend(record for record in records if isinstance(record.event, ended))
 
+    def restart(self, records: Sequence[Record]) -> None:
+        self._lately.clear()
+        self.receive(records)
+
     def paint(self) -> None:
-        if self._epoch != self.session.epoch:
-            self._epoch = self.session.epoch
-            self._lately.clear()
-            self.receive(self.session.recent)
         picture, now_us = self.session.picture, self.session.now_us()
-        all_members = self._everybody if self._everybody is not None else len(picture.members) <= MOST_WHOLE
+        all_members = self._shows_all
         moment = (all_members, picture.at, len(picture.members), self.session.epoch)
         if moment != self._counted:
             self._counted = moment
@@ -162,6 +161,10 @@ class SuspicionsScreen(ViewScreen):
         )
         self.matrix.show()
         self._explain()
+
+    @property
+    def _shows_all(self) -> bool:
+        return len(self.session.picture.members) <= MOST_WHOLE if self._all_members is None else self._all_members
 
     def sentence(self) -> Sequence[TableCell]:
         observer = self.matrix.cursor_key
@@ -204,7 +207,6 @@ class SuspicionsScreen(ViewScreen):
         return next((picture.members[label] for label in picture.masters()), None)
 
     def _reckon(self, master: MemberBelief, now_us: int) -> None:
-        """Compute the decision only when its inputs have changed, and the timing at most once a second while it is needed."""
         table = master.table
         decides = (
             master.uuid,
@@ -223,10 +225,7 @@ class SuspicionsScreen(ViewScreen):
 
     # What keys do
 
-    def _choose_whom(self, text: str) -> None:
-        if text not in ("", "on", "off"):
-            raise Refusal(f"{text!r} is neither on nor off")
-        now = self._everybody if self._everybody is not None else len(self.session.picture.members) <= MOST_WHOLE
-        self._everybody = text == "on" if text else not now
+    def do_suspicions_whole(self, text: str) -> None:
+        self._all_members = switched(text, self._shows_all)
         self._counted = None
         self.repaint()

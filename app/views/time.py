@@ -10,7 +10,7 @@ from textual.widget import Widget
 
 from quarterdeck.app.console_interface import ConsoleInterface
 from quarterdeck.app.event_lines import facts_of
-from quarterdeck.app.handlers.time import TimeHandlers, violation_moments
+from quarterdeck.app.handlers.time import violation_moments
 from quarterdeck.app.screen.columns import BoardModel, ColumnOf
 from quarterdeck.app.screen.sort_filter_model import SortFilterModel
 from quarterdeck.app.screen.view_screen import COLUMNS_BESIDE_PICTURES, ViewScreen
@@ -195,17 +195,8 @@ class TimeScreen(ViewScreen):
         self._model = NearbyEventsModel(session)
         self.notes = StatusLines(NOTES_SHOWN, id="notes")
         self.strip = TimelineStrip(id="strip")
-        self.legend = StatusLine(id="time-legend")
+        self.legend = StatusLine(id="time-legend", most_lines=2)
         self.main = self.events = MomentsTable(SortFilterModel(self._model), id="moments")
-        self.handlers |= {
-            **TimeHandlers(console, lambda: session, self.repaint).handlers,
-            "time-mark": lambda _: self._to_mark(forward=True),
-            "time-mark-before": lambda _: self._to_mark(forward=False),
-            "time-here": lambda _: self._to_event(),
-            "time-zoom-in": lambda _: self._set_zoom(self._zoom + 1),
-            "time-zoom-out": lambda _: self._set_zoom(self._zoom - 1),
-            "time-whole": lambda _: self._set_zoom(0),
-        }
 
     def body(self) -> Iterable[Widget]:
         return self.title_line, self.notes, self.strip, self.legend, self.events
@@ -243,7 +234,6 @@ class TimeScreen(ViewScreen):
             self.events.centre_on(self._model.here)
 
     def _draw(self) -> None:
-        """Draw the strip again if anything has changed that decides how it looks."""
         tape, playhead, columns = self.session.tape, self.session.playhead, self.strip.columns
         start_us, end_us = tape.start_us, playhead.now_us
         shown_us = end_us if playhead.live else playhead.shown_us
@@ -324,6 +314,12 @@ class TimeScreen(ViewScreen):
             self.session.playhead.go(self._drawn.moment_of(message.column))
             self.repaint()
 
+    def do_time_mark(self, _: str) -> None:
+        self._to_mark(forward=True)
+
+    def do_time_mark_before(self, _: str) -> None:
+        self._to_mark(forward=False)
+
     def _to_mark(self, *, forward: bool) -> None:
         marks = sorted(self._marks())
         at_us = self.session.playhead.go_among([mark.at_us for mark in marks], forward=forward)
@@ -334,11 +330,20 @@ class TimeScreen(ViewScreen):
         self.console.show_message(f"{seconds_text(at_us)}: {'; '.join(here)}")
         self.repaint()
 
-    def _to_event(self) -> None:
+    def do_time_here(self, _: str) -> None:
         record = self._model.record(self.events.cursor_key)
         if record is not None:
             self.session.playhead.go(record.at)
             self.repaint()
+
+    def do_time_zoom_in(self, _: str) -> None:
+        self._set_zoom(self._zoom + 1)
+
+    def do_time_zoom_out(self, _: str) -> None:
+        self._set_zoom(self._zoom - 1)
+
+    def do_time_whole(self, _: str) -> None:
+        self._set_zoom(0)
 
     def _set_zoom(self, zoom: int) -> None:
         self._zoom = max(0, zoom)

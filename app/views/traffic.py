@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from textual.widget import Widget
 
-from quarterdeck.app.console_interface import ConsoleInterface, Refusal
+from quarterdeck.app.console_interface import ConsoleInterface, choice_of
 from quarterdeck.app.screen.columns import BoardModel, ColumnOf
 from quarterdeck.app.screen.sort_filter_model import SortFilterModel
 from quarterdeck.app.screen.view_screen import ViewScreen
@@ -92,7 +92,6 @@ class TrafficScreen(ViewScreen):
         self._grouping: Grouping = GROUPINGS[0]
         self._model = TrafficModel()
         self.main = self.board = LineTable(SortFilterModel(self._model), id="traffic")
-        self.handlers |= {"traffic-by": self._choose}
 
     def body(self) -> Iterable[Widget]:
         return self.title_line, self.board
@@ -118,10 +117,6 @@ class TrafficScreen(ViewScreen):
         names = (row.name, row.owner) if row is not None else ()
         return next((name for name in names if name in self.session.picture.members), "")
 
-    def _choose(self, text: str) -> None:
-        known = {str(grouping): grouping for grouping in GROUPINGS}
-        if text and text not in known:
-            raise Refusal(f"data is shown by {', '.join(known)}, not by {text!r}")
-        after = GROUPINGS[(GROUPINGS.index(self._grouping) + 1) % len(GROUPINGS)]
-        self._grouping = known.get(text, after)
+    def do_traffic_by(self, text: str) -> None:
+        self._grouping = choice_of(text, GROUPINGS, self._grouping, "grouping")
         self.repaint()

@@ -41,11 +41,11 @@ def key_owner(picture: Picture, text: str) -> str:
     except TypeError as problem:
         raise ValueError(f"write owner MAP KEY [{'|'.join(KEY_TYPES)}], in quotes where there are blanks") from problem
     answers = [
-        f"{owner.owner or 'nobody'} owns partition {owner.partition} with {wanted.key!r}, as {owner.master} has it"
+        f"{owner.owner or 'no member'} owns partition {owner.partition} with {wanted.key!r}, as {owner.master} has it"
         for owner in key_owners(picture, wanted)
     ]
     if not answers:
-        raise ValueError("no master tells a table, so its owner is not known")
+        raise ValueError("no master reports a table, so its owner is not known")
     return "; ".join(answers)
 
 

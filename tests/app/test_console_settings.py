@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from quarterdeck.app.commands.confirmation import ConfirmScreen, ConfirmTypedScreen
+from quarterdeck.app.commands.confirmation import ConfirmScreen
 from quarterdeck.app.console import Console
 from quarterdeck.app.console_state import ConsoleSettings
 from quarterdeck.app.export import osc_52
@@ -243,7 +243,7 @@ def test_on_a_remote_cluster_the_worst_takes_its_name() -> None:
         await pilot.press("escape")
         await pilot.press("X")
         await pilot.pause()
-        assert isinstance(console.screen, ConfirmTypedScreen)
+        assert isinstance(console.screen, ConfirmScreen) and console.screen.typed == "dev"
         assert "… and 2 more" in screen_text(console)
         await pilot.press("enter")
         assert cluster.commands == []

@@ -9,8 +9,10 @@ import pytest
 from textual.pilot import Pilot
 
 from quarterdeck.app.console import Console
+from quarterdeck.app.console_interface import Pointed
 from quarterdeck.app.screen import view_screen
 from quarterdeck.backend.core.commands.commands import SearchClusters
+from quarterdeck.backend.core.membership import events
 from tests.app.fakes.fake_cluster import FakeCluster
 from tests.app.fakes.screen_text import screen_text, settle
 
@@ -97,5 +99,64 @@ def test_an_audit_that_did_not_run_has_found_nothing_out() -> None:
         app.goto("audit")
         await settle(pilot)
         assert "not audited yet" in screen_text(app) and "no findings" not in screen_text(app)
+
+    in_console(scenario)
+
+
+def test_because_knows_what_happened_while_the_events_were_out_of_sight() -> None:
+    async def scenario(pilot: Pilot[None], app: Console, cluster: FakeCluster) -> None:
+        await pilot.press("8")
+        await settle(pilot)
+        await pilot.press("1")
+        await settle(pilot)
+        cluster.install("delphi", 6, ["delphi", "euphesus"], lineage="L2")
+        app._tick()
+        app.goto("events", event=Pointed(None, because=True, member="delphi"))
+        await settle(pilot)
+        assert "installs list v6 of 2: delphi, euphesus" in app.top.below.text
+
+    in_console(scenario)
+
+
+def test_names_have_their_room_again_when_no_member_is_in_a_state_of_its_own() -> None:
+    async def scenario(pilot: Pilot[None], app: Console, cluster: FakeCluster) -> None:
+        before = screen_text(app)
+        assert "byzantium cyrene delphi euphesus" in before
+        cluster.happen("euphesus", events.MemberMerging(cluster.address("athens"), ""))
+        await settle(pilot)
+        cluster.install("euphesus", 5, CITIES)
+        app._tick()
+        await settle(pilot)
+        assert "byzantium cyrene delphi euphesus" in screen_text(app)
+
+    in_console(scenario, size=(120, 36))
+
+
+def test_a_detail_of_nothing_takes_no_room_and_the_source_of_a_list_is_whole() -> None:
+    async def scenario(pilot: Pilot[None], app: Console, cluster: FakeCluster) -> None:
+        await pilot.press("5")
+        await settle(pilot)
+        await settle(pilot)
+        assert not app.top.row_detail.display
+        await pilot.press("7")
+        await settle(pilot)
+        await settle(pilot)
+        assert app.top.row_detail.display
+        assert "as configured" in screen_text(app)
+
+    in_console(scenario, size=(160, 50))
+
+
+def test_while_a_command_is_typed_the_footer_has_the_keys_of_typing() -> None:
+    async def scenario(pilot: Pilot[None], app: Console, cluster: FakeCluster) -> None:
+        await pilot.press("9", "colon")
+        await settle(pilot)
+        assert app.top.hints.text == "enter accept tab complete ↑ typed before esc close"
+        await pilot.press("escape", "slash")
+        await settle(pilot)
+        assert app.top.hints.text == "enter accept esc close"
+        await pilot.press("escape")
+        await settle(pilot)
+        assert app.top.hints.text.endswith("q back")
 
     in_console(scenario)

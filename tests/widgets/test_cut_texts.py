@@ -16,7 +16,9 @@ from quarterdeck.backend.picture.replay.timeline import draw_timeline
 from quarterdeck.widgets.candidate_list import CandidateList
 from quarterdeck.widgets.line_runs import fit
 from quarterdeck.widgets.line_table import Column, LineTable, TableCell
+from quarterdeck.widgets.pane import PaneEdge
 from quarterdeck.widgets.space_time import SpaceTimeDiagram
+from quarterdeck.widgets.status_line import StatusLine
 from quarterdeck.widgets.tail_log import TailLine, TailLog
 from quarterdeck.widgets.timeline import TimelineStrip
 from tests.app.fakes.screen_text import screen_text
@@ -131,6 +133,35 @@ def test_a_title_a_candidate_and_the_words_of_a_row_end_with_an_ellipsis() -> No
             diagram.show(drawn)
             await pilot.pause()
             assert "a…" in screen_text(app)
+
+    asyncio.run(scenario())
+
+
+def test_the_edge_of_a_pane_leaves_out_figures_that_it_has_no_room_for() -> None:
+    async def scenario() -> None:
+        edge = PaneEdge("5", "migrations")
+        app = Stage(edge, 1)
+        async with app.run_test(size=(60, 3)) as pilot:
+            edge.show([TableCell("7 of 216, about 29 s left, 20 running, 7.05/s")])
+            await pilot.pause()
+            assert "─ 7 of 216, about 29 s left, 20 running ─" in edge.render_line(0).text
+
+    asyncio.run(scenario())
+
+
+def test_a_line_is_as_high_as_the_last_text_asks_for_however_fast_texts_follow_each_other() -> None:
+    async def scenario() -> None:
+        line = StatusLine(most_lines=2)
+        app = Stage(line, 1)
+        async with app.run_test(size=(30, 6)) as pilot:
+            long, short = [TableCell("word " * 9)], [TableCell("word")]
+            line.show(long)
+            await pilot.pause()
+            assert line.size.height == 2
+            line.show(short)
+            line.show([TableCell("other " * 8)])
+            await pilot.pause()
+            assert line.size.height == 2
 
     asyncio.run(scenario())
 

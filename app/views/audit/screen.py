@@ -10,7 +10,7 @@ from typing import NamedTuple
 from textual.widget import Widget
 from textual.worker import Worker, WorkerState
 
-from quarterdeck.app.console_interface import ConsoleInterface, Refusal
+from quarterdeck.app.console_interface import ConsoleInterface
 from quarterdeck.app.screen.columns import BoardModel, ColumnOf
 from quarterdeck.app.screen.sort_filter_model import SortFilterModel
 from quarterdeck.app.screen.view_screen import ViewScreen
@@ -32,6 +32,7 @@ from quarterdeck.app.views.audit.findings import (
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.picture.text.fact import Fact
 from quarterdeck.backend.picture.text.formatting import NameOf, clock_text, counted, one_line, with_names
+from quarterdeck.backend.picture.text.refusal import Refusal
 from quarterdeck.widgets.line_table import LineTable, TableCell
 from quarterdeck.widgets.status_line import StatusLine
 
@@ -116,14 +117,12 @@ class AuditScreen(ViewScreen):
         self._files: dict[Path, FollowedFindings] = {}
         self._report: AuditReport | None = None
         self._outcome: tuple[str, str] = ("", "plain")
-        """What the last audit came to, and its tone."""
         self._worker: Worker[AuditReport] | None = None
         self._begun_s = 0.0
         self._shown: object = None
-        self.watched_line = StatusLine(classes="audit-line")
-        self.audit_line = StatusLine(classes="audit-line")
+        self.watched_line = StatusLine(classes="audit-line", most_lines=2)
+        self.audit_line = StatusLine(classes="audit-line", most_lines=2)
         self.main = self.findings = LineTable(SortFilterModel(self._model), id="findings")
-        self.handlers |= {"audit-run": self._run_or_stop, "audit-jump": lambda _: self._jump()}
 
     def body(self) -> Iterable[Widget]:
         return self.title_line, self.watched_line, self.audit_line, self.findings
@@ -243,7 +242,7 @@ class AuditScreen(ViewScreen):
 
     # The audit
 
-    def _run_or_stop(self, text: str) -> None:
+    def do_audit_run(self, text: str) -> None:
         """Audit the journal of this run, or the named one; stop an audit that runs."""
         if self._worker is not None:
             self._worker.cancel()
@@ -292,7 +291,7 @@ class AuditScreen(ViewScreen):
         found = counted(violations, "violation") if violations else "nothing violated"
         return f"{glyph} {found}: {read}{left_out}{others}", tone
 
-    def _jump(self) -> None:
+    def do_audit_jump(self, _: str) -> None:
         row = self._model.row(self.findings.cursor_key)
         if row is None:
             raise Refusal("there is no finding to go to")

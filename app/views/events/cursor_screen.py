@@ -26,8 +26,6 @@ class EventCursorScreen(ViewScreen):
 
     def __init__(self, session: ConsoleSession, console: ConsoleInterface) -> None:
         super().__init__(session, console)
-        self._epoch: int | None = None
-        """Whose records are shown; none until the view is in sight, and then all there are at once."""
         self._trail = EventIndex((), self._name_of)
         self._format = LevelFormat(self._name_of)
         self._diagram: SpaceTime | None = None
@@ -52,6 +50,10 @@ class EventCursorScreen(ViewScreen):
         if self._epoch == self.session.epoch:
             self._go_to_awaited()
 
+    def do_event_because(self, line: str) -> None:
+        """Explain the event under the cursor, or what made the named member what it is."""
+        raise NotImplementedError
+
     # The row in full
 
     def row_pointed(self) -> Hashable:
@@ -70,11 +72,11 @@ class EventCursorScreen(ViewScreen):
     def _go_to_awaited(self) -> None:
         awaited, self._awaited = self._awaited, None
         if awaited is not None and awaited.record is None:
-            self.handlers["event-because"](f"because {awaited.member}")
+            self.do_event_because(f"because {awaited.member}")
         elif awaited is not None and awaited.record is not None and not self._point_at(awaited.record):
             self._awaited = awaited
         elif awaited is not None and awaited.because:
-            self.handlers["event-because"]("")
+            self.do_event_because("")
 
     @property
     def _main(self) -> TailLog[Entry] | SpaceTimeDiagram:
@@ -111,7 +113,6 @@ class EventCursorScreen(ViewScreen):
         return entry.record if entry is not None else None
 
     def _point_at(self, record: Record) -> bool:
-        """Move the cursor of the tail, or of the diagram, to an event. Return whether it is there."""
         wanted, self._chosen = identity(record), record
         if self.diagram.display and self._diagram is not None:
             row = self._diagram.row_of(record)

@@ -31,7 +31,7 @@ class LogScreen(ModalScreen[None]):
 
     DEFAULT_CSS = """
     LogScreen { background: $background; layout: vertical; }
-    LogScreen #log-title { height: auto; }
+    LogScreen #log-title { height: 1; }
     LogScreen #log-box { height: 1fr; overflow-x: hidden; scrollbar-size: 1 1; }
     LogScreen #log-text { width: 100%; height: auto; }
     LogScreen #log-hints { height: 1; color: $text-muted; }
@@ -80,7 +80,6 @@ class LogScreen(ModalScreen[None]):
         getattr(self.box, how)(animate=False)
 
     def _rows(self, width: int) -> tuple[Text, int]:
-        """Return all rows, and the number of the first row of the message."""
         excerpt = self._excerpt
         digits = len(str(excerpt.first + len(excerpt.lines)))
         room = width - digits - 3

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from textual.widget import Widget
 
-from quarterdeck.app.console_interface import ConsoleInterface, Refusal
+from quarterdeck.app.console_interface import ConsoleInterface, Pointed, choice_of
 from quarterdeck.app.event_lines import (
     HEADINGS,
     LEVELS,
@@ -30,6 +30,7 @@ from quarterdeck.backend.picture.explain.event_trace import Subject, event_trace
 from quarterdeck.backend.picture.explain.space_time import ZOOMS_US, SpaceTime
 from quarterdeck.backend.picture.replay.tape import ReorderBuffer
 from quarterdeck.backend.picture.text.formatting import duration_text, one_line
+from quarterdeck.backend.picture.text.refusal import Refusal
 from quarterdeck.widgets.line_table import TableCell
 
 ZOOM_WORDS = {"event": 0, **{f"{us // 1000}ms" if us < 1_000_000 else f"{us // 1_000_000}s": us for us in ZOOMS_US[1:]}}
@@ -55,24 +56,7 @@ class EventsScreen(EventCursorScreen):
         self._zoom_us = 0
         self._subjects: tuple[Subject, ...] = ()
         self._subject_index = 0
-        """Which of the subjects is shown."""
         self._feed = LevelFeed(session, self.tail)
-        self.handlers |= {
-            "event-fields": lambda _: self._open_pointed(),
-            "event-level": self._choose_level,
-            "event-because": self._explain,
-            "event-story": self._show_story_of,
-            "space-time": lambda _: self._toggle_diagram(),
-            "event-jump": lambda _: self._jump(),
-            "event-follow": lambda _: self._follow(not self._following),
-            "event-next": lambda _: self._next_match(1),
-            "event-previous": lambda _: self._next_match(-1),
-            "event-marking": self._mark,
-            "event-utc": lambda _: self._other_clock(),
-            "event-zoom": self._zoom,
-            "event-zoom-in": lambda _: self._zoom_by(-1),
-            "back": lambda _: self._back(),
-        }
 
     def body(self) -> Iterable[Widget]:
         return self.tail, self.diagram, self.pane
@@ -86,6 +70,13 @@ class EventsScreen(EventCursorScreen):
     def receive(self, records: Sequence[Record]) -> None:
         self._order.take(records)
 
+    def point_at_event(self, event: Pointed) -> None:
+        for _ in range(
+            2
+        ):  # all that came while it was out of sight: the second time those that the first one held back
+            self._absorb(self._order.release())
+        super().point_at_event(event)
+
     def tick(self, *, news: bool) -> None:
         """Show records a tick after they came, so that overtaken ones are sorted in."""
         self._absorb(self._order.release())
@@ -94,9 +85,6 @@ class EventsScreen(EventCursorScreen):
         super().tick(news=news)
 
     def paint(self) -> None:
-        if self._epoch != self.session.epoch:
-            self._epoch = self.session.epoch
-            self._restart(self.session.recent)
         self._go_to_awaited()
         self._reserve(self.session.cluster.labels)
         self._fit()
@@ -169,7 +157,6 @@ class EventsScreen(EventCursorScreen):
             self.tail.refresh()
 
     def _reserve(self, names: Iterable[str]) -> None:
-        """Keep names and kinds in columns, wide enough for longer names, too."""
         if self._format.reserve(names):
             self.tail.refresh()
 
@@ -191,8 +178,7 @@ class EventsScreen(EventCursorScreen):
             if self.diagram.display:
                 self.diagram.show(self._diagram)
 
-    def _restart(self, records: Sequence[Record]) -> None:
-        """Show other records than before: the playhead has jumped."""
+    def restart(self, records: Sequence[Record]) -> None:
         self._order.clear()
         self._reserve({record.member for record in records})
         self._trail = EventIndex(records, self._name_of)
@@ -201,10 +187,8 @@ class EventsScreen(EventCursorScreen):
         if self.diagram.display:
             self._redraw()
 
-    def _choose_level(self, text: str) -> None:
-        level = self._feed.level_named(text)
-        if level is None:
-            raise Refusal(f"events are shown by {', '.join(LEVELS)}, not by {text!r}")
+    def do_event_level(self, text: str) -> None:
+        level = choice_of(text, LEVELS, self._feed.level, "level")
         if self.diagram.display:
             self._toggle_diagram()
         record, following = self._pointed(), self._following
@@ -226,7 +210,7 @@ class EventsScreen(EventCursorScreen):
             self.pane.show_fields(record)
         self._say_below()
 
-    def _back(self) -> None:
+    def do_back(self, _: str) -> None:
         if self.pane.display:
             self.pane.close()
             self.focus_body()
@@ -249,7 +233,7 @@ class EventsScreen(EventCursorScreen):
         self.focus_body()
         self._say_below()
 
-    def _open_pointed(self) -> None:
+    def do_event_fields(self, _: str) -> None:
         entry = self._entry()
         if isinstance(entry, BusyLine):
             self.console.show_message("many events in one second; l shows each of them")
@@ -268,21 +252,19 @@ class EventsScreen(EventCursorScreen):
         try:
             shown = log_screen(self.session, record, record_words(record, self._name_of))
         except OSError as problem:
-            self.console.show_message(one_line(str(problem)), error=True)
-            return False
+            raise Refusal(str(problem)) from problem
         if shown is not None:
             self.app.push_screen(shown)
         return shown is not None
 
-    def _explain(self, line: str) -> None:
+    def do_event_because(self, line: str) -> None:
         member = line.partition(" ")[2]
         if member:
             self._check_member(member)
             record = state_record(self._trail, member)
             if record is None:
-                self.console.show_message(f"nothing is recorded of {one_line(member)}", error=True)
-            else:
-                self._point_at(record)
+                raise Refusal(f"nothing is recorded of {one_line(member)}")
+            self._point_at(record)
         else:
             entry = self._entry()
             record = self._pause_at_current()
@@ -292,7 +274,7 @@ class EventsScreen(EventCursorScreen):
             self.pane.explain(record, causes(self._trail, record))
             self._pane_shown()
 
-    def _show_story_of(self, member: str) -> None:
+    def do_event_story(self, member: str) -> None:
         """Show all records of the named member, or of what the event under the cursor is about: each time of the next subject."""
         if member:
             self._check_member(member)
@@ -316,21 +298,30 @@ class EventsScreen(EventCursorScreen):
 
     # The other actions
 
-    def _jump(self) -> None:
+    def do_event_jump(self, _: str) -> None:
         record = self._current()
         if record is None:
             raise Refusal("there is no event yet")
         self.console.goto("time", at_us=record.at)
 
+    def do_event_follow(self, _: str) -> None:
+        self._follow(not self._following)
+
+    def do_event_next(self, _: str) -> None:
+        self._next_match(1)
+
+    def do_event_previous(self, _: str) -> None:
+        self._next_match(-1)
+
     def _next_match(self, step: int) -> None:
         if not self.tail.filter_text.strip():
-            self.console.show_message("type what to look for with / first", error=True)
-        elif self.diagram.display:
-            self.console.show_message("the diagram has no matches to go to; z shows the lines again", error=True)
-        elif not self.tail.next_match(step):
+            raise Refusal("type what to look for with / first")
+        if self.diagram.display:
+            raise Refusal("the diagram has no matches to go to; z shows the lines again")
+        if not self.tail.next_match(step):
             self.console.show_message("no further match " + ("below" if step > 0 else "above"))
 
-    def _mark(self, text: str) -> None:
+    def do_event_marking(self, text: str) -> None:
         if text:
             self.tail.set_filter(text)
         self.tail.set_hiding(not self.tail.hides and not text)
@@ -342,12 +333,15 @@ class EventsScreen(EventCursorScreen):
     def date_by(self, *, utc: bool) -> None:
         self._format.utc = utc
 
-    def _other_clock(self) -> None:
+    def do_event_utc(self, _: str) -> None:
         self._format.utc = not self._format.utc
         self.tail.refresh()
         self.console.show_message("times are UTC" if self._format.utc else "times are on the run's clock")
 
     # The diagram
+
+    def do_space_time(self, _: str) -> None:
+        self._toggle_diagram()
 
     def _toggle_diagram(self) -> None:
         record, following = self._pointed(), self._following
@@ -363,7 +357,6 @@ class EventsScreen(EventCursorScreen):
         self._say_below()
 
     def _redraw(self) -> None:
-        """Draw all rows again: with other lanes, another zoom or another filter."""
         self._diagram = SpaceTime(self._trail, self._lane_labels(), self._zoom_us)
         self._diagram.extend(self._selected(self._trail.records))
         self.diagram.show(self._diagram)
@@ -371,13 +364,16 @@ class EventsScreen(EventCursorScreen):
     def _lane_labels(self) -> Sequence[str]:
         return self.session.cluster.labels
 
-    def _zoom(self, text: str) -> None:
+    def do_event_zoom(self, text: str) -> None:
         if not text:
             self._zoom_by(1)
         elif text in ZOOM_WORDS:
             self._zoom_to(ZOOM_WORDS[text])
         else:
-            self.console.show_message(f"a row takes up one of {', '.join(ZOOM_WORDS)}; not {text!r}", error=True)
+            raise Refusal(f"a row takes up one of {', '.join(ZOOM_WORDS)}; not {text!r}")
+
+    def do_event_zoom_in(self, _: str) -> None:
+        self._zoom_by(-1)
 
     def _zoom_by(self, step: int) -> None:
         place = min(max(ZOOMS_US.index(self._zoom_us) + step, 0), len(ZOOMS_US) - 1)

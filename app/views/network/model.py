@@ -79,7 +79,6 @@ class LinkModel(MatrixModel[SourceRow]):
         self.width = 0
         """The width that the columns were laid out for."""
         self._plain: LinkWord = "up"
-        """What a link is to which nothing was done."""
 
     def update(
         self,

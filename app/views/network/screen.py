@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Literal, cast, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 from textual.containers import Horizontal
 from textual.widget import Widget
 
-from quarterdeck.app.console_interface import ConsoleInterface, Refusal
+from quarterdeck.app.console_interface import ConsoleInterface, choice_of
 from quarterdeck.app.screen.sort_filter_model import SortFilterModel
 from quarterdeck.app.screen.view_screen import COLUMNS_BESIDE_PICTURES, ViewScreen, show_if
 from quarterdeck.app.session import ConsoleSession
@@ -16,7 +16,7 @@ from quarterdeck.app.views.network.model import FaultModel, LinkModel, fault_fac
 from quarterdeck.backend.core.commands.commands import BlockMode
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.link_condition import LinkChanged
-from quarterdeck.backend.picture.network.faults import FaultLedger, NothingToUndo, undo_commands
+from quarterdeck.backend.picture.network.faults import FaultLedger, undo_commands
 from quarterdeck.backend.picture.network.network_board import (
     MOST_DRAWN,
     LinkWord,
@@ -29,6 +29,7 @@ from quarterdeck.backend.picture.network.network_board import (
 )
 from quarterdeck.backend.picture.text.fact import NOT_REPORTED, Fact
 from quarterdeck.backend.picture.text.formatting import one_line
+from quarterdeck.backend.picture.text.refusal import Refusal
 from quarterdeck.backend.picture.what_if.fault_presets import (
     MEANINGS,
     MOST_SIDES,
@@ -69,15 +70,11 @@ class NetworkScreen(ViewScreen):
     def __init__(self, session: ConsoleSession, console: ConsoleInterface) -> None:
         super().__init__(session, console)
         self._ledger = FaultLedger()
-        self._epoch: int | None = None
-        """Of the ledger; None before it has begun."""
         self._plan: FaultPlan | None = None
         self._preset: PresetName | None = None
         self._sides: dict[str, int] = {}
-        """Sides of the plan by member, from 1."""
         self._mode: BlockMode = "blackhole"
         self._building = False
-        """Whether the plan was requested and is not in force yet."""
         self._layout: Layout | None = None
         """None: both while there are few members."""
         self._predictor: Predictor | None = None
@@ -86,24 +83,13 @@ class NetworkScreen(ViewScreen):
         self._shown_prediction: FaultPrediction | None = None
         self._counted: object = None
         self._sentence = ""
-        """All links in words."""
         self._words: tuple[LinkWord, ...] = ()
-        """What is wrong with any of them."""
         self._links = LinkModel()
         self._fault_model = FaultModel()
         self.topology = Topology(id="topology")
         self.main = self.matrix = LineTable(SortFilterModel(self._links), id="links")
         self.plan_sheet = FactSheet(id="plan")
         self.faults = LineTable(SortFilterModel(self._fault_model), id="faults")
-        self.handlers |= {
-            "fault-preset": self._plan_preset,
-            "fault-side": lambda _: self._next_side(),
-            "fault-mode": self._set_mode,
-            "fault-build": lambda _: self._build(),
-            "fault-clear": lambda _: self._drop_plan(),
-            "fault-undo": self._undo,
-            "network-layout": self._set_layout,
-        }
 
     def body(self) -> Iterable[Widget]:
         return self.title_line, Horizontal(self.topology, self.matrix, id="network-body"), self.plan_sheet, self.faults
@@ -120,11 +106,11 @@ class NetworkScreen(ViewScreen):
             if self._building and isinstance(record.event, LinkChanged):
                 self._drop_plan()
 
+    def restart(self, records: Sequence[Record]) -> None:
+        self._ledger = FaultLedger.of(self.session.picture, records, self.session.cluster.labels)
+
     def paint(self) -> None:
         session, picture, now_us = self.session, self.session.picture, self.session.now_us()
-        if self._epoch != session.epoch:
-            self._epoch = session.epoch
-            self._ledger = FaultLedger.of(picture, session.recent, session.cluster.labels)
         self._count()
         faults = self._ledger.faults()
         self._show_title(len(faults))
@@ -168,7 +154,6 @@ class NetworkScreen(ViewScreen):
     # What is shown
 
     def _count(self) -> None:
-        """Count links only when one has changed, or a member has come or gone."""
         picture = self.session.picture
         running = sum(belief.status in ("joining", "member") for belief in picture.members.values())
         measured_us = sum(it.metrics_us for it in picture.members.values()) if picture.without("links") else 0
@@ -248,42 +233,21 @@ class NetworkScreen(ViewScreen):
 
     # Planning
 
-    def _plan_preset(self, text: str) -> None:
-        words = text.split()
-        if not words:
-            following: dict[PresetName | None, PresetName | None] = {
-                None: PRESET_NAMES[0],
-                **dict(zip(PRESET_NAMES, (*PRESET_NAMES[1:], None), strict=True)),
-            }
-            name = following[self._preset]
-            if name is None:
-                self._drop_plan()
-                self.repaint()
-            else:
-                self._make(name, self._pointed_at(), 0)
+    def do_fault_preset(self, text: str) -> None:
+        """Plan the named preset; by key the next one, and after the last one none."""
+        if not text and self._preset == PRESET_NAMES[-1]:
+            self._drop_plan()
             return
-        if words[0] not in PRESET_NAMES:
-            raise Refusal(f"there is no preset {words[0]!r}; there are {', '.join(PRESET_NAMES)}")
-        chosen, argument = words[0], " ".join(words[1:])
-        if chosen == "racks":
-            if argument and not argument.isdecimal():
-                raise Refusal(f"{argument!r} is not a number of racks; write racks 3")
-            self._make(chosen, "", int(argument or 0))
-        elif argument and chosen not in ("isolate", "bridge"):
-            self.console.show_message(f"{chosen} stands alone; {argument!r} is too much", error=True)
-        else:
-            self._make(chosen, argument or self._pointed_at(), 0)
-
-    def _make(self, name: PresetName, member: str, racks: int) -> None:
+        word, _, argument = text.partition(" ")
+        name = choice_of(word, PRESET_NAMES, self._preset or PRESET_NAMES[-1], "preset")
+        if name == "racks" and argument and not argument.isdecimal():
+            raise Refusal(f"{argument!r} is not a number of racks; write racks 3")
+        if argument and name not in ("isolate", "bridge", "racks"):
+            raise Refusal(f"{name} stands alone; {argument!r} is too much")
+        member, racks = ("", int(argument or 0)) if name == "racks" else (argument or self._pointed_at(), 0)
         picture = self.session.picture
-        labels = by_age(picture)
-        try:
-            plan = preset(name, labels, member=member, racks=racks, zones=zones_of(picture), mode=self._mode)
-        except NoSuchFault as problem:
-            self.console.show_message(str(problem), error=True)
-            self._preset = name  # the key goes on to the next one
-            return
-        self._preset = name
+        self._preset = name  # also if it cannot be made: the key goes on to the next one
+        plan = preset(name, by_age(picture), member=member, racks=racks, zones=zones_of(picture), mode=self._mode)
         self._set_plan(plan, {label: place for place, side in enumerate(plan.sides, start=1) for label in side})
 
     def _pointed_at(self) -> str:
@@ -291,7 +255,7 @@ class NetworkScreen(ViewScreen):
         belief = self.session.picture.members.get(member)
         return member if belief is not None and belief.running else ""
 
-    def _next_side(self) -> None:
+    def do_fault_side(self, _: str) -> None:
         members = self.targets()
         if not members:
             raise Refusal("no member is selected or under the cursor here")
@@ -319,15 +283,16 @@ class NetworkScreen(ViewScreen):
         self._plan, self._sides, self._building = plan, sides, False
         self.repaint()
 
+    def do_fault_clear(self, _: str) -> None:
+        self._drop_plan()
+
     def _drop_plan(self) -> None:
         self._plan, self._preset, self._sides, self._building = None, None, {}, False
         if self.is_current:
             self.repaint()
 
-    def _set_mode(self, text: str) -> None:
-        if text not in ("", "blackhole", "reset"):
-            raise Refusal(f"{text!r} is no way to cut; there are blackhole and reset")
-        self._mode = cast(BlockMode, text or ("reset" if self._mode == "blackhole" else "blackhole"))
+    def do_fault_mode(self, text: str) -> None:
+        self._mode = choice_of(text, get_args(BlockMode), self._mode, "way to cut")
         if self._plan is not None:
             self._plan = self._plan.cutting_by(self._mode)
         self.console.show_message(f"planned cuts: {self._mode}")
@@ -335,18 +300,15 @@ class NetworkScreen(ViewScreen):
 
     # Doing
 
-    def _build(self) -> None:
+    def do_fault_build(self, _: str) -> None:
         if self._plan is None:
             raise Refusal("nothing is planned; n plans a fault, u puts members on sides")
         self._building = True
         self.console.request("fault-build", self._plan.commands)
 
-    def _undo(self, text: str) -> None:
+    def do_fault_undo(self, text: str) -> None:
         chosen = self._fault_model.row(self.faults.cursor_key)
-        try:
-            self.console.request("fault-undo", undo_commands(self._ledger.faults(), text, chosen))
-        except NothingToUndo as problem:
-            self.console.show_message(str(problem), error=True)
+        self.console.request("fault-undo", undo_commands(self._ledger.faults(), text, chosen))
 
     def works(self, action_id: str) -> bool:
         match action_id:
@@ -357,14 +319,10 @@ class NetworkScreen(ViewScreen):
             case _:
                 return super().works(action_id)
 
-    def _set_layout(self, text: str) -> None:
-        if text and text not in LAYOUTS:
-            raise Refusal(f"there is no layout {text!r}; there are {', '.join(LAYOUTS)}")
-        members = len(self.session.cluster.labels)
-        if members > MOST_DRAWN:
-            self.console.show_message(f"{members} members are too many to draw; up to {MOST_DRAWN} are")
-            return
-        now = self._layout or "both"
-        self._layout = text if text else LAYOUTS[(LAYOUTS.index(now) + 1) % len(LAYOUTS)]
+    def do_network_layout(self, text: str) -> None:
+        layout = choice_of(text, LAYOUTS, self._layout or "both", "layout")
+        if (members := len(self.session.cluster.labels)) > MOST_DRAWN:
+            raise Refusal(f"{members} members are too many to draw; up to {MOST_DRAWN} are")
+        self._layout = layout
         self.repaint()
         self.focus_body()

@@ -105,7 +105,6 @@ def _fits(width: int, height: int, least: tuple[int, int]) -> bool:
 
 
 def _shared(wanted: int, height: int, rows: int) -> int:
-    """Return the height of a line of panes, of which each of the `rows` has its share."""
     return max(FRAME + LEAST_ROWS, min(wanted, height // rows))
 
 

@@ -32,6 +32,7 @@ from quarterdeck.app.views.overview.panes import (
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.boards.overview.activity import Activity
+from quarterdeck.backend.picture.text.refusal import Refusal
 from quarterdeck.widgets.line_table import LineTable, TableCell
 from quarterdeck.widgets.pane import Pane
 from quarterdeck.widgets.status_line import StatusLine
@@ -73,7 +74,6 @@ class OverviewScreen(ViewScreen):
 
     def __init__(self, session: ConsoleSession, console: ConsoleInterface) -> None:
         super().__init__(session, console)
-        self._epoch = session.epoch
         self._marks: Mapping[str, str] = {}
         self._labels: tuple[str, ...] = ()
         self._arranged: PaneArrangement | None = None
@@ -82,16 +82,13 @@ class OverviewScreen(ViewScreen):
         self._half: str | None = None
         """What is painted in this tick; all of it outside of ticks."""
         self._waiting: set[str] = set()
-        """The halves that are to be painted in the next ticks."""
         self._half_painted_us = dict.fromkeys(HALVES, -SECOND_US)
         self._latest_half = HALVES[-1]
-        """The one that was painted last; the other one comes first."""
         self._detail_waits = False
-        """Whether the detail is still to follow the cursor."""
         self._activity = Activity()
         self._pointed: PaneName = "lists"
         """The pane that has the focus, or had it last, of those whose rows have a detail."""
-        self.verdict = StatusLine(id="verdict", most_lines=2)
+        self.verdict = StatusLine(id="verdict", most_lines=3)
         self.pulses = StatusLine(id="pulses")
         self.lists = ListsPane(session, self._key_of("beliefs"))
         self.happened = HappenedPane(session, self._key_of("events"))
@@ -105,12 +102,6 @@ class OverviewScreen(ViewScreen):
             "detail": self.detail,
         }
         self.overview = Container(*(self.panes[name] for name in PANES), id="overview")
-        self.handlers |= {
-            "open-pane": lambda _: self._open(self._focused),
-            "event-because": self._explain,
-            "enlarge-pane": lambda _: self._enlarge(),
-            "follow": lambda _: self.happened.tail.set_following(not self.happened.tail.following),
-        }
 
     def body(self) -> Iterable[Widget]:
         return self.verdict, self.pulses, self.overview
@@ -182,6 +173,11 @@ class OverviewScreen(ViewScreen):
         for pane in self.panes.values():
             pane.receive(records)
 
+    def restart(self, records: Sequence[Record]) -> None:
+        self._activity.restart(records)
+        for pane in self.panes.values():
+            pane.restart(records)
+
     def tick(self, *, news: bool) -> None:
         """Treat new members and new episodes as news, too, and the cursor's rest as news of the detail."""
         grown = len(self.session.cluster.labels) != len(self._labels)
@@ -201,18 +197,12 @@ class OverviewScreen(ViewScreen):
     def repaint(self) -> None:
         """Leave what stands around the panes to the tick of the upper half."""
         if self._half == "lower":
-            self.paint()
+            self.paint_epoch()
         else:
             super().repaint()
 
     def paint(self) -> None:
         """Paint everything, or the half whose turn it is: changes in one frame should stand close together."""
-        if self._epoch != self.session.epoch:
-            self._epoch = self.session.epoch
-            recent = self.session.recent
-            self._activity.restart(recent)
-            for pane in self.panes.values():
-                pane.restart(recent)
         if self._half != "lower":
             self._labels, self._marks = self.session.labels, self.connections.marks()
             self._arrange()
@@ -263,8 +253,13 @@ class OverviewScreen(ViewScreen):
 
     @property
     def _focused(self) -> OverviewPane:
-        """The pane that has the focus, or that of the lists."""
         return next((pane for pane in self.panes.values() if pane.has_focus_within), self.lists)
+
+    def do_open_pane(self, _: str) -> None:
+        self._open(self._focused)
+
+    def do_follow(self, _: str) -> None:
+        self.happened.tail.set_following(not self.happened.tail.following)
 
     def _open(self, pane: OverviewPane) -> None:
         if pane is self.happened:
@@ -273,7 +268,7 @@ class OverviewScreen(ViewScreen):
         else:
             self.console.goto(pane.view, member=pane.member or self.member_under_cursor)
 
-    def _explain(self, line: str) -> None:
+    def do_event_because(self, line: str) -> None:
         """Explain what made the named member, or the one under the cursor, what it is; in the tail, the event there."""
         member = line.partition(" ")[2]
         if member or (self._focused is not self.happened and (member := self.member_under_cursor)):
@@ -281,17 +276,18 @@ class OverviewScreen(ViewScreen):
             return
         record = self.happened.latest
         if record is None:
-            self.console.show_message("nothing has happened yet", error=True)
-        else:
-            self.console.goto("events", event=Pointed(record, because=True))
+            raise Refusal("nothing has happened yet")
+        self.console.goto("events", event=Pointed(record, because=True))
 
-    def _enlarge(self) -> None:
+    def do_back(self, _: str) -> None:
+        if self._enlarged is None:
+            self.console.back()
+        else:
+            self.do_enlarge_pane("")
+
+    def do_enlarge_pane(self, _: str) -> None:
         focused = self._focused
         self._enlarged = focused.pane_name if self._enlarged is None else None
-        if self._enlarged is not None:
-            self.handlers["back"] = lambda _: self._enlarge()
-        else:
-            del self.handlers["back"]
         self._arrange()
         focused.focus_inside()
         self.repaint()
@@ -299,7 +295,6 @@ class OverviewScreen(ViewScreen):
     # Painting
 
     def _due(self) -> bool:
-        """Return whether the expensive panes of a large cluster are to be painted now."""
         part = self.session.now_us() // SELDOM_US
         if len(self._labels) <= MANY_MEMBERS or part != self._seldom_painted:
             self._seldom_painted = part

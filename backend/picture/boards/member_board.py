@@ -87,6 +87,7 @@ class MemberBoardEntry:
     """How many partitions it owns, and keeps a backup of; None where that is not known."""
     age: str
     """How long this incarnation is known."""
+    started_us: int | None
     order: int
     """Its place by age among the members of its list, the oldest first; 0 when it is not on it."""
     kind: str
@@ -128,15 +129,34 @@ def heartbeat_observers(picture: Picture) -> HeartbeatObservers:
 
 
 def member_row(
-    picture: Picture, label: str, observed_by: HeartbeatObservers, places: ListOrder, now_us: int
+    picture: Picture, label: str, observed_by: HeartbeatObservers, places: ListOrder, now_us: int, mark: str = ""
 ) -> MemberBoardEntry:
-    """Return the row of a member; of one that was never heard of nearly nothing."""
+    """Return the row of a member; of one that was never heard of nearly nothing. `mark` is the age of an outdated report."""
     belief = picture.members.get(label)
     if belief is None:
+        unheard: Tone = "warning" if mark else "faint"
         return MemberBoardEntry(
-            one_line(label), "", "not up", "faint", NOT_WATCHED, "", "", False, 0, 0, "", 0, "", "", "", "", "faint"
+            one_line(label),
+            "",
+            mark or "not up",
+            unheard,
+            NOT_WATCHED,
+            "",
+            "",
+            False,
+            0,
+            0,
+            "",
+            None,
+            0,
+            "",
+            "",
+            "",
+            "",
+            "faint",
         )
     state = state_word(belief)
+    heard = heartbeat(picture, belief, observed_by, now_us)
     gone = belief.status in ("stopped", "killed")
     order, entry = places.entry(belief)
     differs = differs_from_master(picture, belief, now_us)
@@ -145,21 +165,22 @@ def member_row(
     return MemberBoardEntry(
         label=one_line(label),
         role=_role(belief, order),
-        state=f"{STATE_GLYPHS.get(state, '')} {state}".strip(),
-        state_tone=STATE_TONES.get(state, "plain"),
-        heartbeat=heartbeat(picture, belief, observed_by, now_us),
+        state=mark or f"{STATE_GLYPHS.get(state, '')} {state}".strip(),
+        state_tone="warning" if mark else STATE_TONES.get(state, "plain"),
+        heartbeat=heard._replace(tone="faint") if mark else heard,
         list_version=f"v{belief.version}" if belief.version else "",
         table_version=f"{DISSENT_GLYPH} {table}" if differs else table,
         table_differs=differs,
         owned=owned,
         backups=backups,
         age=age_text((belief.at if gone else now_us) - belief.started_us),
+        started_us=belief.started_us,
         order=order,
         kind="" if entry is None else "lite" if entry.lite else "data",
         zone=one_line(entry.zone) if entry is not None else "",
         address=one_line(belief.address),
         uuid=one_line(belief.uuid[:UUID_SHOWN]),
-        tone="faint" if gone or belief.status == "paused" else "plain",
+        tone="faint" if mark or gone or belief.status == "paused" else "plain",
     )
 
 

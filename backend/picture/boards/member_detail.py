@@ -9,10 +9,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
 from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.data.events import DataMeasured
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.membership.views.member_list import MemberList, member_list_text
 from quarterdeck.backend.core.properties import SECOND_US
-from quarterdeck.backend.core.witnessed.events import LinkMeasured
+from quarterdeck.backend.core.witnessed.events import LinkMeasured, MemberMeasured
 from quarterdeck.backend.picture.boards.belief_matrix import BELIEF_CELLS, DISSENT_GLYPH, state_word
 from quarterdeck.backend.picture.boards.data_board import data_facts
 from quarterdeck.backend.picture.boards.member_board import heartbeat, heartbeat_observers
@@ -205,6 +206,8 @@ def process_facts(belief: MemberBelief, now_us: int) -> Iterator[Fact]:
 
 
 EVENTS_TOLD = 20
+MEASUREMENTS = (DataMeasured, MemberMeasured)
+"""What they say stands under its own headings, and would leave no room for anything else."""
 
 
 def recent_facts(picture: Picture, records: Sequence[Record], label: str) -> Iterator[Fact]:
@@ -215,7 +218,8 @@ def recent_facts(picture: Picture, records: Sequence[Record], label: str) -> Ite
     own = (
         record
         for record in reversed(records)
-        if record.member == label or (type(record.event) in PROCESS_FAULTS and record.event.target == label)  # type: ignore[union-attr]
+        if (record.member == label and type(record.event) not in MEASUREMENTS)
+        or (type(record.event) in PROCESS_FAULTS and record.event.target == label)  # type: ignore[union-attr]
     )
     said = [
         f"{clock_text(record.at).strip()} s: {record_words(record, picture.label_of)}"

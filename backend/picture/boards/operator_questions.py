@@ -107,7 +107,6 @@ def _why_apart(picture: Picture, now_us: int) -> Iterator[Fact]:
 
 
 def _lost_data(picture: Picture, now_us: int) -> Iterator[Fact]:
-    """Answer from what masters record of lost partitions, judged against the backups of maps."""
     heading = "which data was lost"
     unknown = picture.without("losses")
     answers: list[tuple[str, Tone]] = [

@@ -179,7 +179,6 @@ def suspicion_sentence(picture: Picture, observer: str, now_us: int) -> str:
 
 
 def _what_is_not_known(picture: Picture, raised: int) -> str:
-    """Of how many running members it is not known whom they suspect."""
     silent = [belief for belief in picture.members.values() if belief.running and not belief.shows("suspicions")]
     if not silent:
         return ""

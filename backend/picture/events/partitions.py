@@ -33,7 +33,7 @@ def _lost(event: events.PartitionLost, name_of: NameOf) -> str:
 
 
 def _recovered(event: events.TableRecovered, name_of: NameOf) -> str:
-    answers = ", ".join(f"{name_of(who)} v{theirs}" for who, theirs in event.answered.items()) or "nobody"
+    answers = ", ".join(f"{name_of(who)} v{theirs}" for who, theirs in event.answered.items()) or "no member"
     committed, rolled_back = len(event.committed_ids), len(event.rolled_back_ids)
     settled = f"; of migrations under way {committed} committed, {rolled_back} rolled back"
     found = f"has recovered the table, v{event.table_version}, from answers of {answers}"
@@ -99,7 +99,7 @@ TABLE = (
     EventRow(
         kind=events.TableRecovered, words=_recovered, tone="good",
         mark=lambda event, letter: (f"t{event.table_version} ok", "good"), decides=3,
-        follows=(Follows(events.TableRecoveryStarted, "everybody has answered or left"),),
+        follows=(Follows(events.TableRecoveryStarted, "every member has answered or left"),),
     ),
     EventRow(
         kind=events.CompletedEvicted,

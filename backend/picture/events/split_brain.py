@@ -27,7 +27,7 @@ def _remembered(event: events.AddressesRemembered, name_of: NameOf) -> str:
 def _join_list(event: events.JoinListChanged, name_of: NameOf) -> str:
     listed = names_text(event.addresses, name_of)
     if not event.edition:  # no one edited it while it was watched
-        return f"looks for others at {listed or 'nobody'}, as its configuration is read"
+        return f"looks for others at {listed or 'no address'}, as its configuration is read"
     return f"takes edition {event.edition} of the join list, from {name_of(event.author)}: {listed}"
 
 

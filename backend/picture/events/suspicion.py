@@ -19,13 +19,13 @@ def _late(event: events.HeartbeatLate, name_of: NameOf) -> str:
 
 
 def _explicit_received(event: events.ExplicitSuspicionReceived, name_of: NameOf) -> str:
-    asked = f"is told by {name_of(event.sender)} to suspect it and {'does' if event.heeded else 'does not'}"
+    asked = f"is asked by {name_of(event.sender)} to suspect it and {'does' if event.heeded else 'does not'}"
     return f"{asked}: {event.reason}" if event.reason else asked
 
 
 def _reported(event: events.DisconnectionReported, name_of: NameOf) -> str:
     if not event.suspects:
-        return f"hears that {name_of(event.reporter)} reaches everybody again"
+        return f"hears that {name_of(event.reporter)} reaches every member again"
     return f"hears from {name_of(event.reporter)} that it cannot reach {names_text(event.suspects, name_of)}"
 
 
@@ -57,7 +57,7 @@ SUSPICION = (
     ),
     EventRow(
         kind=events.ExplicitSuspicionSent,
-        words=lambda event, name_of: f"tells {name_of(event.to)} to suspect it: {event.reason}",
+        words=lambda event, name_of: f"asks {name_of(event.to)} to suspect it: {event.reason}",
         mark=lambda event, letter: (f"! {letter(event.to)}", "warning"), part="detail",
     ),
     EventRow(

@@ -10,7 +10,7 @@ from quarterdeck.backend.core.witnessed.events import ASPECTS, ConnectionState, 
 from quarterdeck.backend.picture.events.event_row import EventRow, LandmarkMark
 from quarterdeck.backend.picture.text.formatting import NameOf, bytes_text, counted, duration_text, names_text
 
-SOURCES: dict[Source, str] = {"logs": "its logs", "client-protocol": "what it tells its clients"}
+SOURCES: dict[Source, str] = {"logs": "its logs", "client-protocol": "what it reports to its clients"}
 
 CONNECTIONS: dict[ConnectionState, str] = {
     "connected": "answers",
@@ -35,7 +35,7 @@ def _witnessed(event: events.MemberWitnessed, name_of: NameOf) -> str:
 def _owners(event: events.OwnersTold, name_of: NameOf) -> str:
     stamp = f", state stamp {event.state_stamp}" if event.state_stamp is not None else ""
     whose = f"{counted(len(event.owners), 'partition')} owned by {counted(len(event.holders), 'member')}"
-    return f"tells a table {event.digest} of {whose}{stamp}"
+    return f"reports a table {event.digest} of {whose}{stamp}"
 
 
 def _migrated(event: events.ReplicaMigrated, name_of: NameOf) -> str:
@@ -105,7 +105,7 @@ def _measured(event: events.MemberMeasured, name_of: NameOf) -> str:
 
 
 def _name(address: Address | None, name_of: NameOf) -> str:
-    return name_of(address) if address is not None else "nobody"
+    return name_of(address) if address is not None else "no member"
 
 
 def _gone(event: events.ConnectionChanged, member: str) -> LandmarkMark | None:

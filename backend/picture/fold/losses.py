@@ -43,6 +43,8 @@ class SideLoss(NamedTuple):
     """About how many entries they had, as their owners measured last; None where it is not known."""
     because_of: tuple[Member, ...]
     """The members that were removed before, the first one first."""
+    bringing: tuple[Member, ...] = ()
+    """Those of them that have gone over to this side with entries, whose merging has not ended yet."""
 
 
 class _LineageLoss(NamedTuple):
@@ -67,15 +69,14 @@ class Losses:
     def __init__(self) -> None:
         self._lost: dict[str, _LineageLoss] = {}
         self._removed: dict[str, dict[Member, int]] = {}
-        """By lineage, the members that its masters removed lately, and when."""
         self._restored: frozenset[str] = frozenset()
-        """Incarnations whose entries were merged after a loss."""
+        self._bringing: frozenset[str] = frozenset()
 
     def copy(self) -> Losses:
         """Return the same losses, to go their own way from here."""
         twin = Losses()
         twin._lost = {lineage: lost.copy() for lineage, lost in self._lost.items()}
-        twin._restored = self._restored
+        twin._restored, twin._bringing = self._restored, self._bringing
         twin._removed = {lineage: removed.copy() for lineage, removed in self._removed.items()}
         return twin
 
@@ -132,13 +133,24 @@ class Losses:
                 owned[name] = owned.get(name, 0) + stored.entries
         return owned or None
 
-    def restore(self, lineage: str, incarnation: str) -> None:
-        """Note that an incarnation that was removed has merged its entries into this lineage."""
-        if lineage in self._lost:
+    def bring(self, incarnation: str) -> None:
+        """Note that an incarnation ends to merge elsewhere, and brings entries."""
+        if self._lost:
+            self._bringing |= {incarnation}
+
+    def merged(self, lineage: str, incarnation: str, *, came: bool) -> None:
+        """Note that the merging of an incarnation into this lineage has ended, and whether its entries came."""
+        self._bringing -= {incarnation}
+        if came and lineage in self._lost:
             self._restored |= {incarnation}
 
-    def follow(self, before: str, lineage: str, members: Iterable[MemberBelief]) -> None:
-        """Note that a member of the lineage `before` is the first to install a list of `lineage`."""
+    def follow(self, before: str, lineage: str, incarnation: str, members: Iterable[MemberBelief]) -> None:
+        """Note that an incarnation of the lineage `before` is the first to install a list of `lineage`.
+
+        One that was removed from `before` knows nothing of what that lost since.
+        """
+        if any(member.uuid == incarnation for member in self._removed.get(before, ())):
+            return
         if before in self._lost and all(belief.lineage != lineage for belief in members):
             self._lost[lineage] = self._lost[before].copy()
             self._removed[lineage] = self._removed.get(before, {}).copy()
@@ -169,7 +181,15 @@ class Losses:
             maps = tuple(sorted(fewer or lost.maps))
             found.append(
                 SideLoss(
-                    lineage, label, frozenset(lost.entries_of), lost.at_most, maps, lost.since_us, entries, because_of
+                    lineage,
+                    label,
+                    frozenset(lost.entries_of),
+                    lost.at_most,
+                    maps,
+                    lost.since_us,
+                    entries,
+                    because_of,
+                    tuple(member for member in because_of if member.uuid in self._bringing),
                 )
             )
         return tuple(found)

@@ -44,7 +44,6 @@ class MigrationRates:
 
     def __init__(self) -> None:
         self._seconds: deque[_Second] = deque(maxlen=WINDOW_S + 1)
-        """The latest last."""
 
     def fork(self) -> MigrationRates:
         """Return the same rates, to go their own way from here."""

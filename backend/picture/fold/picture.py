@@ -123,9 +123,12 @@ class Picture:
                 if event.loses_data:
                     entries = self._entries_of(event.partition, belief)
                     self.losses.take(belief.lineage, event, record.at, entries, self.members.values())
+            elif isinstance(event, events.MemberMerging) and event.brings_entries:
+                self.losses.bring(record.uuid)
+                FOLDS[kind](belief, event, record.at)
             elif isinstance(event, EntriesMerged):
-                if not event.problem and event.policy != "discard":
-                    self.losses.restore(belief.lineage, belief.merged_from)
+                came = not event.problem and event.policy != "discard"
+                self.losses.merged(belief.lineage, belief.merged_from, came=came)
             elif isinstance(event, DataMeasured) and belief.witnessed_by:
                 self.losses.counted(belief.lineage, record.at, self.members.values())
                 FOLDS[kind](belief, event, record.at)
@@ -235,7 +238,6 @@ class Picture:
     # Incarnations
 
     def _begin_incarnation(self, record: Record, started: events.MemberStarted | None) -> MemberBelief:
-        """Begin an incarnation. `started` is None for one whose beginning was never seen."""
         before = self.members.get(record.member)
         if before is not None and before.uuid != record.uuid:
             self._past_incarnations[before.uuid] = None
@@ -299,7 +301,7 @@ class Picture:
                 belief.address = own
                 self._labels[own] = belief.label
         if belief.lineage != event.lineage:
-            self.losses.follow(belief.lineage, event.lineage, self.members.values())
+            self.losses.follow(belief.lineage, event.lineage, belief.uuid, self.members.values())
             belief.lineage_since_us = at if belief.version or belief.seen_from_start else None
         belief.version, belief.lineage, belief.master = event.version, event.lineage, event.master
         belief.list_since_us = at

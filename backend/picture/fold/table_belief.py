@@ -95,7 +95,6 @@ class TableBelief:
         return self._backed_up[self._number_of[uuid]] if uuid in self._number_of else 0
 
     def __len__(self) -> int:
-        """How many partitions have a row."""
         return len(self._rows)
 
     def row(self, partition: int) -> tuple[Holder | None, ...]:

@@ -35,6 +35,8 @@ class DataLoss:
     """Those of them that run under another master: their replicas are there."""
     returned: tuple[str, ...] = ()
     """Those of them that merged back and of which it is not known whether their entries came with them."""
+    bringing: tuple[str, ...] = ()
+    """Those of them whose entries are being merged."""
 
     @property
     def what(self) -> str:
@@ -52,7 +54,7 @@ class DataLoss:
     @property
     def certain(self) -> bool:
         """Whether entries are gone as far as is known: they may have been none, or be on the other side of a split."""
-        return self.entries != 0 and not self.elsewhere and not self.returned
+        return self.entries != 0 and not self.elsewhere and not self.returned and not self.bringing
 
     @property
     def outlook(self) -> str:
@@ -64,6 +66,8 @@ class DataLoss:
                 f"they may be at {one_line(listed(self.elsewhere, MEMBERS_NAMED))}, under another master; "
                 f"reported until all that went have merged their entries"
             )
+        if self.bringing:
+            return f"{one_line(listed(self.bringing, MEMBERS_NAMED))} merge their entries: how many are gone is not known yet"
         if self.returned:
             back = one_line(listed(self.returned, MEMBERS_NAMED))
             return f"{back} merged back; whether the entries came with that is not reported: count them"
@@ -110,6 +114,7 @@ def data_losses(picture: Picture, now_us: int) -> tuple[DataLoss, ...]:
                 _labels(picture, side, side.because_of),
                 _labels(picture, side, [member for member in side.because_of if member.uuid in running]),
                 _labels(picture, side, [member for member in side.because_of if member.uuid in merged]),
+                _labels(picture, side, side.bringing),
             )
         )
     return tuple(found)

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.picture.boards.belief_matrix import state_word
 from quarterdeck.backend.picture.fold.picture import MemberBelief, Picture
 from quarterdeck.backend.picture.merging.join_list_edit import spelt
 from quarterdeck.backend.picture.text.fact import NOT_REPORTED, Fact, not_told, not_told_fact
@@ -112,10 +113,9 @@ class JoinListBoard:
         if address in self.answering:
             return ""
         belief = self._picture.members.get(self._picture.label_of(address))
-        return "never seen" if belief is None else belief.status
+        return "never seen" if belief is None else state_word(belief) or belief.status
 
     def _found_at(self, belief: MemberBelief, address: Address) -> str:
-        """Return what this member itself has found there, which says more than whether a member was seen there."""
         unusable = belief.unusable.get(address)
         return unusable.reason if unusable is not None else self.state_of(address)
 

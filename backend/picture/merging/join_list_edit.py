@@ -240,7 +240,6 @@ def spelt(address: Address, name: str) -> str:
 def _addresses_of(
     entry: str, picture: Picture, port_try_count: int, line: int, remarks: list[Remark]
 ) -> tuple[Address, ...]:
-    """Return what one entry stands for; nothing when it is bad, which is remarked."""
     known = picture.address_of(entry)
     if known is not None:
         return (known,)

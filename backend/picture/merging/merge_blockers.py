@@ -158,13 +158,12 @@ class PairDiagnosis:
         rule = decide_merge(profile(self._smaller), profile(self._greater)).rule
         return Blocker(
             rule if rule in ("local-state", "remote-state") else "state",
-            f"{names}: it lets nobody in and leads nobody away",
+            f"{names}: it admits no member and does not merge",
             remedy=f"make {' and '.join(one.label for one in shut)}'s cluster ACTIVE",
             commands=tuple(ChangeState(one.label, "ACTIVE") for one in shut),
         )
 
     def _overlap(self) -> Blocker | None:
-        """While one side lists a member of the other, neither looks for it."""
         for one, other in self._pairs:
             if other.address in one.listed:
                 return self._still_listed(one, other)
@@ -222,7 +221,7 @@ class PairDiagnosis:
         edit = self._edit(self._smaller, self._greater)
         return Blocker(
             "nobody-looks",
-            f"neither {self._smaller.label}'s cluster nor {self._greater.label}'s lists or remembers anybody of the other, "
+            f"neither {self._smaller.label}'s cluster nor {self._greater.label}'s lists or remembers a member of the other, "
             f"so they never meet; {self._by_size}",
             remedy=self._edit_text(self._smaller, self._greater),
             commands=(edit.command,),
@@ -249,7 +248,6 @@ class PairDiagnosis:
     # What time will change
 
     def _given_up(self) -> Blocker | None:
-        """Return what stopped a cluster on its way, where it knows where to go."""
         loser = self._smaller
         obstacle = loser.obstacles.get(self._greater.address)
         verdict = loser.verdicts.get(self._greater.address)
@@ -278,7 +276,6 @@ class PairDiagnosis:
         )
 
     def _silence(self) -> Blocker | None:
-        """All that could lead the one to the other were silent when asked last."""
         asked: list[Address] = []
         for one, other in self._pairs:
             obstacle = one.obstacles.get(None)
@@ -290,7 +287,7 @@ class PairDiagnosis:
         looking, _ = self._searchers()[0]
         return Blocker(
             "no-answer",
-            f"nobody answered at {names_text(dict.fromkeys(asked), self._name)} when asked last; "
+            f"no answer came from {names_text(dict.fromkeys(asked), self._name)} when asked last; "
             f"{looking.label} looks again {self._when(looking)}",
             "waits",
             *self._search(looking),
@@ -342,7 +339,6 @@ class PairDiagnosis:
         return belief is None or (belief.running and belief.master == master.address)
 
     def _searchers(self) -> list[tuple[MemberBelief, MemberBelief]]:
-        """Return who knows a member of the other side, with that side, the next to look first."""
         able = [pair for pair in self._pairs if self._ways(*pair)]
         return sorted(able, key=lambda pair: pair[0].search.next_us(self._now_us) if pair[0].search else self._now_us)
 

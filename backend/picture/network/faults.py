@@ -37,6 +37,7 @@ from quarterdeck.backend.picture.network.fault_shapes import (
     union,
 )
 from quarterdeck.backend.picture.text.formatting import age_text, counted, one_line
+from quarterdeck.backend.picture.text.refusal import Refusal
 
 BURST_US = 100_000
 """Links that got worse within so much of one another did so at one time: by one command, as far as can be known."""
@@ -283,7 +284,6 @@ class FaultLedger:
                     yield from commands_for(impairment, self._names(sources), self._names(targets), one_way=True)
 
     def _rest(self, impairment: Impairment, rows: LinkRows, since_us: int | None) -> ActiveFault:
-        """Links in no order that could be named: one fault, undone source by source."""
         links = links_in(rows)
         undo: list[Command] = []
         for source, targets in rows.items():
@@ -316,7 +316,7 @@ class FaultLedger:
         return ",".join(names[:NAMES_SHOWN]) + (f",… {more} more" if more > 0 else "")
 
 
-class NothingToUndo(ValueError):
+class NothingToUndo(Refusal):
     """There is no such fault; the message says what there is."""
 
 

@@ -231,7 +231,6 @@ def _edge(picture: Picture, one: int, source: str, other: int, target: str, plan
 
 
 def _end_glyph(word: LinkWord, planned: bool) -> str:
-    """Return what stands at the end of a link where it is noticed; nothing for a plain one."""
     if planned or word in ("up", "writes"):
         return PLANNED_GLYPH if planned else ""
     return LINK_SIGNS["cut" if word == "one-way" else word].glyph

@@ -53,11 +53,9 @@ class Landmarks:
         self._masters: set[str] = set()
         """Labels of the members that lead in their own belief."""
         self._frozen: set[str] = set()
-        """Labels of the paused members."""
         self._unreached: set[str] = set()
         """Labels of the witnessed members of which nothing is heard now: what they believe is not known."""
         self._split_us: int | None = None
-        """When two masters were seen first, while there are two."""
         self._logged: set[str] = set()
         """Incarnations that are known from logs alone."""
         self._witnessed: set[str] = set()
@@ -139,7 +137,6 @@ class Landmarks:
                 self._add(record, "splits", "M", "good", f"one master: {', '.join(self._leading)}")
 
     def _note(self, record: Record) -> None:
-        """Note what a record says of which member leads, or is frozen."""
         label = record.member
         match record.event:
             case events.ListInstalled(master=master, members=members):

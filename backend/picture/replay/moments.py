@@ -8,6 +8,7 @@ from typing import NamedTuple
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.replay.playhead import Playhead
 from quarterdeck.backend.picture.replay.tape import Tape
+from quarterdeck.backend.picture.text.refusal import Refusal
 
 SECONDS = re.compile(r"(?:(?P<minutes>\d+):)?(?P<seconds>\d+(?:\.\d+)?)\s*(?P<unit>ms|s|m|)")
 UNIT_US = {"": SECOND_US, "s": SECOND_US, "ms": 1_000, "m": 60_000_000}
@@ -23,7 +24,7 @@ class EventName(NamedTuple):
     seq: int
 
 
-class BadMoment(ValueError):
+class BadMoment(Refusal):
     """A text that names no moment. The message has a hint."""
 
 
@@ -66,7 +67,6 @@ def named_event(text: str) -> EventName | None:
 
 
 def _moment_of_event(event: EventName, tape: Tape) -> int:
-    """Return when it happened; of several incarnations in the latest one that had so many events."""
     for record in reversed(tape.last(len(tape))):
         if record.seq == event.seq and event.member in (record.member, record.uuid):
             return record.at

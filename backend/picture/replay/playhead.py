@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from quarterdeck.backend.picture.replay.tape import Tape
+from quarterdeck.backend.picture.text.refusal import Refusal
 
 Mode = Literal["following", "paused", "playing"]
 
@@ -19,7 +20,7 @@ SPEEDS = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
 GREATEST_SPEED = 1_000.0
 
 
-class BadSpeed(ValueError):
+class BadSpeed(Refusal):
     """A speed that nothing can be played at. The message says what can be asked for."""
 
 

@@ -71,7 +71,6 @@ class Tape:
         self._base_us: int | None = None
         """The time of the latest record that was forgotten."""
         self._in_order = True
-        """Whether all records came in the order in which they stand here."""
 
     # What happened
 
@@ -94,7 +93,6 @@ class Tape:
         self._forget()
 
     def __len__(self) -> int:
-        """How many records are remembered."""
         return len(self._records)
 
     @property

@@ -13,6 +13,7 @@ from quarterdeck.backend.picture.fold.table_belief import NOBODY
 from quarterdeck.backend.picture.replicas.replica_cell import SIGNS, ReplicaState
 from quarterdeck.backend.picture.replicas.replica_map import NO_CONTEXT, NO_ROW, ReplicaMap, Row
 from quarterdeck.backend.picture.text.formatting import NAMES_SPELT_OUT, listed, one_line
+from quarterdeck.backend.picture.text.refusal import Refusal
 
 COUNTED_A_TIME = 10_000
 """Rows that are counted at one time: so long a painter may be kept waiting."""
@@ -25,7 +26,7 @@ FILTER_HINT = f"{', '.join(FILTER_WORDS)}, member NAME, p12 or p10-40"
 RANGE = re.compile(r"p?(\d+)(?:\s*(?:-|\.\.)\s*p?(\d+))?")
 
 
-class BadFilter(ValueError):
+class BadFilter(Refusal):
     """A filter of the map that cannot be understood; says what can be."""
 
 
@@ -42,7 +43,6 @@ class ReplicaCensus:
         self._next = 0
         self._row_context = NO_CONTEXT
         self._stamp: object = None
-        """What the table was when it was last compared row by row."""
         self._found: tuple[str, int, Sequence[int]] = ("", -1, range(0))
 
     @property
@@ -103,7 +103,6 @@ class ReplicaCensus:
         ]
 
     def _count_rows(self, partitions: Sequence[int]) -> None:
-        """Most rows have nothing wrong in them, and cost hardly more than a look."""
         shown, row_context = self._map, self._row_context
         rows, others, found = shown.table.rows, shown.other_rows, self.partitions
         rowwise = [found[state] for state in ("gap", "gone", "doubtful", "single", "differs")]

@@ -203,7 +203,6 @@ class ReplicaMap:
         return tuple(cells)
 
     def _find_anomalies(self, picture: Picture) -> None:
-        """Columns of partitions about which that has changed are made anew."""
         migrating: dict[int, list[SeenMigration]] = {}
         behind: dict[int, frozenset[int]] = {}
         for belief in picture.members.values():

@@ -89,7 +89,7 @@ def with_names(text: str, name_of: NameOf) -> str:
 
 def names_text(addresses: Iterable[Address], name_of: NameOf) -> str:
     """Return the names of `addresses`, or of so many of them as fit a line."""
-    return listed([name_of(address) for address in addresses], NAMES_SPELT_OUT) or "nobody"
+    return listed([name_of(address) for address in addresses], NAMES_SPELT_OUT) or "no member"
 
 
 PORT = re.compile(r":\d+$")

@@ -48,7 +48,6 @@ def _of_ending(picture: Picture, targets: Collection[str]) -> list[str]:
 
 
 def _of_data(picture: Picture, killed: Collection[str], stopped: Collection[str]) -> list[str]:
-    """Return what becomes of the data, by the tables of the masters that the members follow; nothing where there is none."""
     sentences: list[str] = []
     living = incarnations_left(picture)
     staying = [label for label in stopped if _is_held(picture, label, allows_migrations)]
@@ -117,7 +116,7 @@ def _cluster_of(picture: Picture, member: str) -> list[str]:
 
 
 def _names(labels: Collection[str]) -> str:
-    return ", ".join(map(one_line, labels)) or "nobody"
+    return ", ".join(map(one_line, labels)) or "no member"
 
 
 NAMED = 12

@@ -47,7 +47,6 @@ def _hits_half(picture: Picture, gone: Collection[str]) -> bool:
 
 
 def _loses_data(picture: Picture, killed: Collection[str]) -> bool:
-    """Whether a partition loses its last replica, by the same tables as what is said of it."""
     living = incarnations_left(picture)
     return any(
         table.loss_without(incarnations, living).lost
@@ -91,7 +90,6 @@ def _cut(apart: dict[str, set[str]], sources: Iterable[str], targets: Collection
 
 
 def _largest_group(labels: Sequence[str], apart: Mapping[str, Collection[str]]) -> int:
-    """How many members the largest group has that reach one another, if only through others."""
     unseen, largest = set(labels), 0
     while unseen:
         front = [unseen.pop()]

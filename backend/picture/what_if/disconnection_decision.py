@@ -194,7 +194,6 @@ def _when(timing: Timing, now_us: int, changed_us: int | None) -> str:
 
 
 def _unreported_suspicions(picture: Picture, master: MemberBelief, timing: Timing) -> Iterator[Fact]:
-    """Suspicions among the followers that were not reported to the master."""
     silent = [
         belief.label
         for belief in picture.members.values()

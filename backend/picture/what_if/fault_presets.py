@@ -9,6 +9,7 @@ from typing import Literal, get_args
 import msgspec
 
 from quarterdeck.backend.core.commands.commands import BlockMode, CutLink, Partition
+from quarterdeck.backend.picture.text.refusal import Refusal
 
 PresetName = Literal["halves", "isolate", "bridge", "ring", "racks"]
 
@@ -26,7 +27,7 @@ MEANINGS: dict[PresetName, str] = {
 }
 
 
-class NoSuchFault(ValueError):
+class NoSuchFault(Refusal):
     """The members at hand do not make this fault. The message says why."""
 
 
@@ -104,7 +105,6 @@ def majority_reach(count: int) -> int:
 
 
 def _ring(labels: Sequence[str], mode: BlockMode) -> tuple[CutLink, ...]:
-    """Cut every link between members that are too far from each other on the ring."""
     count, reach = len(labels), majority_reach(len(labels))
     cuts = []
     for place, label in enumerate(labels):

@@ -8,7 +8,7 @@ import pytest
 from textual.app import App
 from textual.widgets import Button
 
-from quarterdeck.app.commands.confirmation import ConfirmTypedScreen
+from quarterdeck.app.commands.confirmation import ConfirmScreen
 from tests.app.fakes.screen_text import screen_text
 
 
@@ -34,7 +34,7 @@ def test_only_the_name_lets_it_happen(keys: list[str], answer: bool | None) -> N
     async def scenario() -> None:
         app: App[None] = App()
         async with app.run_test(size=(80, 24)) as pilot:
-            app.push_screen(ConfirmTypedScreen("Stop all?", "Nothing remains.", "Stop", "orders"), answers.append)
+            app.push_screen(ConfirmScreen("Stop all?", "Nothing remains.", "Stop", typed="orders"), answers.append)
             await pilot.pause()
             await pilot.press(*keys)
             await pilot.pause()
@@ -48,7 +48,7 @@ def test_what_it_says_is_never_markup() -> None:
         app: App[None] = App()
         async with app.run_test(size=(80, 24)) as pilot:
             lines = ["do '[b]'", "b", "c", "d"]
-            screen = ConfirmTypedScreen("Stop [b]a[/]?", "[/x] ends", "Stop", "[red]prod\x1b[2J", lines)
+            screen = ConfirmScreen("Stop [b]a[/]?", "[/x] ends", "Stop", lines, typed="[red]prod\x1b[2J")
             app.push_screen(screen)
             await pilot.pause()
             text = screen_text(app)

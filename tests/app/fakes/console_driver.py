@@ -15,7 +15,7 @@ from textual.widgets import Input
 from quarterdeck.app.actions.action import ViewName
 from quarterdeck.app.console import Console
 from tests.app.fakes.fake_cluster import FakeCluster
-from tests.app.fakes.long_run_cluster import LongRunCluster
+from tests.app.fakes.long_run_cluster import SIX, LongRunCluster
 from tests.app.fakes.screen_text import settle
 
 FIVE = ("n1", "n2", "n3", "n4", "n5")
@@ -42,7 +42,7 @@ async def type_line(pilot: Pilot[None], line: str) -> None:
 class ConsoleDriver:
     """A console on the story, in one of its views, with the cursor on a member that runs."""
 
-    def __init__(self, app: Console, cluster: LongRunCluster, pilot: Pilot[None]) -> None:
+    def __init__(self, app: Console, cluster: FakeCluster, pilot: Pilot[None]) -> None:
         self.app, self.cluster, self.pilot = app, cluster, pilot
 
     async def press(self, *keys: str) -> None:
@@ -84,21 +84,30 @@ class ConsoleDriver:
 
 
 @asynccontextmanager
-async def console(*, writable: bool = True, size: tuple[int, int] = (120, 40)) -> AsyncIterator[ConsoleDriver]:
-    cluster = LongRunCluster(writable=writable)
+async def console(
+    *, writable: bool = True, size: tuple[int, int] = (120, 40), story: bool = True
+) -> AsyncIterator[ConsoleDriver]:
+    """Open a console on the long story, or without a `story` on a cluster of the same members that has only formed."""
+    cluster = LongRunCluster(writable=writable) if story else FakeCluster(SIX, writable=writable)
+    if not story:
+        cluster.form()
     app = Console(cluster)
     async with app.run_test(size=size) as pilot:
         await settle(pilot)
-        app._handlers["quit"] = lambda _: app.show_message("the console would end here")
+        app.do_quit = lambda _: app.show_message("the console would end here")
         yield ConsoleDriver(app, cluster, pilot)
     app.close_owned()
 
 
 def run(
-    talk: Callable[[ConsoleDriver], Awaitable[None]], *, writable: bool = True, size: tuple[int, int] = (120, 40)
+    talk: Callable[[ConsoleDriver], Awaitable[None]],
+    *,
+    writable: bool = True,
+    size: tuple[int, int] = (120, 40),
+    story: bool = True,
 ) -> None:
     async def scenario() -> None:
-        async with console(writable=writable, size=size) as driver:
+        async with console(writable=writable, size=size, story=story) as driver:
             await talk(driver)
 
     asyncio.run(scenario())

@@ -90,7 +90,7 @@ OUTCOMES: dict[str, Outcome] = {
     "worsen": types(":lose "),
     "heal": asks(core.Heal),
     "suspicions-whole": lambda driver: (
-        isinstance(driver.app.top, SuspicionsScreen) and driver.app.top._everybody is False
+        isinstance(driver.app.top, SuspicionsScreen) and driver.app.top._all_members is False
     ),
     "fault-preset": network(lambda view: view._preset == "halves"),
     "fault-side": network(lambda view: "byzantium" in view._sides),
@@ -196,7 +196,7 @@ LINES: dict[str, tuple[str, Outcome]] = {
     "set": ("set byzantium hazelcast.heartbeat.interval.seconds=2", asks(core.SetProperties)),
     "kill-at": ("kill-at fez list-installed after", asks(core.KillAt)),
     "stop-all": ("stop-all", asks(core.StopMember)),
-    "owner": ("owner map key", either(says(" owns partition "), says("no master tells a table"))),
+    "owner": ("owner map key", either(says(" owns partition "), says("no master reports a table"))),
     "resume": ("resume euphesus", asks(core.ResumeMember)),
     "may-stop": ("may-stop fez", either(says("fez may be stopped"), says("fez may not be stopped"))),
     "look": ("look fez", opens("member")),

@@ -12,7 +12,7 @@ from textual.screen import ModalScreen
 from quarterdeck.app.actions.action import EVERYTHING, Action, Allowed, ViewName
 from quarterdeck.app.actions.registry import ACTIONS, action_called, available_actions, command_words
 from quarterdeck.app.actions.views import VIEW_NAMES
-from quarterdeck.app.commands.confirmation import ConfirmScreen, ConfirmTypedScreen
+from quarterdeck.app.commands.confirmation import ConfirmScreen
 from quarterdeck.app.commands.palette import ActionsProvider
 from quarterdeck.app.key_map import display_of, keys_for, keys_of
 from quarterdeck.backend.clusters.cluster import ONLY_HAZELCAST
@@ -22,6 +22,9 @@ from tests.app.views.action_outcomes import LINES, OUTCOMES, opens
 from tests.thoroughness import long_after
 
 DIGITS: dict[ViewName, str] = {view: action_called(view).key_display for view in VIEW_NAMES if view != "member"}
+
+SMALL = (80, 24)
+"""What keys and words lead to does not depend on the room that there is."""
 
 STARTS_A_CLUSTER = ("demo-go", "demo-simulate")
 """Tried elsewhere: a demo is played in tests/app/test_demos.py."""
@@ -41,7 +44,7 @@ def clear(folder: Path) -> None:
 
 async def yes(driver: ConsoleDriver) -> None:
     """Answer what is asked, if anything is."""
-    if isinstance(driver.app.screen, ConfirmScreen | ConfirmTypedScreen):
+    if isinstance(driver.app.screen, ConfirmScreen):
         driver.app.screen.dismiss(True)
         await driver.idle()
 
@@ -119,7 +122,7 @@ def test_every_key_of_every_view_leads_to_its_action_and_to_no_other(writable: b
             del driver.app.action_act  # type: ignore[method-assign]
             assert not driver.cluster.commands
 
-    run(talk, writable=writable)
+    run(talk, writable=writable, size=SMALL, story=False)
 
 
 # Words
@@ -163,11 +166,11 @@ def test_no_word_changes_a_read_only_cluster_or_the_past() -> None:
         await refused(driver, "read-only")
 
     async def past(driver: ConsoleDriver) -> None:
-        driver.app.session.playhead.go(12_000_000)
+        driver.app.session.playhead.go(500_000)
         await refused(driver, "what is shown is the past")
 
-    run(read_only, writable=False)
-    run(past)
+    run(read_only, writable=False, size=SMALL, story=False)
+    run(past, size=SMALL, story=False)
 
 
 def test_no_key_changes_a_cluster_whose_past_is_shown() -> None:
@@ -176,7 +179,7 @@ def test_no_key_changes_a_cluster_whose_past_is_shown() -> None:
     async def talk(driver: ConsoleDriver) -> None:
         for view in VIEW_NAMES:
             await driver.open(view)
-            driver.app.session.playhead.go(12_000_000)
+            driver.app.session.playhead.go(500_000)
             driver.app.top.repaint()
             said.clear()
             driver.app.show_message = lambda text, *, error=False: said.append(text)  # type: ignore[method-assign]
@@ -187,7 +190,7 @@ def test_no_key_changes_a_cluster_whose_past_is_shown() -> None:
             assert not isinstance(driver.app.screen, ModalScreen)
             del driver.app.show_message  # type: ignore[method-assign]
 
-    run(talk)
+    run(talk, size=SMALL, story=False)
 
 
 # What all views do alike
@@ -215,7 +218,7 @@ def test_each_view_opens_by_digit_by_name_and_from_the_palette_and_escape_goes_b
                 assert app.top.view == "overview", (view, way)
             await driver.idle()
 
-    run(talk)
+    run(talk, size=SMALL, story=False)
 
 
 @pytest.mark.long

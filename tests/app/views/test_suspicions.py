@@ -117,7 +117,7 @@ def test_only_those_with_suspicions_can_be_shown() -> None:
         assert tuple(table.model.keys) == FIVE
         console.answered(":", "everybody maybe")
         await pilot.pause()
-        assert "neither on nor off" in screen_text(console)
+        assert "there is no setting 'maybe'" in screen_text(console)
 
     played(cluster, steps)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from quarterdeck.backend.core.data.events import BackupOutOfStep
-from quarterdeck.backend.core.events import ProcessPaused
+from quarterdeck.backend.core.data.events import BackupOutOfStep, DataMeasured
+from quarterdeck.backend.core.events import ProcessPaused, Record
 from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.membership.views.member_list import MemberList, member_list_text
 from quarterdeck.backend.core.partitions.events import (
@@ -15,7 +15,7 @@ from quarterdeck.backend.core.partitions.events import (
     TableRecoveryStarted,
 )
 from quarterdeck.backend.core.properties import SECOND_US
-from quarterdeck.backend.picture.boards.member_detail import INDENT, member_detail
+from quarterdeck.backend.picture.boards.member_detail import INDENT, member_detail, recent_facts
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.text.formatting import age_text
 from tests.app.fakes.fake_cluster import FakeCluster
@@ -80,6 +80,22 @@ def test_suspicions_reports_and_how_they_were_settled() -> None:
         "3 s ago, the best found in time: kept n3, n4; removed n2: n3 and n4 reach each other",
     ) in facts
     assert ("holds back", "⊘ n2, until all its links are proven both ways") in facts
+
+
+def test_what_is_measured_leaves_room_for_what_happened() -> None:
+    cluster = formed()
+    records = cluster.drain()
+    measured = Record(
+        "run-1",
+        "n1",
+        records[0].uuid,
+        99,
+        cluster.now_us(),
+        cluster.now_us(),
+        DataMeasured(2, 0, 0, 0, 0, 0, (), (), ()),
+    )
+    facts = [fact.text for fact in recent_facts(Picture(), [*records, *[measured] * 50], "n1")]
+    assert any("installs list" in text for text in facts) and not any("stores" in text for text in facts)
 
 
 def test_why_it_does_not_heal() -> None:

@@ -304,7 +304,7 @@ def test_nothing_is_known_of_nobody() -> None:
 
 def test_who_owns_a_key_as_each_master_has_it() -> None:
     story = watched(A, B)
-    with pytest.raises(ValueError, match="no master tells a table"):
+    with pytest.raises(ValueError, match="no master reports a table"):
         key_owner(story.picture, "orders 17")
     story.tell(A, table("abcdef99", None, *(A, B) * 8))
     number = partition_of_key("17", "string", 16)

@@ -178,7 +178,7 @@ def test_addresses_within_reasons_go_by_name_too() -> None:
         ),
         (
             witnessed.ReplicaMigrated(3, 1, None, B, True, 12_000, 54, 31),
-            "p3, replica 1, has moved from nobody to n2 within 12 ms (31 of 54 done)",
+            "p3, replica 1, has moved from no member to n2 within 12 ms (31 of 54 done)",
         ),
         (witnessed.ConnectionChanged("gone", "refused"), "cannot be reached: refused"),
         (partitions.PartitionLost(3, 6), "loses p3: no replica is left, it begins empty"),

@@ -10,6 +10,7 @@ from quarterdeck.backend.core.commands.commands import SetJoinList
 from quarterdeck.backend.core.events import ProcessKilled, ProcessPaused, Record
 from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.core.witnessed.events import ConnectionChanged
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.merging.join_list_board import (
     JoinListBoard,
@@ -284,3 +285,9 @@ def test_the_latest_edit_that_stands_can_be_taken_back_one_after_the_other() -> 
     edited("n2", 5, "n2", third)
     edited("n1", 5, "n2", third)
     assert undone() == SetJoinList("n2", second), "n2 was given that list by n1"
+
+
+def test_a_member_that_is_not_reached_is_not_called_a_member() -> None:
+    cluster = formed()
+    cluster.happen("n4", ConnectionChanged("gone", "the connection broke"))
+    assert "no answer from n4 (not reached)" in JoinListBoard(fold(cluster)).sentence("n1")

@@ -139,7 +139,7 @@ def test_neither_lists_nor_remembers_the_other() -> None:
     pair = run.pair()
     assert (pair.state, pair.rule) == ("blocked", "nobody-looks")
     assert pair.sentence == (
-        "neither d's cluster nor a's lists or remembers anybody of the other, so they never meet; "
+        "neither d's cluster nor a's lists or remembers a member of the other, so they never meet; "
         "a has 3 data members and d has 2, so d merges into a"
     )
     assert pair.unblock is not None
@@ -164,7 +164,7 @@ def test_a_frozen_side_is_made_active() -> None:
         )
         pair = run.play().pair()
         assert (pair.state, pair.rule) == ("blocked", rule)
-        assert pair.sentence == f"{frozen}'s cluster is FROZEN: it lets nobody in and leads nobody away"
+        assert pair.sentence == f"{frozen}'s cluster is FROZEN: it admits no member and does not merge"
         assert pair.unblock is not None and pair.unblock.commands == (ChangeState(frozen, "ACTIVE"),)
         run.do(*pair.unblock.commands)
         assert run.comes_together()
@@ -309,7 +309,7 @@ def test_nobody_answered() -> None:
     cluster.happen("n1", events.NotMerging("nobody", cause="nobody-answers", silent=away))
     (pair,) = why_not_merging(folded(cluster, picture), cluster.now_us())
     assert (pair.state, pair.rule) == ("waits", "no-answer")
-    assert pair.sentence.startswith("nobody answered at n1, n2, n3, n4, n5 when asked last; ")
+    assert pair.sentence.startswith("no answer came from n1, n2, n3, n4, n5 when asked last; ")
     assert pair.unblock is not None and len(pair.unblock.commands) == 1
 
 

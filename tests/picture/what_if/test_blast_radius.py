@@ -101,7 +101,7 @@ def test_a_change_of_state_reaches_one_cluster() -> None:
     told = blast_radius(split(), [ChangeState("n5", "FROZEN")])
     assert told.startswith("It reaches 2 running members: n4, n5. Until it is ACTIVE again no newcomer joins")
     assert "Newcomers may join" in blast_radius(split(), [ChangeState("n5", "ACTIVE")])
-    assert blast_radius(Picture(), [ChangeState("n5", "FROZEN")]).startswith("It reaches 0 running members: nobody.")
+    assert blast_radius(Picture(), [ChangeState("n5", "FROZEN")]).startswith("It reaches 0 running members: no member.")
 
 
 def test_a_search_may_end_in_a_merge() -> None:

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from quarterdeck.backend.core.properties import SECOND_US
-from quarterdeck.backend.picture.boards.belief_matrix import DISSENT_GLYPH, table_text
+from quarterdeck.backend.picture.boards.belief_matrix import DISSENT_GLYPH, state_word, table_text
 from quarterdeck.backend.picture.boards.table_agreement import DIGEST_SHOWN, differs_from_master, table_digests
 from quarterdeck.backend.picture.fold.belief import MemberBelief, unsafety_of
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.health.copy_counts import CopyCounts, TableCount
+from quarterdeck.backend.picture.health.data_loss import data_losses
 from quarterdeck.backend.picture.text.fact import NOT_REPORTED, Tone
 from quarterdeck.backend.picture.text.formatting import counted, one_line
 
@@ -49,16 +50,22 @@ class TableRows:
         belief = picture.members.get(label)
         if belief is None:
             return TableRow(one_line(label), "", "", "", 0, 0, "not up", "faint", False, True)
-        gone = belief.status in ("stopped", "killed", "paused")
+        gone = belief.status in ("stopped", "killed", "paused") or not belief.reached
         if belief.table is None:
             missing = differs_from_master(picture, belief, now_s * SECOND_US)
             state = NOT_REPORTED if not belief.shows("owners") else "none yet"
-            state = f"{DISSENT_GLYPH} none" if missing else belief.status if gone else state
+            state = f"{DISSENT_GLYPH} none" if missing else state_word(belief) if gone else state
             return TableRow(one_line(label), "", "", "", 0, 0, state, "warning" if missing else "faint", missing, gone)
         table = belief.table
         census = self._counts.census(picture, belief, table, now_s)
         differs = differs_from_master(picture, belief, now_s * SECOND_US)
         state, tone = _state(belief, census, differs)
+        master = picture.master_of(label)
+        for loss in data_losses(picture, now_s * SECOND_US) if tone == "good" else ():
+            if (
+                master is not None and loss.side == master.label and loss.entries != 0
+            ):  # all copies are there, and some are of nothing
+                state, tone = f"∅ {loss.partitions} lost", "bad"
         return TableRow(
             label=one_line(label),
             version=table_text(belief, "v"),
@@ -66,7 +73,7 @@ class TableRows:
             strip=census.strip,
             owned=table.owned_by(belief.uuid),
             backups=table.backed_up_by(belief.uuid),
-            state=belief.status if gone else state,
+            state=state_word(belief) if gone else state,
             tone="faint" if gone else tone,
             differs=differs,
             greyed=gone,
@@ -86,7 +93,6 @@ def table_figure(picture: Picture, labels: Sequence[str], now_us: int) -> tuple[
 
 
 def _state(belief: MemberBelief, census: TableCount, differs: bool) -> tuple[str, Tone]:
-    """Return what is most grave of all that keeps this table from being safe."""
     if census.lost:
         return f"∅ {census.lost} without {'a copy' if belief.shows('backups') else 'an owner'}", "bad"
     if census.single:
