@@ -60,7 +60,7 @@ COLUMNS: tuple[ColumnOf[MemberBoardEntry], ...] = (
     ColumnOf("kind", lambda row: row.kind),
     ColumnOf("zone", lambda row: row.zone),
     ColumnOf("address", lambda row: row.address, "faint", "127.0.0.1:5701"),
-    ColumnOf("uuid", lambda row: row.uuid, "faint", "12345678"),
+    ColumnOf("uuid", lambda row: row.uuid, "faint", "12345678", lambda row: row.uuid or None),
 )
 
 
