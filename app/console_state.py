@@ -14,7 +14,6 @@ from typing import Literal
 
 import msgspec
 
-from quarterdeck.app.screen.sort_filter_model import TableSettings
 from quarterdeck.app.themes import DEFAULT_THEME
 
 Clock = Literal["run", "utc"]
@@ -42,6 +41,16 @@ class ConsoleSettings:
         word, space, rest = line.strip().partition(" ")
         meant = self.aliases.get(word)
         return line if meant is None else f"{meant}{space}{rest}"
+
+
+@dataclass(frozen=True)
+class TableSettings:
+    """How a reader wants a table. `sort` and `hidden` are titles of columns."""
+
+    sort: str = ""
+    reverse: bool = False
+    hidden: tuple[str, ...] = ()
+    filter: str = ""
 
 
 FORMAT = 1

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from quarterdeck.app.screen.sort_filter_model import SortFilterModel, TableSettings
+from quarterdeck.app.console_state import TableSettings
+from quarterdeck.app.screen.sort_filter_model import SortFilterModel
 from quarterdeck.app.screen.view_screen import ViewScreen
 from quarterdeck.backend.picture.text.refusal import Refusal
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from quarterdeck.app.console_state import TableSettings
 from quarterdeck.app.screen.columns import SortableModel
 from quarterdeck.backend.picture.text.text_filter import text_filter
 from quarterdeck.widgets.line_table import Column, TableCell
@@ -14,16 +15,6 @@ SORT_MARKS = ("↑", "↓")
 
 SEARCHED_COLUMNS = 16
 """A filter searches at most this many columns: a matrix may have as many as there are members."""
-
-
-@dataclass(frozen=True)
-class TableSettings:
-    """How a reader wants a table. `sort` and `hidden` are titles of columns."""
-
-    sort: str = ""
-    reverse: bool = False
-    hidden: tuple[str, ...] = ()
-    filter: str = ""
 
 
 class SortFilterModel:

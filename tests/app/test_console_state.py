@@ -10,8 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from quarterdeck.app.console_state import HISTORY_LENGTH, ConsoleState
-from quarterdeck.app.screen.sort_filter_model import TableSettings
+from quarterdeck.app.console_state import HISTORY_LENGTH, ConsoleState, TableSettings
 from tests.thoroughness import examples
 
 

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.picture.boards.belief_matrix import state_word
 from quarterdeck.backend.picture.fold.picture import MemberBelief, Picture
 from quarterdeck.backend.picture.merging.join_list_edit import spelt
 from quarterdeck.backend.picture.text.fact import NOT_REPORTED, Fact, not_told, not_told_fact
@@ -113,7 +112,7 @@ class JoinListBoard:
         if address in self.answering:
             return ""
         belief = self._picture.members.get(self._picture.label_of(address))
-        return "never seen" if belief is None else state_word(belief) or belief.status
+        return "never seen" if belief is None else belief.status if belief.reached else "not reached"
 
     def _found_at(self, belief: MemberBelief, address: Address) -> str:
         unusable = belief.unusable.get(address)
