@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, settings
 
 QUICK, LONG = "quick", "long"
 
-FEWER = 5
+FEWER = 8
 """A property is looked at so many times less often in `make test`."""
 
 # How long an example takes says more of what else the machine does than of the code.

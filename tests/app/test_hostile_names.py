@@ -119,8 +119,8 @@ def test_in_panes_sheets_plans_and_editors(tmp_path: Path) -> None:
             await look(pilot)
             await pilot.press("[", "/", "]", "escape")
             for view in VIEW_NAMES:
+                app.goto(view, member=HOSTILE[0] if view == "member" else "")
                 for suffix in ("csv", "json"):
-                    app.goto(view, member=HOSTILE[0] if view == "member" else "")
                     app.answered(":", f"export {tmp_path / f'{view}.{suffix}'}!")
                     await pilot.pause()
                     assert (tmp_path / f"{view}.{suffix}").exists(), app.top.message.text
