@@ -169,8 +169,6 @@ def address_of(address: str, spark: SparkSession | None = None) -> Address:
 
 
 def _options(bucket: str, setting_of: Callable[[str], str | None]) -> dict[str, Any]:
-    """Return pyarrow's options for a bucket."""
-
     def setting(name: str) -> str | None:
         return setting_of(f"{SETTINGS}bucket.{bucket}.{name}") or setting_of(SETTINGS + name)
 
@@ -184,7 +182,6 @@ def _options(bucket: str, setting_of: Callable[[str], str | None]) -> dict[str, 
 
 
 def _settings_of(spark: SparkSession | None) -> Callable[[str], str | None]:
-    """Return what looks up Spark's configuration."""
     if spark is not None:
         return lambda name: spark.conf.get(name, None)
     folder = os.environ.get("SPARK_CONF_DIR") or f"{os.environ.get('SPARK_HOME', '')}/conf"

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from quarterdeck.backend.hazelcast.logs.reader import LogRecords, NoLogs
 from quarterdeck.backend.hazelcast.logs.split_parser import LogOptions
 from quarterdeck.backend.pipeline import commit
-from quarterdeck.backend.pipeline.address import Place, place_of
+from quarterdeck.backend.pipeline.address import place_of
 from quarterdeck.backend.pipeline.audit_input import AuditInput, Source, resolve_input
 from quarterdeck.backend.pipeline.judging.group_judge import GroupVerdict, judge_group, together
 from quarterdeck.backend.pipeline.judging.lines import SetAside
@@ -60,10 +60,6 @@ NOT_IN_LOGS = "members' logs may begin in the middle, and do not contain faults,
 Then = Callable[[AuditResult, "RunReader"], None]
 
 
-class OutputRefused(ValueError):
-    """The directory for the tables holds something else under their names."""
-
-
 def audit(
     paths: Sequence[Path | str],
     out_dir: Path | str | None = None,
@@ -88,7 +84,7 @@ def audit(
     what reads the runs again. Spark is started for large input, and where a `master` or a `remote` is named; a given session
     `spark` does all the work instead.
 
-    Raises `NoJournal`, `NoLogs`, `UnknownRule`, `OutputRefused`, `StoreRefused`, `PipelineMissing`, `JavaMissing` or
+    Raises `NoJournal`, `NoLogs`, `UnknownRule`, `StoreRefused`, `PipelineMissing`, `JavaMissing` or
     `SparkUnreachable` before anything is changed, and OSError for what cannot be read or written.
     """
     wanted = wanted_rules(rules)
@@ -99,7 +95,8 @@ def audit(
             stack.enter_context(session.using(spark))
         with needing_packages():  # for addresses
             place = None if out_dir is None else place_of(out_dir, spark)
-            _check_output(place)
+            if place is not None:
+                commit.check(place, TABLES, WRITER)
             found = resolve_input(paths, Path(staging), source, spark)
         judged = frozenset(filter(holds_for_incomplete_journals, wanted)) if found.kind == "logs" else wanted
         question = AuditQuestion(tuple(sorted(judged)), bound_us)
@@ -125,11 +122,7 @@ def audit(
                 from quarterdeck.backend.pipeline.run_reader import RunReader
             reader = RunReader(found, spark, log_options)
             if place is not None:
-                try:
-                    tables = audit_tables.make_tables(reader, findings)
-                    audit_tables.write_tables(tables, place, WRITER)
-                except commit.StoreRefused as refused:
-                    raise OutputRefused(str(refused)) from refused
+                audit_tables.write_tables(audit_tables.make_tables(reader, findings), place, WRITER)
             if then is not None:
                 then(result, reader)
     return result
@@ -141,15 +134,6 @@ def _session(master: str, remote: str) -> Iterator[SparkSession]:
         from quarterdeck.backend.pipeline.spark import session
     with session.spark_session(master, remote=remote) as spark:
         yield spark
-
-
-def _check_output(place: Place | None) -> None:
-    """Refuse to replace what no audit wrote. Raises `OutputRefused`."""
-    try:
-        if place is not None:
-            commit.check(place, TABLES, WRITER)
-    except commit.StoreRefused as refused:
-        raise OutputRefused(str(refused)) from refused
 
 
 def _result(
@@ -202,7 +186,6 @@ def _result(
 def _verdict(
     found: AuditInput, question: AuditQuestion, spark: SparkSession | None, log_options: LogOptions | None
 ) -> GroupVerdict:
-    """Judge here, or with `spark` on Spark."""
     if found.kind == "logs":
         return together(of_log_runs(found, partial(_judge_logs, question), spark, log_options))
     judge = partial(judge_group, question=question)

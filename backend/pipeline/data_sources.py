@@ -96,8 +96,6 @@ class BadOption(ValueError):
 
 
 class _Part(InputPartition):
-    """The files, or pieces of files, that one task reads."""
-
     def __init__(self, items: Sequence[Any]) -> None:
         self.items = tuple(items)
 
@@ -191,7 +189,6 @@ class JournalReader(DataSourceReader):
         return _record_batches(found, self._schema)
 
     def _records(self, listed: Path) -> Iterator[tuple[Record, bytes]]:
-        """Yield the lines of a file that are records."""
         file = current_path(listed)  # a living writer may have finished it since
         if file is None:
             return
@@ -313,7 +310,6 @@ def _tasks(files: Iterable[File], size_bytes: Callable[[File], int]) -> list[lis
 
 
 def _records(lines: Iterable[tuple[int, bytes]], where: str, fails_fast: bool) -> Iterator[tuple[Record, bytes]]:
-    """Yield the lines that are records. Raises ValueError at others if it `fails_fast`."""
     for number, line in lines:
         record = as_record(line)
         if record is not None:
@@ -343,7 +339,6 @@ def _record_batches(found: Iterator[tuple[Record, bytes]], schema: StructType) -
 
 
 def _blocks(content: bytes, start: int) -> Iterator[tuple[int, bytes]]:
-    """Divide lines into blocks, each with its place in the file."""
     begin = 0
     while begin < len(content):
         end = content.find(b"\n", begin + BLOCK_BYTES) + 1 or len(content)

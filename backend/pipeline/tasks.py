@@ -145,7 +145,6 @@ def carry_out_in_processes(
 
 
 def _carry_out(parent: Connection, connection: Connection, work: Work[Any, Any]) -> None:
-    """Carry out tasks in this process as long as the parent sends any."""
     parent.close()  # else this process would never see the parent end
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)

@@ -16,7 +16,7 @@ from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.journal.files import NoJournal
 from quarterdeck.backend.journal.writer import JournalWriter
 from quarterdeck.backend.pipeline import audit as audit_module
-from quarterdeck.backend.pipeline.audit import OutputRefused, audit
+from quarterdeck.backend.pipeline.audit import audit
 from quarterdeck.backend.pipeline.audit_tables import write_tables
 from quarterdeck.backend.pipeline.commit import StoreRefused
 from quarterdeck.backend.pipeline.rules import UnknownRule
@@ -133,7 +133,7 @@ def test_bad_paths_change_nothing(tmp_path: Path) -> None:
     mine = tmp_path / "mine" / "views" / "photo.jpg"
     mine.parent.mkdir(parents=True)
     mine.touch()
-    with pytest.raises(OutputRefused, match="no table of this pipeline"):
+    with pytest.raises(StoreRefused, match="no table of this pipeline"):
         audit([root], tmp_path / "mine")
     assert [path for path in (tmp_path / "mine").rglob("*") if path.is_file()] == [mine]
 
@@ -301,7 +301,7 @@ def test_the_tables_of_an_audit_and_those_of_a_store_do_not_take_each_others_pla
     audit([root], tmp_path / "audit", rules=["version"])
     with pytest.raises(StoreRefused, match="the tables of `quarterdeck audit`"):
         update_store([root], tmp_path / "audit")
-    with pytest.raises(OutputRefused, match="the tables of `quarterdeck pipeline tables`"):
+    with pytest.raises(StoreRefused, match="the tables of `quarterdeck pipeline tables`"):
         audit([root], golden_store(spark))
 
 

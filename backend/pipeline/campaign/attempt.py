@@ -155,8 +155,6 @@ def _shortened(text: str) -> str:
 
 
 class _Both(NamedTuple):
-    """Two journals of one run."""
-
     first: RecordSink
     second: RecordSink
 

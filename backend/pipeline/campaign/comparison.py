@@ -159,7 +159,6 @@ def _difference(
 
 
 def _resampled(groups: Sequence[NDArray[np.float64]]) -> Iterable[NDArray[np.float64]]:
-    """Yield the measurements of as many runs as there are, drawn with replacement, again and again."""
     draws = np.random.default_rng(RESAMPLING_SEED)
     if all(len(group) == 1 for group in groups):  # by far the quicker way for what is measured once a run
         flat = np.concatenate(groups)

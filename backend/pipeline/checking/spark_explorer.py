@@ -133,7 +133,6 @@ class SparkExplorer:
             self._found(last, 1, "leave all")
 
     def _found(self, states: DataFrame, count: int, work: str) -> Path:
-        """Return where the rows are that come of looking at these states."""
         found = self._folder / "found"
         rows = self._job(states, count, work)
         rows.write.mode("overwrite").partitionBy("holds").parquet(str(found))
@@ -236,7 +235,6 @@ class SparkExplorer:
         )
 
     def _read(self, found: Path, holds: str) -> DataFrame:
-        """Return the rows that hold this."""
         part = found / f"holds={holds}"
         if not part.exists():
             return self._spark.createDataFrame([], ROWS)

@@ -125,8 +125,6 @@ def _name(file: InputFile) -> str:
 
 
 class _Group:
-    """One reading of a group."""
-
     def __init__(self, question: AuditQuestion, read: ReadLines) -> None:
         self._question, self._read = question, read
         self._judges: dict[str, RunJudge] = {}

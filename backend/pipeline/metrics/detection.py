@@ -70,8 +70,6 @@ class _Duty(NamedTuple):
 
 
 class _Noticing(NamedTuple):
-    """A suspicion, or a removal by a master."""
-
     at: int
     reason: str | None
     cause: str | None

@@ -79,7 +79,6 @@ def measure(paths: Sequence[Path | str], by: By, table: str = "", *, master: str
 
 
 def _measure_run(table: str, run: str, lines: RunLines) -> RunSamples | list[dict[str, Any]]:
-    """Return the samples of a run, or its rows of a table."""
     from quarterdeck.backend.pipeline.metrics.run_tables import RunTables
     from quarterdeck.backend.pipeline.metrics.summary import METRICS, samples_of
 

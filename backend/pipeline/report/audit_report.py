@@ -163,7 +163,6 @@ def _short(text: str, limits: ReportLimits) -> str:
 
 
 def _of_logs(run: str, name: str, items: Iterable[Any], most: int, limits: ReportLimits) -> dict[str, Any]:
-    """Return what the audit read in the run's logs beyond events."""
     return cut(name, (_log_row(item, limits) for item in items if item.run == run), most)
 
 

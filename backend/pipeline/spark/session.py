@@ -203,7 +203,6 @@ def _classic(master: str, profile: Profile, conf: Mapping[str, str]) -> SparkSes
 
 
 def _java_options(profile: Profile) -> list[str]:
-    """Return the options for Java, once it is found. Raises `JavaMissing`."""
     java = find_java()
     os.environ["JAVA_HOME"] = str(quiet_home(java))
     options = PROFILE_JAVA_OPTIONS[profile].split()

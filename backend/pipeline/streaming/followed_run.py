@@ -152,7 +152,6 @@ class FollowedRun:
         return None if is_late and not self._is_disordered else judged
 
     def _take(self, known: float) -> None:
-        """Take in the kept blocks that were not."""
         for blocks in self.kept(self.taken):
             aside = SetAside()
             for block in blocks.blocks:

@@ -246,7 +246,6 @@ def _whole_lines(path: Path) -> list[bytes]:
 
 
 def _write(path: Path, mode: int, lines: Iterable[bytes]) -> None:
-    """Write all the lines durably. Raises OSError."""
     descriptor = os.open(path, os.O_CREAT | os.O_WRONLY | mode, 0o644)
     try:
         rest = memoryview(b"".join(line + b"\n" for line in lines))

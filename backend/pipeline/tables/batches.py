@@ -118,8 +118,6 @@ class BatchWriter:
 
 
 class _TableWriter:
-    """One Parquet file, written in groups of many rows."""
-
     def __init__(self, path: Path, fields: pa.Schema) -> None:
         path.parent.mkdir(exist_ok=True)
         self._file = path.open("wb")

@@ -142,7 +142,6 @@ def incarnations(events: RunEvents) -> list[Row]:
 
 
 def _recorded_incarnations(events: RunEvents) -> list[Row]:
-    """Return what the records of each incarnation say of it."""
     table = events.columns(pc.invert(events.mask(*CLUSTER_EVENT_KINDS)), "run uuid member at")
     spans = table.group_by(["run", "uuid"], use_threads=False).aggregate(
         [("member", "first"), ("at", "min"), ("at", "max"), ("at", "count")]
@@ -170,7 +169,6 @@ def _recorded_incarnations(events: RunEvents) -> list[Row]:
 
 
 def _first_of(rows: Iterable[Row]) -> dict[Any, Row]:
-    """Return the earliest row of each incarnation."""
     first: dict[Any, Row] = {}
     for row in rows:
         known = first.setdefault(OF_INCARNATION(row), row)

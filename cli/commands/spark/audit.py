@@ -71,7 +71,7 @@ def audit(
     require_one_spark(master, remote)
     options = log_options(zone)
     names = [name.strip() for name in rules.split(",") if name.strip()]
-    bad = (NoJournal, NoLogs, UnknownRule, pipeline.OutputRefused, StoreRefused, OSError)
+    bad = (NoJournal, NoLogs, UnknownRule, StoreRefused, OSError)
     with reporting(report) as write_report, failing_without_spark(*bad):
         result = pipeline.audit(
             paths,
