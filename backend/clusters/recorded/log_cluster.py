@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol, runtime_checkable
 
 from quarterdeck.backend.clusters.observed_story import story_notes
 from quarterdeck.backend.clusters.recorded.log_lines import RecordLines, short_name
@@ -19,35 +18,37 @@ from quarterdeck.backend.picture.text.formatting import bytes_text
 RECORDS_A_DRAIN = 4_000
 
 
-@runtime_checkable
-class LoggedCluster(Protocol):
-    """A cluster that is known from members' logs."""
+class LoggedCluster:
+    """A cluster that is known from members' logs, which stand below `logs`; `story` is observed in them, and may grow."""
 
-    @property
-    def story(self) -> LogStory:
-        """What is observed in the logs; it may grow."""
+    story: LogStory = LogStory("")
+    logs: Path
+    lines: RecordLines
 
     def line_of(self, record: Record) -> LogLine | None:
-        """Where in the logs a record comes from."""
+        """Return where in the logs a record comes from."""
+        return self.lines.get(record)
 
     def place_of(self, record: Record) -> str:
         """Return the line of the log as people write it; empty when that is not known."""
+        line = self.lines.get(record)
+        return short_name(line, self.logs) if line is not None else ""
 
 
-class LogCluster(PastRun):
+class LogCluster(LoggedCluster, PastRun):
     """The logs at `path`: a directory, or one file. With `follow` they are read on as they grow. Raises `NoLogs`."""
 
     refusal = "these are members' logs; nothing can be done to them"
 
     def __init__(self, path: Path, options: LogOptions | None = None, *, follow: bool = False) -> None:
-        self.journal_path = path
+        self.journal_path = self.logs = path
         super().__init__((options.run if options else "") or (path.resolve().name if path.is_dir() else path.name))
         self.story = LogStory(self.run)
         self._follow = follow
         self._reading = LogReading(path, options or LogOptions(), follow=follow)
         self._waiting: list[Record] = []
         self._taken = 0
-        self._lines = RecordLines()
+        self.lines = RecordLines()
         self._now_us = self._end_us = 0
         self._progress = ReadProgress(0, 0)
         self._failure = ""
@@ -75,13 +76,6 @@ class LogCluster(PastRun):
             self._taken = 0
             self._now_us = max(self._now_us, self._end_us)
         return fresh
-
-    def line_of(self, record: Record) -> LogLine | None:
-        return self._lines.get(record)
-
-    def place_of(self, record: Record) -> str:
-        line = self._lines.get(record)
-        return short_name(line, self.journal_path) if line is not None else ""
 
     def notes(self) -> Sequence[str]:
         """How far the reading is, what went wrong with it, and what is observed."""
@@ -112,7 +106,7 @@ class LogCluster(PastRun):
                     self._progress = piece
                 case RecordsRead(records, lines):
                     self._waiting += records
-                    self._lines.add(records, lines)
+                    self.lines.add(records, lines)
                 case RunRead(story, end_us):
                     self.story, self._end_us, self._is_read = story, end_us, True
                 case ReadingFailed(why):

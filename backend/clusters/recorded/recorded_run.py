@@ -7,13 +7,11 @@ from itertools import islice
 from pathlib import Path
 
 from quarterdeck.backend.clusters.observed_story import story_notes
-from quarterdeck.backend.clusters.recorded.log_cluster import LogCluster
-from quarterdeck.backend.clusters.recorded.log_lines import ImportedLogs, RecordLines, imported_logs, short_name
+from quarterdeck.backend.clusters.recorded.log_cluster import LogCluster, LoggedCluster
+from quarterdeck.backend.clusters.recorded.log_lines import ImportedLogs, RecordLines, imported_logs
 from quarterdeck.backend.clusters.recorded.recorded_cluster import RecordedCluster
-from quarterdeck.backend.core.events import Record
-from quarterdeck.backend.hazelcast.logs.observations.story import LogStory
 from quarterdeck.backend.hazelcast.logs.reader import NoLogs
-from quarterdeck.backend.hazelcast.logs.run_reader import LogLine, check_logs
+from quarterdeck.backend.hazelcast.logs.run_reader import check_logs
 from quarterdeck.backend.hazelcast.logs.split_parser import LogOptions
 from quarterdeck.backend.journal.files import (
     OPEN_SUFFIX,
@@ -70,30 +68,16 @@ def _has_record(file: Path) -> bool:
         return True
 
 
-class ImportedRun(RecordedCluster):
+class ImportedRun(LoggedCluster, RecordedCluster):
     """The run in the journal at `path`, with what was `imported` beside it. The lines can be read where the logs still stand."""
 
     def __init__(
         self, path: Path, imported: ImportedLogs, run: str | None = None, *, until_us: int | None = None
     ) -> None:
         super().__init__(path, run, until_us=until_us)
-        self._story = imported.story
-        self._logs = Path(imported.logs)
-        self._lines = RecordLines.of(imported.lines)
-
-    @property
-    def story(self) -> LogStory:
-        """What was observed in the logs, of which the journal has only the events."""
-        return self._story
-
-    def line_of(self, record: Record) -> LogLine | None:
-        """Where in the logs a record comes from."""
-        return self._lines.get(record)
-
-    def place_of(self, record: Record) -> str:
-        """Return the line of the log as people write it; empty when that is not known."""
-        line = self._lines.get(record)
-        return short_name(line, self._logs) if line is not None else ""
+        self.story = imported.story  # the journal has only the events
+        self.logs = Path(imported.logs)
+        self.lines = RecordLines.of(imported.lines)
 
     def notes(self) -> Sequence[str]:
         """How the reading goes, and what is observed."""

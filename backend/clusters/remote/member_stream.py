@@ -14,13 +14,16 @@ import msgspec
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, WebSocketException
 
-from quarterdeck.backend.clusters.remote.access import connection_failure_text, nobody_listens
+from quarterdeck.backend.clusters.connection_status import Contact
+from quarterdeck.backend.clusters.remote.access import address_in, connection_failure_text, nobody_listens
 from quarterdeck.backend.clusters.remote.discovery import ProbedMember, probe_member
 from quarterdeck.backend.clusters.remote.member_client import MemberClient, RequestRefused, decoded
+from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.commands.commands import CommandRefused
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.witnessed.events import ConnectionState
 from quarterdeck.backend.member_api.answers import ROOT, Gap, Hello, Records, StreamMessage
+from quarterdeck.backend.member_api.beliefs import ThisMember
 
 PAGE_RECORDS = 2_000
 REFUSED_STATUSES = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.TOO_MANY_REQUESTS)
@@ -84,7 +87,10 @@ class StreamObserver(Protocol):
 
 
 class MemberStream:
-    """Follows the member at `url`; `follow` ends only when the observer does not want the member."""
+    """Follows the member at `url`, and holds how it is reached; `follow` ends only when the observer does not want the member.
+
+    Times are UTC by this machine's clock, in microseconds.
+    """
 
     def __init__(
         self,
@@ -93,11 +99,20 @@ class MemberStream:
         observer: StreamObserver,
         randomness: Random,
         timings: StreamTimings,
+        now_us: int,
         *,
         records: bool = True,
     ) -> None:
         """Without `records` it only sees whether the member is there."""
         self.url = url
+        self.contact: Contact = "connecting"
+        self.since_us, self.heard_us = now_us, 0
+        self.why, self.refused, self.is_gone = "", False, False
+        """Why it is not connected; whether it turned us away, or no process listens there."""
+        self.incomplete = self.label = ""
+        """What is missing of its history; its label, once it has said who it is."""
+        self.facts: ThisMember | None = None
+        self.clock_ahead_us = 0
         self._records = records
         self._client, self._observer, self._timings = client, observer, timings
         self._backoff = StreamBackoff(timings.first_retry, timings.longest_retry, randomness)
@@ -105,6 +120,10 @@ class MemberStream:
         """The run and the beginning of the process whose records were heard last."""
         self._last: tuple[str, int] | None = None
         """The record heard last: after it the stream goes on."""
+
+    @property
+    def address(self) -> Address:
+        return self.facts.address if self.facts is not None else address_in(self.url)
 
     async def follow(self) -> None:
         """Connect, and connect again whenever the member is lost."""

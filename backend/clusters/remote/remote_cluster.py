@@ -21,7 +21,6 @@ from quarterdeck.backend.clusters.cluster import NOT_REMOTE
 from quarterdeck.backend.clusters.connection_status import ConnectionStatus, ProcessFacts
 from quarterdeck.backend.clusters.remote.access import MemberCredentials, address_in, member_url, url_of_other
 from quarterdeck.backend.clusters.remote.discovery import ProbedMember, present_state, urls_known_of
-from quarterdeck.backend.clusters.remote.followed_member import FollowedMember
 from quarterdeck.backend.clusters.remote.map_calls import call_map
 from quarterdeck.backend.clusters.remote.member_client import MemberClient, Unreachable
 from quarterdeck.backend.clusters.remote.member_stream import MemberStream, StreamTimings
@@ -92,7 +91,7 @@ class RemoteCluster:
         self._labels: tuple[str, ...] = ()
         self._addresses_by_label: dict[str, Address] = {}
         """Labels of members that have said who they are, in order of first appearance, and where each was."""
-        self._followed: dict[str, FollowedMember] = {}
+        self._followed: dict[str, MemberStream] = {}
         """By URL."""
         self._candidates: set[str] = set()
         """URLs that are being asked whether they belong to us."""
@@ -136,8 +135,16 @@ class RemoteCluster:
         """How each member is reached now, by label."""
         with self._lock:
             return {
-                followed.label or followed.address: followed.connection_status(self._on_our_clock)
-                for followed in self._followed.values()
+                stream.label or stream.address: ConnectionStatus(
+                    stream.url,
+                    stream.contact,
+                    self._on_our_clock(stream.heard_us if stream.contact == "stale" else stream.since_us),
+                    stream.why,
+                    stream.refused,
+                    incomplete=stream.incomplete,
+                    is_gone=stream.is_gone,
+                )
+                for stream in self._followed.values()
             }
 
     @property
@@ -152,9 +159,16 @@ class RemoteCluster:
         """Return what the process of each member that was met says of itself, by label."""
         with self._lock:
             return {
-                followed.label: followed.process_facts(followed.facts)
-                for followed in self._followed.values()
-                if followed.facts is not None
+                stream.label: ProcessFacts(
+                    facts.cluster_name,
+                    facts.version,
+                    facts.node_state,
+                    stream.clock_ahead_us,
+                    facts.allow_faults,
+                    facts.read_only,
+                )
+                for stream in self._followed.values()
+                if (facts := stream.facts) is not None
             }
 
     def present_state(self, *, tables: bool = False) -> Future[Sequence[Record]]:
@@ -235,9 +249,11 @@ class RemoteCluster:
         if len(self._followed) >= MOST_MEMBERS:
             _LOG.warning("%s is not followed, for %d members are", url, MOST_MEMBERS)
             return
-        stream = MemberStream(url, self._client, self, self._randomness, self._timings, records=self._records)
+        stream = MemberStream(
+            url, self._client, self, self._randomness, self._timings, _utc_us(), records=self._records
+        )
         with self._lock:
-            self._followed[url] = FollowedMember(stream, _utc_us())
+            self._followed[url] = stream
         self._show_labels()
         self._background.spawn(self._keep_following(stream))
 
@@ -286,9 +302,9 @@ class RemoteCluster:
 
     def identified(self, stream: MemberStream, probed: ProbedMember) -> bool:
         """Note who the member is. Return False when it is followed already under another URL."""
-        followed, facts = self._followed[stream.url], probed.facts
-        twin = next((one for one in self._followed.values() if one.facts and one.address == facts.address), followed)
-        if twin is not followed:  # two URLs of one member
+        facts = probed.facts
+        twin = next((one for one in self._followed.values() if one.facts and one.address == facts.address), stream)
+        if twin is not stream:  # two URLs of one member
             with self._lock:
                 del self._followed[stream.url]
             self._show_labels()
@@ -301,8 +317,8 @@ class RemoteCluster:
         if not self._given_name:
             self._name, self._given_name = facts.cluster_name, True
         with self._lock:
-            followed.facts, followed.heard_us, followed.label = facts, now_us, self._label_for(facts)
-            followed.clock_ahead_us = probed.clock_ahead_us
+            stream.facts, stream.heard_us, stream.label = facts, now_us, self._label_for(facts)
+            stream.clock_ahead_us = probed.clock_ahead_us
         self._show_labels()
         self._follow_known_members(facts, stream.url)
         return True
@@ -314,15 +330,14 @@ class RemoteCluster:
 
     def records_received(self, stream: MemberStream, records: Sequence[Record]) -> None:
         """Merge the new ones, and follow the members that they name."""
-        followed, now_us = self._followed[stream.url], _utc_us()
-        facts = followed.facts
+        facts, now_us = stream.facts, _utc_us()
         assert facts is not None, "a stream says whom it has met before it says what it hears"
         with self._lock:
-            followed.heard_us = now_us
+            stream.heard_us = now_us
             fresh = [
-                one
-                for one in records
-                if self._merge.add(stream.url, self._with_own_clock_and_label(one, followed), now_us)
+                record
+                for record in records
+                if self._merge.add(stream.url, self._with_own_clock_and_label(record, stream), now_us)
             ]
         for record in fresh:
             match record.event:
@@ -336,45 +351,36 @@ class RemoteCluster:
     def incomplete(self, stream: MemberStream, what: str) -> None:
         """Note that some of a member's records are lost for good."""
         with self._lock:
-            self._followed[stream.url].incomplete = what
+            stream.incomplete = what
 
     def connected(self, stream: MemberStream) -> None:
         """Its history is complete; what comes next happens now."""
-        followed = self._followed[stream.url]
         with self._lock:
             self._merge.end_history(stream.url)
-            if followed.contact == "stale":
-                self._record_connection(followed, ConnectionChanged("connected"))
-            followed.contact, followed.since_us, followed.why = "connected", _utc_us(), ""
-            followed.refused = followed.is_gone = False
+            if stream.contact == "stale":
+                self._record_connection(stream, ConnectionChanged("connected"))
+            stream.contact, stream.since_us, stream.why = "connected", _utc_us(), ""
+            stream.refused = stream.is_gone = False
         if not self.started.done():
             self.started.set_result(None)
 
     def lost(self, stream: MemberStream, state: ConnectionState, why: str, is_gone: bool = False) -> None:
         """Note that the member is not reached; the stream tries again."""
-        followed = self._followed[stream.url]
         with self._lock:
             self._merge.end_history(stream.url)
-            if followed.facts and followed.contact != "stale":
-                self._record_connection(followed, ConnectionChanged(state, why))
-            followed.contact, followed.why = ("stale" if followed.facts else "connecting"), why
-            followed.refused, followed.is_gone = state == "refused", is_gone
+            if stream.facts and stream.contact != "stale":
+                self._record_connection(stream, ConnectionChanged(state, why))
+            stream.contact, stream.why = ("stale" if stream.facts else "connecting"), why
+            stream.refused, stream.is_gone = state == "refused", is_gone
 
-    def _record_connection(self, followed: FollowedMember, event: ConnectionChanged) -> None:
+    def _record_connection(self, stream: MemberStream, event: ConnectionChanged) -> None:
         """Record what this watcher has found out about a member, numbered as what a watcher records."""
-        assert followed.facts is not None
+        assert stream.facts is not None
         self._own_records += 1
         utc_us = _utc_us() + self._ahead_us
-        record = Record(
-            followed.facts.run,
-            followed.label,
-            self._own_uuid,
-            self._own_records,
-            self._member_us(utc_us),
-            utc_us,
-            event,
-        )
-        self._merge.add(followed.url, record, _utc_us())
+        at_us = self._member_us(utc_us)
+        record = Record(stream.facts.run, stream.label, self._own_uuid, self._own_records, at_us, utc_us, event)
+        self._merge.add(stream.url, record, _utc_us())
 
     # Names and clocks
 
@@ -390,11 +396,11 @@ class RemoteCluster:
         unmet = [member.address for member in self._followed.values() if not member.label]
         self._labels = (*self._addresses_by_label, *unmet)
 
-    def _with_own_clock_and_label(self, record: Record, followed: FollowedMember) -> Record:
+    def _with_own_clock_and_label(self, record: Record, stream: MemberStream) -> Record:
         """Return the record on the clock of this cluster, under the label by which its member goes here."""
-        assert followed.facts is not None
-        label = followed.label if record.member == followed.facts.label else record.member
-        at = record.utc - (self._origin_us or 0)
+        assert stream.facts is not None
+        label = stream.label if record.member == stream.facts.label else record.member
+        at = self._member_us(record.utc)
         return Record(
             record.run, label, record.uuid, record.seq, at, record.utc, record.event, record.because, record.form
         )

@@ -125,7 +125,8 @@ def test_we_should_merge_for_ever(tmp_path: Path) -> None:
         lines = list(dict.fromkeys(line for row in rows for line in row["remedy_lines"]))
         assert len(lines) == 1, rows
         logged = operator.ask("why", *(word for log in operator.logs for word in ("--logs", str(log))))
-        assert lines == list(dict.fromkeys(line for row in logged for line in row["remedy_lines"]))
+        entries = {tuple(line.split()[-3:]) for row in logged for line in row["remedy_lines"]}
+        assert entries == {tuple(lines[0].split()[-3:])}, (lines, logged)
         found = operator.audits()
         assert found["halves-apart"]["is_open"]
         operator.copies(lines[0])
@@ -165,14 +166,10 @@ def test_frozen_stuck_and_waiting(slow: RealCluster) -> None:
     operator.waits_for("four members", lambda: "4 members agree" in operator.sentence())
     busy = operator.ask("may-stop", str(slow.address(2)), "--wait", "0")
     assert busy["verdict"] != "yes", busy
-    migrating = operator.start("cluster", "migrations", *operator.connect)
-    out, narrated = migrating.communicate(timeout=60)
-    print(out, narrated)
+    _, narrated = operator.start("cluster", "migrations", *operator.connect).communicate(timeout=60)
+    assert "in the migration queue" in narrated and "of the round done" in narrated, narrated
     leaving = operator.start("cluster", "do", *operator.connect, "stop", str(slow.address(3)))
     wait_until(lambda: "shutdown-waits" in operator.audits(), limit_seconds=200)
-    found = operator.audits()
-    print({kind: one["headline"] for kind, one in found.items()})
-    assert "shutdown-waits" in found, found.keys()
     leaving.communicate(timeout=120)
     slow.processes[3].wait(200)
     operator.waits_for("three members", lambda: "3 members agree" in operator.sentence())
@@ -180,16 +177,14 @@ def test_frozen_stuck_and_waiting(slow: RealCluster) -> None:
     slow.properties = slow.properties | {"hazelcast.partition.count": "271"}
     slow.start(5)
     wait_until(lambda: "mismatch" in slow.log(5).read_text(), lambda: slow.log(5).read_text()[-2_000:])
-    refusal = operator.audits()["join-refused"]
-    print(refusal["headline"], refusal["detail"])
+    assert "join-refused" in operator.audits()
     slow.processes[5].kill()
+    watching = operator.start("cluster", "watch", *operator.connect, "--new", "--for", "60")
+    time.sleep(20)  # as long as the watcher needs to have seen metrics of all
     slow.signal(2, signal.SIGKILL)
     slow.signal(4, signal.SIGKILL)
-    operator.waits_for("one is left", lambda: "1 member" in operator.sentence())
-    print(operator.sentence())
-    lost = operator.audits()
-    print({kind: one["headline"] for kind, one in lost.items()})
-    assert "partition-lost" in lost
+    _, narrated = watching.communicate(timeout=180)
+    assert "DATA LOST" in narrated, narrated
 
 
 def test_a_merge_that_is_given_up(slow: RealCluster) -> None:
@@ -202,10 +197,8 @@ def test_a_merge_that_is_given_up(slow: RealCluster) -> None:
     operator.waits_for("two halves", lambda: operator.sentence().startswith("SPLIT"))
     slow.heal()
     wait_until(lambda: any("pending migration tasks" in log.read_text() for log in operator.logs), limit_seconds=120)
-    print(operator.ask("why", *(word for log in operator.logs for word in ("--logs", str(log)))))
     found = operator.audits()
-    print({kind: (one["headline"], one["detail"], one["cause"]) for kind, one in found.items()})
-    assert "halves-apart" in found
+    assert "A merge was begun and given up" in found["halves-apart"]["cause"], found
     operator.waits_for("one cluster", lambda: operator.sentence().startswith("healthy"), 300)
 
 
