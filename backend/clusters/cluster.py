@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 from quarterdeck.backend.core.commands.catalogue import CATALOGUE
-from quarterdeck.backend.core.commands.commands import Command
+from quarterdeck.backend.core.commands.commands import Command, CommandRefused
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.operations import Answer, Operation
 
@@ -75,6 +75,13 @@ class LimitedCluster(Protocol):
 def lacks_of(cluster: object) -> frozenset[str]:
     """Return what `cluster` cannot do."""
     return cluster.lacks if isinstance(cluster, LimitedCluster) else NO_DIAGNOSTICS
+
+
+def refused(reason: str) -> Future[Any]:
+    """Return a future that has failed with `CommandRefused`."""
+    done: Future[Any] = Future()
+    done.set_exception(CommandRefused(reason))
+    return done
 
 
 @runtime_checkable

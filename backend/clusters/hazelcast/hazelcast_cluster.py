@@ -10,12 +10,12 @@ import asyncio
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from random import Random
-from typing import Literal, Protocol
+from typing import Literal
 
-from quarterdeck.backend.clusters.cluster import SNAPSHOTS
+from quarterdeck.backend.clusters.cluster import SNAPSHOTS, refused
 from quarterdeck.backend.clusters.connection_status import ConnectionStatus, Contact, ProcessFacts
 from quarterdeck.backend.clusters.hazelcast.log_following import HOLD_US, LogFollowing, LogSource
 from quarterdeck.backend.clusters.hazelcast.operator_actions import CAN_DO, OperatorActions
@@ -30,7 +30,6 @@ from quarterdeck.backend.hazelcast import SCHEME
 from quarterdeck.backend.hazelcast.logs.event_reconstruction import UNKNOWN_UUID_PREFIX
 from quarterdeck.backend.hazelcast.logs.observations.recorded import RecordObservers
 from quarterdeck.backend.hazelcast.logs.observations.story import LogStory
-from quarterdeck.backend.hazelcast.wire import messages
 from quarterdeck.backend.hazelcast.wire.connection import MemberWatch, NoAnswer
 from quarterdeck.backend.hazelcast.wire.followers import is_address
 from quarterdeck.backend.hazelcast.wire.member_configuration import ReportedConfiguration
@@ -43,8 +42,7 @@ from quarterdeck.backend.hazelcast.wire.messages import (
     Observation,
     Renamed,
 )
-from quarterdeck.backend.hazelcast.wire.requests import Command as WireCommand
-from quarterdeck.backend.hazelcast.wire.requests import GetMemberConfig, Question
+from quarterdeck.backend.hazelcast.wire.requests import GetMemberConfig
 from quarterdeck.backend.hazelcast.wire.settings import WatchSettings
 from quarterdeck.backend.hazelcast.witness.cluster_witness import ClusterWitness, HeardEvent
 from quarterdeck.backend.hazelcast.witness.log_witness import LogClocks, Logged
@@ -59,19 +57,6 @@ ADDRESSES_WRITTEN = 10
 """So many addresses at most are written into a command line, unless more were given."""
 
 READ_ONLY = "this cluster is watched read-only; connect with --write to change something"
-
-
-class Watch(Protocol):
-    """Who follows the members, and asks them."""
-
-    async def run(self) -> None:
-        """Watch until cancelled."""
-
-    async def ask(self, address: Address, request: Question | WireCommand, seconds: float = 10.0) -> messages.Answer:
-        """Ask one member."""
-
-
-WatchMaker = Callable[[WatchSettings, Callable[[Observation], None], Callable[[], int], Random], Watch]
 
 
 class HazelcastCluster:
@@ -95,7 +80,6 @@ class HazelcastCluster:
         operator: str = "",
         logs: Sequence[LogSource] = (),
         options: Sequence[str] = (),
-        watch: WatchMaker = MemberWatch,
         randomness: Random | None = None,
     ) -> None:
         """`operator` is who acts, for the records; `logs` are read besides.
@@ -134,7 +118,7 @@ class HazelcastCluster:
         self._not_followed = ""
         self._settled_us: int | None = None
         self._settings, self._options = settings, tuple(options)
-        self._watch = watch(settings, self._hear, self.now_us, randomness or Random())
+        self._watch = MemberWatch(settings, self._hear, self.now_us, randomness or Random())
         self._actions = OperatorActions(self._watch.ask, settings, self.configuration_of)
         self._background = BackgroundLoop("hazelcast cluster")
         self._background.start(self._begin)
@@ -165,7 +149,6 @@ class HazelcastCluster:
         return time.monotonic_ns() // 1_000 - self._began_us
 
     def drain(self) -> list[Record]:
-        """Return the records since the last call. For one reader."""
         with self._lock:
             records = self._numbering.release(self.now_us())
         for record in records:
@@ -238,15 +221,12 @@ class HazelcastCluster:
     def execute(self, command: Command) -> Future[None]:
         """Ask the member that `command` is for. The future fails with `CommandRefused` when it was not done."""
         done: Future[None] = Future()
-        if not self._background.hand_over(lambda: self._background.spawn(self._carry_out(command, done))):
-            done.set_exception(CommandRefused(f"{self._name} is closed"))
-        return done
+        begun = self._background.hand_over(lambda: self._background.spawn(self._carry_out(command, done)))
+        return done if begun else refused(f"{self._name} is closed")
 
     def call(self, member: str, operation: Operation, *, watched: bool = False) -> Future[Answer]:
         """Refuse: the data of real members is not looked into."""
-        refused: Future[Answer] = Future()
-        refused.set_exception(CommandRefused("this console does not read the data of members of Hazelcast"))
-        return refused
+        return refused("this console does not read the data of members of Hazelcast")
 
     def close(self) -> None:
         """End all connections; the members go on. Closing twice is harmless."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import Future
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from quarterdeck.backend.clusters.cluster import Source
-from quarterdeck.backend.core.commands.commands import Command, CommandRefused
+from quarterdeck.backend.clusters.cluster import Source, refused
+from quarterdeck.backend.core.commands.commands import Command
 from quarterdeck.backend.core.operations import Answer, Operation
 
 
@@ -33,12 +33,7 @@ class PastRun:
         return tuple(self._labels)
 
     def execute(self, command: Command) -> Future[None]:
-        return self._refused()
+        return refused(self.refusal)
 
     def call(self, member: str, operation: Operation, *, watched: bool = False) -> Future[Answer]:
-        return self._refused()
-
-    def _refused(self) -> Future[Any]:
-        done: Future[Any] = Future()
-        done.set_exception(CommandRefused(self.refusal))
-        return done
+        return refused(self.refusal)

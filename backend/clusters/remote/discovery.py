@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import AsyncIterator, Iterable
-from typing import NamedTuple
 
 from msgspec import convert
 
@@ -16,25 +14,6 @@ from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.partitions.events import TableChanged
 from quarterdeck.backend.member_api.beliefs import ThisMember
 from quarterdeck.backend.member_api.partitions import Table
-
-
-class ProbedMember(NamedTuple):
-    """What a member says of itself, and by how much its clock shows more than this machine's."""
-
-    facts: ThisMember
-    clock_ahead_us: int
-
-
-async def probe_member(client: MemberClient, url: str) -> ProbedMember:
-    """Ask one member who it is.
-
-    Raises:
-        CommandRefused: It does not say.
-    """
-    before_us = time.time_ns() // 1_000
-    facts = await client.facts(url)
-    middle_us = (before_us + time.time_ns() // 1_000) // 2
-    return ProbedMember(facts, facts.utc_us - middle_us)
 
 
 def urls_known_of(facts: ThisMember, url: str) -> Iterable[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
@@ -16,7 +17,6 @@ from websockets.exceptions import ConnectionClosed, WebSocketException
 
 from quarterdeck.backend.clusters.connection_status import Contact
 from quarterdeck.backend.clusters.remote.access import address_in, connection_failure_text, nobody_listens
-from quarterdeck.backend.clusters.remote.discovery import ProbedMember, probe_member
 from quarterdeck.backend.clusters.remote.member_client import MemberClient, RequestRefused, decoded
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.commands.commands import CommandRefused
@@ -67,7 +67,7 @@ class StreamBackoff:
 class StreamObserver(Protocol):
     """Receives what a stream brings, in the event loop of the stream."""
 
-    def identified(self, stream: MemberStream, probed: ProbedMember) -> bool:
+    def identified(self, stream: MemberStream, facts: ThisMember) -> bool:
         """Note who the member is. Return whether to go on following it."""
 
     def history_begins(self, stream: MemberStream) -> None:
@@ -142,10 +142,12 @@ class MemberStream:
 
     async def _once(self) -> bool:
         """One connection from beginning to end, which is always an error; False when it is not wanted."""
-        probed = await probe_member(self._client, self.url)
-        if not self._observer.identified(self, probed):
+        asked_us = time.time_ns() // 1_000
+        facts = await self._client.facts(self.url)
+        self.clock_ahead_us = facts.utc_us - (asked_us + time.time_ns() // 1_000) // 2
+        if not self._observer.identified(self, facts):
             return False
-        process = (probed.facts.run, probed.facts.started_utc)
+        process = (facts.run, facts.started_utc)
         if process != self._process:  # it knows nothing of what the one before has reported
             self._process, self._last = process, None
         if not self._records:

@@ -17,10 +17,10 @@ from random import Random
 from typing import Any, Literal, TypeVar
 from uuid import uuid4
 
-from quarterdeck.backend.clusters.cluster import NOT_REMOTE
+from quarterdeck.backend.clusters.cluster import NOT_REMOTE, refused
 from quarterdeck.backend.clusters.connection_status import ConnectionStatus, ProcessFacts
 from quarterdeck.backend.clusters.remote.access import MemberCredentials, address_in, member_url, url_of_other
-from quarterdeck.backend.clusters.remote.discovery import ProbedMember, present_state, urls_known_of
+from quarterdeck.backend.clusters.remote.discovery import present_state, urls_known_of
 from quarterdeck.backend.clusters.remote.map_calls import call_map
 from quarterdeck.backend.clusters.remote.member_client import MemberClient, Unreachable
 from quarterdeck.backend.clusters.remote.member_stream import MemberStream, StreamTimings
@@ -236,9 +236,8 @@ class RemoteCluster:
             except Exception as problem:  # noqa: BLE001 - belongs to the holder of the future
                 done.set_exception(problem)
 
-        if not self._background.hand_over(lambda: self._background.spawn(do())):
-            done.set_exception(CommandRefused(f"{self._name} is closed"))
-        return done
+        begun = self._background.hand_over(lambda: self._background.spawn(do()))
+        return done if begun else refused(f"{self._name} is closed")
 
     # Finding members
 
@@ -300,9 +299,8 @@ class RemoteCluster:
 
     # As the observer of the streams (`member_stream.StreamObserver`)
 
-    def identified(self, stream: MemberStream, probed: ProbedMember) -> bool:
+    def identified(self, stream: MemberStream, facts: ThisMember) -> bool:
         """Note who the member is. Return False when it is followed already under another URL."""
-        facts = probed.facts
         twin = next((one for one in self._followed.values() if one.facts and one.address == facts.address), stream)
         if twin is not stream:  # two URLs of one member
             with self._lock:
@@ -318,7 +316,6 @@ class RemoteCluster:
             self._name, self._given_name = facts.cluster_name, True
         with self._lock:
             stream.facts, stream.heard_us, stream.label = facts, now_us, self._label_for(facts)
-            stream.clock_ahead_us = probed.clock_ahead_us
         self._show_labels()
         self._follow_known_members(facts, stream.url)
         return True

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import Any, NamedTuple
 
-from quarterdeck.backend.clusters.cluster import Source
+from quarterdeck.backend.clusters.cluster import Source, refused
 from quarterdeck.backend.clusters.simulated.lockstep_thread import LockstepThread
 from quarterdeck.backend.core.cluster_snapshot import ClusterSnapshot
 from quarterdeck.backend.core.commands.commands import CallMap, Command, CommandRefused
@@ -138,6 +138,7 @@ class SimulatedCluster:
         self._due_us = self._catch_up_us = max(catch_up_us, self._began_us)
         """Up to when time may pass in this turn; up to when it is not looked at the clock for that."""
         self._lagging = self._to_next_event = self._closed = False
+        self._closed_text = f"the cluster {name} is closed"
         self._drained_us: int | None = None
         self._deadline_us = 0
         self._fresh: list[Record] = []
@@ -211,7 +212,7 @@ class SimulatedCluster:
                 *(pending.done for pending in self._pending_commands),
                 *(done for _, done in self._calls.values()),
             ]
-            self._settled += [(done, self._closed_refusal()) for done in waiting]
+            self._settled += [(done, CommandRefused(self._closed_text)) for done in waiting]
             self._settle()
 
     def notes(self) -> Sequence[str]:
@@ -377,11 +378,10 @@ class SimulatedCluster:
             self._settled.append((done, answer))
 
     def _enqueue(self, command: Command, *, watched: bool, for_answer: bool = False) -> Future[Any]:
-        done: Future[Any] = Future()
         if self._closed:
-            done.set_exception(self._closed_refusal())
-        else:
-            self._pending_commands.append(_PendingCommand(command, watched, for_answer, done))
+            return refused(self._closed_text)
+        done: Future[Any] = Future()
+        self._pending_commands.append(_PendingCommand(command, watched, for_answer, done))
         return done
 
     def _settle(self) -> None:
@@ -391,9 +391,6 @@ class SimulatedCluster:
                 done.set_exception(end)
             else:
                 done.set_result(end)
-
-    def _closed_refusal(self) -> CommandRefused:
-        return CommandRefused(f"the cluster {self.name} is closed")
 
 
 class _ObservedLedger(RunState):

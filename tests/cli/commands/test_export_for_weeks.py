@@ -146,5 +146,6 @@ def test_weeks_need_no_more_memory_than_days(monkeypatch: pytest.MonkeyPatch) ->
         sizes = [held(7 * 24) for _ in range(8)]
     finally:
         tracemalloc.stop()
+    print("kB held after each week:", [size // 1000 for size in sizes])
     # What is observed is gathered and renewed, over and over: the least of some weeks is compared.
     assert min(sizes[4:]) - min(sizes[1:4]) < WEEKS_APART * MOST_A_WEEK_BYTES, sizes
