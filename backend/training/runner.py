@@ -68,7 +68,9 @@ def run_live(
         narrate(scenario.title)
         steps = Interpreter(scenario, stage, run_state, Narrator(run_state, narrate)).play()
         stage.advance(0)
-        return conclude(steps, run_state, now_us=stage.now_us(), events=run_state.records, fingerprint="", source="live")
+        return conclude(
+            steps, run_state, now_us=stage.now_us(), events=run_state.records, fingerprint="", source="live"
+        )
 
 
 def live_options(scenario: Scenario) -> MemberOptions:

@@ -65,6 +65,8 @@ class MemberWitness:
         """When the connection to the last incarnation was lost."""
         self._not_ready_us: int | None = None
         """When a member answered here since then that was not ready."""
+        self._was_gone = False
+        """Whether no process listened here since then."""
         self._listed: tuple[str, int] | None = None
         """The incarnation that others list here, and since when."""
         self._was_listed = False
@@ -84,7 +86,7 @@ class MemberWitness:
         yield from self._arrive(None)
         if self.incarnation is not None and self.incarnation.uuid == uuid:
             yield from self._reached("connected", software)
-            self._lost_us = self._not_ready_us = None
+            self._lost_us, self._not_ready_us, self._was_gone = None, None, False
         else:
             self._arrival = _Arrival(uuid, software, now_us)
 
@@ -99,6 +101,7 @@ class MemberWitness:
     def unreachable(self, state: ConnectionState, reason: str, now_us: int) -> Iterator[WitnessedEvent]:
         """Apply that there is no connection, or that it is silent."""
         yield from self._arrive(None)
+        self._was_gone |= state == "gone"
         if self._lost_us is None:
             self._lost_us = now_us
         if state == "merging":
@@ -162,24 +165,29 @@ class MemberWitness:
             return
         self._arrival = None
         members = members or arrival.members
-        merged_from = ""
-        if before is not None and members and self._has_merged(before, members[0], arrival):
+        merged_from, has_merged = (
+            "",
+            before is not None and bool(members) and self._has_merged(before, members[0], arrival),
+        )
+        if before is not None and members and has_merged:
             merged_from = before.uuid
             yield WitnessedEvent(before.uuid, MemberMerging(members[0].address, arrival.uuid))
         leads = bool(members and members[0].uuid == arrival.uuid)
         yield from self._begin(arrival.uuid, ("owners", *(OF_MASTERS if leads else ())))
-        if before is not None or self._not_ready_us is not None:  # else it was there before the watch began
+        # Else it was there before the watch began, or it is not known whether it has merged or was started.
+        if has_merged is not None and (before is not None or self._not_ready_us is not None):
             lite = any(member.lite for member in members or () if member.uuid == arrival.uuid)
             yield WitnessedEvent(arrival.uuid, MemberStarted(self.address, lite, (), merged_from))
         self._lost_us = self._not_ready_us = self._connection = None
+        self._was_gone = False
         self._process_began_ms = arrival.process_began_ms
         yield from self._reached("connected", arrival.software)
         held, self._held = self._held, []
         for report in held:
             yield from self.apply(report)
 
-    def _has_merged(self, before: WitnessedIncarnation, master: Member, arrival: _Arrival) -> bool:
-        """Return whether the process continued as another incarnation in the cluster of `master`.
+    def _has_merged(self, before: WitnessedIncarnation, master: Member, arrival: _Arrival) -> bool | None:
+        """Return whether the process continued as another incarnation in the cluster of `master`; None where that is not known.
 
         It is as old as the process before, or answered again too soon for another; and it follows a master that it did not
         follow before.
@@ -187,7 +195,7 @@ class MemberWitness:
         if not self._may_have_merged(before, master):
             return False
         if self._process_began_ms is None or arrival.process_began_ms is None:
-            return self._has_stayed()
+            return self._has_stayed() or (False if self._was_gone else None)
         return abs(arrival.process_began_ms - self._process_began_ms) < SAME_PROCESS_MS
 
     def _may_have_merged(self, before: WitnessedIncarnation, master: Member) -> bool:

@@ -236,6 +236,17 @@ def test_without_its_age_a_process_is_not_waited_for_long() -> None:
     assert MemberStarted(B, False, ()) in told and kinds(told)[-1] == ListInstalled
 
 
+def test_a_member_that_neither_refused_nor_gave_its_age_is_not_said_to_have_started_or_merged() -> None:
+    """As a console that stood still finds it: the connection was closed, and another incarnation follows another master."""
+    watched = Watched()
+    watched.answers(B, "b", view(4, (B, "b")))
+    watched.loses(B, "silent", "it has closed the connection")
+    watched.now_us += 30 * SECOND_US
+    told = [*watched.answers(B, "b2", view(9, (A, "a"), (B, "b2"))), *watched.wait(2)]
+    assert {MemberStarted, MemberMerging}.isdisjoint(kinds(told))
+    assert watched.picture().members[B].uuid == "b2"
+
+
 def test_a_member_that_is_not_ready_merges_or_starts_by_what_came_before() -> None:
     watched = Watched()
     watched.answers(B, "b", view(4, (B, "b")))

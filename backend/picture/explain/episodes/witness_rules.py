@@ -5,7 +5,7 @@ from __future__ import annotations
 from quarterdeck.backend.core.events import Event, Record
 from quarterdeck.backend.core.witnessed import events as witnessed
 from quarterdeck.backend.picture.events.witnessed import connection_text
-from quarterdeck.backend.picture.explain.episodes.episode import Episode, EpisodeKind
+from quarterdeck.backend.picture.explain.episodes.episode import Episode
 from quarterdeck.backend.picture.explain.episodes.open_episodes import MOMENT_US, QUIET_US, START_US, OpenEpisodes
 
 SOURCES: dict[witnessed.Source, str] = {"logs": "their logs", "client-protocol": "what they report to clients"}
@@ -42,9 +42,8 @@ def _witnessed(known: OpenEpisodes, record: Record, event: witnessed.MemberWitne
     known.forget(label)
     episode = known.arriving.get(label)
     if episode is None or episode.kind != "merge" or record.at - episode.end_us > QUIET_US:
-        kind: EpisodeKind = "start" if again else "watch"
-        latest = known.recent(kind, record, START_US)
-        episode = latest if latest is not None and latest.again == again else known.begin(kind, record)
+        latest = known.recent("watch", record, START_US)  # a start that is known follows at once
+        episode = latest if latest is not None and latest.again == again else known.begin("watch", record)
         episode.again, episode.target = again, " and ".join(SOURCES[source] for source in event.sources)
     episode.subjects[label] = None
     known.arriving[label] = episode
