@@ -28,11 +28,11 @@ from typing import Any
 
 import httpx
 
-from quarterdeck.backend.core.membership.events import SuspicionRaised
+from quarterdeck.backend.core.membership.events import ListInstalled, SuspicionRaised
 from quarterdeck.backend.core.partitions.events import PartitionLost
 from quarterdeck.backend.journal.reader import list_runs, read_journal
 from tests.bench.support.chaos_hosts import Hosts, enter, obstacle
-from tests.bench.support.chaos_judgement import DIVIDING, KINDS, TOGETHER, TROUBLE, Phase, Problem, judgement
+from tests.bench.support.chaos_judgement import KINDS, TOGETHER, TROUBLE, Phase, Problem, judgement
 from tests.bench.support.chaos_members import MEMBERS, SETTLED_SECONDS, Crew, NeverSettled
 from tests.bench.support.chaos_writers import Register, Writer, map_of
 
@@ -173,24 +173,21 @@ class Chaos:
             return f"unreadable: {unreadable!r}"
 
     def _read_journals(self) -> dict[int, list[str]]:
-        """The partitions lost in each phase; notes who was suspected without a cause."""
+        """The partitions lost in each phase; notes which phases divided the members."""
         lost: dict[int, list[str]] = defaultdict(list)
         journal = read_journal(self._crew.journal)
-        records = [record for record in journal if isinstance(record.event, SuspicionRaised | PartitionLost)]
+        kinds = SuspicionRaised | ListInstalled | PartitionLost
+        records = [record for record in journal if isinstance(record.event, kinds)]
         self._journal_problems = [str(one) for one in journal.problems if not one.torn]
         missing = sum(listing.missing for listing in list_runs(self._crew.journal))
         self._journal_problems += [f"{missing} records are missing"] * bool(missing)
         for phase in self.phases:
-            for record in records:
+            of_phase = [record for record in records if phase.began_us <= record.at <= phase.ended_us]
+            phase.note_division(of_phase, self._crew.addresses.values())
+            for record in of_phase:
                 event = record.event
-                if not phase.began_us <= record.at <= phase.ended_us:
-                    continue
                 if isinstance(event, PartitionLost) and event.lost_backups:  # not only the owner, which has a backup
                     lost[phase.number].append(f"phase {phase.number} ({phase.kind}), {record.member}: {event}")
-                elif isinstance(event, SuspicionRaised) and event.suspect not in phase.ended_members:
-                    phase.suspected_early |= record.at < phase.fault_us
-                    if phase.kind not in DIVIDING:
-                        phase.suspected = phase.suspected or f"{record.member}: {event}"
         return lost
 
     # What is done; each returns whose process it has ended

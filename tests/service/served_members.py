@@ -32,9 +32,10 @@ from quarterdeck.backend.member_api.beliefs import NodeState
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.service.application import application
 from quarterdeck.backend.service.configuration.process_configuration import ProcessConfiguration
-from quarterdeck.backend.service.http.face import BEGINNING, Caller
+from quarterdeck.backend.service.http.face import Caller
 from quarterdeck.backend.service.http.request_guard import RequestLimits
 from quarterdeck.backend.service.meters import Meters
+from quarterdeck.backend.service.process.record_buffer import BEGINNING, StoredRecord
 from tests.waiting import until
 
 SETTINGS = Settings.of(preset="training")
@@ -103,8 +104,8 @@ class ServedMember:
     def now_us(self) -> int:
         return self.harness.now_us
 
-    def records_after(self, uuid: str, seq: int) -> tuple[bool, Sequence[Record]]:
-        return True, [record for record in self.records if record.uuid != uuid or record.seq > seq]
+    def records_after(self, uuid: str, seq: int) -> tuple[bool, Sequence[StoredRecord]]:
+        return True, [StoredRecord.of(record) for record in self.records if record.uuid != uuid or record.seq > seq]
 
     def latest_position(self) -> tuple[str, int]:
         return (self.records[-1].uuid, self.records[-1].seq) if self.records else BEGINNING

@@ -43,7 +43,7 @@ from quarterdeck.backend.service.configuration.process_configuration import Proc
 from quarterdeck.backend.service.http.face import Caller
 from quarterdeck.backend.service.http.websocket_protocol import BoundedWebSocketProtocol
 from quarterdeck.backend.service.meters import Meters
-from quarterdeck.backend.service.process.record_buffer import RecordBuffer
+from quarterdeck.backend.service.process.record_buffer import RecordBuffer, StoredRecord
 from tests.waiting import until
 
 ADDRESS = Address("127.0.0.1:5701")
@@ -119,7 +119,7 @@ class SingleMemberFace:
     def now_us(self) -> int:
         return self._now
 
-    def records_after(self, uuid: str, seq: int) -> tuple[bool, Sequence[Record]]:
+    def records_after(self, uuid: str, seq: int) -> tuple[bool, Sequence[StoredRecord]]:
         return self._buffer.after(uuid, seq)
 
     def latest_position(self) -> tuple[str, int]:

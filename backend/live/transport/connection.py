@@ -11,8 +11,10 @@ import os
 import re
 import socket
 import ssl
+import sys
 from collections import deque
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any, Protocol
 
 import msgspec
@@ -50,6 +52,12 @@ BULK_BACKLOG_BYTES = 64 * 1024 * 1024
 UNSENT_BYTES = 128 * 1024
 """How much the system takes from us before it can send it, where that is known."""
 
+TCP_THIN_LINEAR_TIMEOUTS, TCP_RTO_MAX_MS = 16, 44
+"""From linux/tcp.h; the second is known from Linux 6.15 on."""
+
+RESENT_WITHIN_MS = 1_000
+"""TCP doubles the time between its attempts to send again. On a link that fails again and again, that would soon be silence
+for longer than members wait for heartbeats."""
 
 GOODBYE = bytes(PREFIX_BYTES)
 
@@ -107,30 +115,6 @@ class ConnectionOwner(Protocol):
 
 class PeerConnection(asyncio.BufferedProtocol):
     """`dialled` is the address we dialled, None when the other side did. `peer` is None until both have agreed."""
-
-    __slots__ = (
-        "_bulk",
-        "_bulk_ahead_bytes",
-        "_bulk_bytes",
-        "_fault",
-        "_frame_timer",
-        "_handshake",
-        "_hello_by",
-        "_hello_timer",
-        "_owner",
-        "_parser",
-        "_remote",
-        "_transport",
-        "closed",
-        "dialled",
-        "outcome",
-        "peer",
-        "peer_uuid",
-        "secret",
-        "settled",
-        "version",
-        "write_paused",
-    )
 
     def __init__(
         self,
@@ -255,7 +239,7 @@ class PeerConnection(asyncio.BufferedProtocol):
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
         transport.set_write_buffer_limits(high=BULK_AHEAD_BYTES)
-        _limit_unsent(transport)
+        _set_socket_options(transport)
         name = transport.get_extra_info("peername")
         self._remote = f"{name[0]}:{name[1]}" if name else ""
         if self.closed:
@@ -432,9 +416,15 @@ class PeerConnection(asyncio.BufferedProtocol):
             self._hello_timer = None
 
 
-def _limit_unsent(transport: asyncio.Transport) -> None:
-    """Have the system not take more than a little ahead: what it has taken, nothing urgent can overtake."""
-    option = getattr(socket, "TCP_NOTSENT_LOWAT", None)
+def _set_socket_options(transport: asyncio.Transport) -> None:
+    """Have the system take only little ahead, which nothing urgent can overtake, and send soon again what was lost."""
     own = transport.get_extra_info("socket")
-    if option is not None and own is not None:
-        own.setsockopt(socket.IPPROTO_TCP, option, UNSENT_BYTES)
+    if own is None or sys.platform != "linux":
+        return
+    for option, value in (
+        (socket.TCP_NOTSENT_LOWAT, UNSENT_BYTES),
+        (TCP_THIN_LINEAR_TIMEOUTS, 1),
+        (TCP_RTO_MAX_MS, RESENT_WITHIN_MS),
+    ):
+        with suppress(OSError):  # an older kernel does not know it
+            own.setsockopt(socket.IPPROTO_TCP, option, value)

@@ -3,19 +3,18 @@
 Frames are JSON texts (docs/reference/http-api.md). Clients only listen: one that sends anything is disconnected. The server
 pings; a client that does not answer, or does not read what it was sent, is disconnected after a while and may resume.
 
-Records are encoded once, in batches that all clients share, and nothing is queued for a client. The member's record buffer is the
-only store, with a ring of the latest encoded batches before it. A client is a place in these: one that keeps up is sent batches
-from the ring, one that has fallen behind gets batches of its own from the buffer, and one that has fallen out of the buffer
-learns what is lost.
+Nothing is queued for a client. The member's record buffer is the only store, and a client is a place in it: what comes after that is
+put into one message, which all clients at the same place share. One that has fallen out of the buffer learns what is lost.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections import deque
-from collections.abc import Coroutine, Iterable, Iterator, Sequence
+from collections import OrderedDict
+from collections.abc import Coroutine, Iterable, Sequence
 from contextlib import suppress
 from http import HTTPStatus
+from itertools import accumulate
 from typing import Any
 
 import msgspec
@@ -25,11 +24,11 @@ from starlette.routing import WebSocketRoute
 from starlette.status import WS_1008_POLICY_VIOLATION
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.member_api.answers import Gap, Hello
 from quarterdeck.backend.service.http.access import access_of, require
-from quarterdeck.backend.service.http.face import BEGINNING, Face, utc_now_us
+from quarterdeck.backend.service.http.face import Face, utc_now_us
 from quarterdeck.backend.service.http.responses import Denied, failure
+from quarterdeck.backend.service.process.record_buffer import BEGINNING, StoredRecord
 
 POLL_SECONDS = 0.05
 """How often the member's records are read while there are clients."""
@@ -41,9 +40,7 @@ MOST_RECORDS = 500
 MOST_BYTES = 256 * 1024
 """The size of a batch, unless a single record is longer."""
 BATCHES_KEPT = 16
-"""Batches in the ring: most of a second, and 4 MB at most of usual records."""
-RECORDS_PER_FETCH = 2_000
-"""Records that a client which is behind is given from the buffer at a time."""
+"""Messages that clients at the same place share: 4 MB at most of usual records."""
 
 
 class Span(Struct, frozen=True):
@@ -61,38 +58,32 @@ class Batch(Struct, frozen=True):
     spans: tuple[Span, ...]
     end: tuple[str, int]
     """Uuid and number of its last record."""
+    complete: bool
+    """Whether nothing is lost before it: then its clients know what came before, of every incarnation."""
+    forgets_incarnation: bool
+    """Whether the rest of the incarnation after whose records it comes is lost."""
 
 
 class StreamPosition:
     """How far one client has received the stream."""
 
-    __slots__ = ("backlog", "batch", "complete", "known", "last")
+    __slots__ = ("known", "last")
 
     def __init__(self, last: tuple[str, int]) -> None:
         self.last = last
         self.known: dict[str, int] = {last[0]: last[1]} if last[0] else {}
         """The last number that it received of each incarnation."""
-        self.backlog: Iterator[Batch] = iter(())
-        """What it was given from the buffer and has not received; encoded as it goes."""
-        self.batch = BEHIND
-        """The number of the batch of the ring that comes after that; `BEHIND` if the buffer has more first."""
-        self.complete = True
-        """Whether nothing was lost when it last read from the buffer: then it knows what came before, of every incarnation."""
-
-
-BEHIND = -1
 
 
 class EventFeed:
-    """The feed of one member. It reads the member's records only while it has clients."""
+    """The feed of one member. It looks for new records only while it has clients."""
 
     def __init__(self, face: Face) -> None:
         self._face = face
-        self._ring: deque[Batch] = deque(maxlen=BATCHES_KEPT)
-        self._next = 0
-        """The number of the batch that comes next; they are counted from the beginning."""
-        self._end = BEGINNING
-        self._new_batch = asyncio.Event()
+        self._batches: OrderedDict[tuple[str, int], Batch] = OrderedDict()
+        """By the place after which each comes."""
+        self._seen = BEGINNING
+        self._changed = asyncio.Event()
         self._polling: asyncio.Task[None] | None = None
         self.clients = 0
 
@@ -100,8 +91,7 @@ class EventFeed:
         """Add a client that knows everything up to `after`; `BEGINNING` stands for nothing."""
         self.clients += 1
         if self._polling is None:
-            self._end = self._face.latest_position()
-            self._ring.clear()
+            self._seen = self._face.latest_position()
             self._polling = asyncio.get_running_loop().create_task(self._poll())
         return StreamPosition(after)
 
@@ -111,79 +101,53 @@ class EventFeed:
         if not self.clients and self._polling is not None:
             self._polling.cancel()
             self._polling = None
+            self._batches.clear()
 
     async def messages(self, position: StreamPosition) -> list[str]:
         """Return what to send next to the client at `position`; wait until there is something."""
-        while True:
-            batch = next(position.backlog, None)
-            if batch is not None:
-                return [*_gaps_before(position, batch), batch.text]
-            if position.batch == BEHIND or position.batch < self._next - len(self._ring):
-                lost = self._fetch(position)
-                if lost:
-                    return lost
-            elif position.batch < self._next:
-                batch = self._ring[position.batch - self._next]
-                position.batch += 1
-                return [*_gaps_before(position, batch), batch.text]
-            else:
-                await self._new_batch.wait()
+        while (batch := self._batch_after(position.last)) is None:
+            await self._changed.wait()
+        if batch.forgets_incarnation:
+            uuid, seq = position.last
+            position.last = BEGINNING
+            return [_text_of(Gap(uuid, seq + 1, None))]
+        return [*_gaps_before(position, batch), batch.text]
 
-    def _fetch(self, position: StreamPosition) -> list[str]:
-        """Give a client records from the buffer. Return what to send at once: that the rest of an incarnation is lost."""
-        self._add_new_records()
-        position.complete, records = self._face.records_after(*position.last)
-        fetched = records[:RECORDS_PER_FETCH]
-        position.backlog = batches(fetched)
-        position.batch = self._next if len(records) == len(fetched) else BEHIND
-        if position.complete or not position.last[0] or any(record.uuid == position.last[0] for record in fetched):
-            return []
-        lost = Gap(position.last[0], position.last[1] + 1, None)
-        position.last = BEGINNING
-        return [_text_of(lost)]
+    def _batch_after(self, place: tuple[str, int]) -> Batch | None:
+        batch = self._batches.get(place)
+        if batch is None and place != self._face.latest_position():
+            complete, records = self._face.records_after(*place)
+            if not records:
+                return None
+            held = fitting(records[:MOST_RECORDS], MOST_BYTES)
+            text = (b'{"type":"records","records":[%s]}' % b",".join(stored.text for stored in held)).decode()
+            forgets = not complete and bool(place[0]) and all(stored.uuid != place[0] for stored in records)
+            batch = Batch(text, _spans(held), (held[-1].uuid, held[-1].seq), complete, forgets)
+            self._batches[place] = batch
+            if len(self._batches) > BATCHES_KEPT:
+                self._batches.popitem(last=False)
+        return batch
 
     async def _poll(self) -> None:
         while True:
             await asyncio.sleep(POLL_SECONDS)
-            self._add_new_records()
-
-    def _add_new_records(self) -> None:
-        """Put what the member has recorded since into the ring, and wake waiting clients."""
-        complete, records = self._face.records_after(*self._end)
-        if not records:
-            return
-        if not complete:  # clients that were up to date are behind now, and read what the buffer has
-            self._ring.clear()
-            self._next += 1
-        for batch in batches(records):
-            self._ring.append(batch)
-            self._next += 1
-            self._end = batch.end
-        self._new_batch.set()
-        self._new_batch = asyncio.Event()
+            latest = self._face.latest_position()
+            if latest != self._seen:
+                self._seen = latest
+                self._changed.set()
+                self._changed = asyncio.Event()
 
 
-def batches(records: Sequence[Record]) -> Iterator[Batch]:
-    """Put records into messages of a bounded length."""
-    position = 0
-    while position < len(records):
-        lines = encoded(records[position : position + MOST_RECORDS], MOST_BYTES)
-        held = records[position : position + len(lines)]
-        position += len(lines)
-        text = (b'{"type":"records","records":[%s]}' % b",".join(lines)).decode()
-        yield Batch(text, _spans(held), (held[-1].uuid, held[-1].seq))
-
-
-def _spans(records: Iterable[Record]) -> tuple[Span, ...]:
+def _spans(records: Iterable[StoredRecord]) -> tuple[Span, ...]:
     found: list[Span] = []
     open_at: dict[str, int] = {}
-    for record in records:
-        at = open_at.get(record.uuid)
-        if at is not None and found[at].last + 1 == record.seq:
-            found[at] = Span(record.uuid, found[at].first, record.seq)
+    for stored in records:
+        at = open_at.get(stored.uuid)
+        if at is not None and found[at].last + 1 == stored.seq:
+            found[at] = Span(stored.uuid, found[at].first, stored.seq)
         else:
-            open_at[record.uuid] = len(found)
-            found.append(Span(record.uuid, record.seq, record.seq))
+            open_at[stored.uuid] = len(found)
+            found.append(Span(stored.uuid, stored.seq, stored.seq))
     return tuple(found)
 
 
@@ -191,7 +155,7 @@ def _gaps_before(position: StreamPosition, batch: Batch) -> list[str]:
     """Return what is lost between what the client knows and `batch`; the client knows `batch` from now on."""
     messages = []
     for span in batch.spans:
-        known = position.known.get(span.uuid, span.first - 1 if position.complete else 0)
+        known = position.known.get(span.uuid, span.first - 1 if batch.complete else 0)
         if span.first > known + 1:
             messages.append(_text_of(Gap(span.uuid, known + 1, span.first - 1)))
         position.known[span.uuid] = span.last
@@ -200,23 +164,13 @@ def _gaps_before(position: StreamPosition, batch: Batch) -> list[str]:
 
 
 def _text_of(message: Struct) -> str:
-    return _encode(message).decode()
+    return msgspec.json.encode(message).decode()
 
 
-_encode = msgspec.json.Encoder().encode
-
-
-def encoded(records: Iterable[Record], most_bytes: int) -> list[bytes]:
-    """Encode the first records, one JSON object each: at least one, and then as many as fit into `most_bytes`."""
-    lines: list[bytes] = []
-    room = most_bytes
-    for record in records:
-        line = _encode(record)
-        room -= len(line)
-        if lines and room < 0:
-            break
-        lines.append(line)
-    return lines
+def fitting(records: Sequence[StoredRecord], most_bytes: int) -> Sequence[StoredRecord]:
+    """Return the first records: at least one, and then as many as fit into `most_bytes`."""
+    sizes = accumulate(len(stored.text) for stored in records)
+    return records[: max(1, sum(size <= most_bytes for size in sizes))]
 
 
 MOST_CLIENTS = 100

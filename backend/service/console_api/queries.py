@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from http import HTTPStatus
-from itertools import islice
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
@@ -23,7 +22,7 @@ from quarterdeck.backend.member_api.beliefs import (
 )
 from quarterdeck.backend.member_api.partitions import Migrations, Table
 from quarterdeck.backend.service.console_api import query_results
-from quarterdeck.backend.service.console_api.event_stream import encoded
+from quarterdeck.backend.service.console_api.event_stream import fitting
 from quarterdeck.backend.service.console_api.route_classes import (
     FaceDependency,
     GuardedRoute,
@@ -117,8 +116,8 @@ async def records(
     Ask again, after the last one received, until none come.
     """
     complete, found = face.records_after(after_uuid, after_seq)
-    lines = encoded(islice(found, limit), MOST_RECORD_BYTES)
-    page = b'{"complete":%s,"records":[%s]}' % (b"true" if complete else b"false", b",".join(lines))
+    held = fitting(found[:limit], MOST_RECORD_BYTES)
+    page = b'{"complete":%s,"records":[%s]}' % (b"true" if complete else b"false", b",".join(stored.text for stored in held))
     return Response(page, media_type=JSON_TYPE)
 
 

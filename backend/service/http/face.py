@@ -12,7 +12,6 @@ from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.cluster_snapshot import MemberReport
 from quarterdeck.backend.core.commands.commands import Command
 from quarterdeck.backend.core.data.state import MemberState
-from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.link_condition import LinkChanged
 from quarterdeck.backend.core.operations import Answer, Operation
 from quarterdeck.backend.journal.audit_log import AuditEntry
@@ -24,9 +23,7 @@ from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.service.configuration.process_configuration import ProcessConfiguration, Role, UserGroup
 from quarterdeck.backend.service.meters import Meters
-
-BEGINNING = ("", 0)
-"""Before the first record of all: the position of a client that knows nothing."""
+from quarterdeck.backend.service.process.record_buffer import StoredRecord
 
 
 class Caller(Struct, frozen=True):
@@ -102,7 +99,7 @@ class Face(Protocol):
     def now_us(self) -> int:
         """Return the time on the clock that its records carry."""
 
-    def records_after(self, uuid: str, seq: int) -> tuple[bool, Sequence[Record]]:
+    def records_after(self, uuid: str, seq: int) -> tuple[bool, Sequence[StoredRecord]]:
         """Return whether no record is lost since (`uuid`, `seq`), and the records, oldest first; see `RecordBuffer`."""
 
     def latest_position(self) -> tuple[str, int]:

@@ -59,7 +59,7 @@ from quarterdeck.backend.service.http.audited_requests import request_note
 from quarterdeck.backend.service.http.face import Caller
 from quarterdeck.backend.service.http.http_server import HttpServer
 from quarterdeck.backend.service.meters import Meters
-from quarterdeck.backend.service.process.record_buffer import RecordBuffer
+from quarterdeck.backend.service.process.record_buffer import RecordBuffer, StoredRecord
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
@@ -213,7 +213,7 @@ class MemberService:
     def now_us(self) -> int:
         return self._clock.now_us()
 
-    def records_after(self, uuid: str, seq: int) -> tuple[bool, Sequence[Record]]:
+    def records_after(self, uuid: str, seq: int) -> tuple[bool, Sequence[StoredRecord]]:
         return self._buffer.after(uuid, seq)
 
     def latest_position(self) -> tuple[str, int]:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import NamedTuple, overload
+from typing import NamedTuple
 
 import msgspec
 from msgspec.structs import replace
 
 from quarterdeck.backend.core.data.events import DataMeasured
 from quarterdeck.backend.core.events import Record
-from quarterdeck.backend.service.http.face import BEGINNING
 
+BEGINNING = ("", 0)
+"""Before the first record of all: the position of a client that knows nothing."""
 MOST_RECORDS = 20_000
 MOST_BYTES = 8 * 1024 * 1024
 """As JSON, which is what they are kept and sent as."""
@@ -30,33 +30,21 @@ _decode = msgspec.json.Decoder(Record).decode
 
 
 class StoredRecord(NamedTuple):
-    """A record as JSON: as an object it would take up to seven times as much memory."""
+    """A record as JSON, as it is sent: as an object it would take up to seven times as much memory."""
 
     uuid: str
     seq: int
     text: bytes
 
+    @classmethod
+    def of(cls, record: Record) -> StoredRecord:
+        """Encode a record."""
+        return cls(record.uuid, record.seq, _encode(record))
 
-class BufferedRecords(Sequence[Record]):
-    """Records of the buffer, each decoded when it is read."""
-
-    def __init__(self, stored: Sequence[StoredRecord]) -> None:
-        self._stored = stored
-
-    @overload
-    def __getitem__(self, place: int) -> Record: ...
-    @overload
-    def __getitem__(self, place: slice) -> list[Record]: ...
-    def __getitem__(self, place: int | slice) -> Record | list[Record]:
-        if isinstance(place, int):
-            return _decode(self._stored[place].text)
-        return [_decode(stored.text) for stored in self._stored[place]]
-
-    def __iter__(self) -> Iterator[Record]:
-        return (_decode(stored.text) for stored in self._stored)
-
-    def __len__(self) -> int:
-        return len(self._stored)
+    @property
+    def record(self) -> Record:
+        """The record, decoded anew each time."""
+        return _decode(self.text)
 
 
 class RecordBuffer:
@@ -77,9 +65,9 @@ class RecordBuffer:
 
     def append(self, record: Record) -> None:
         """Add the next record, and drop the oldest when there is no room; the newest always stays."""
-        text = _encode(record)
-        self._records.append(StoredRecord(record.uuid, record.seq, text))
-        self._bytes += len(text)
+        stored = StoredRecord.of(record)
+        self._records.append(stored)
+        self._bytes += len(stored.text)
         if isinstance(record.event, DataMeasured):
             self._measurements.append(self._first + len(self._records) - 1)
             if len(self._measurements) > WHOLE_MEASUREMENTS:
@@ -95,13 +83,13 @@ class RecordBuffer:
         if place < 0:
             return
         before = self._records[place]
-        record = _decode(before.text)
+        record = before.record
         assert isinstance(record.event, DataMeasured)
-        text = _encode(replace(record, event=replace(record.event, maps=(), rows=(), lagging=())))
-        self._records[place] = before._replace(text=text)
-        self._bytes -= len(before.text) - len(text)
+        short = StoredRecord.of(replace(record, event=replace(record.event, maps=(), rows=(), lagging=())))
+        self._records[place] = short
+        self._bytes -= len(before.text) - len(short.text)
 
-    def after(self, uuid: str, seq: int) -> tuple[bool, Sequence[Record]]:
+    def after(self, uuid: str, seq: int) -> tuple[bool, list[StoredRecord]]:
         """Return whether no record is lost since (`uuid`, `seq`), and the records since, oldest first.
 
         An empty `uuid` means from the beginning, a `seq` of 0 from the beginning of that incarnation. After a position that
@@ -121,10 +109,10 @@ class RecordBuffer:
         """Return incarnation and number of the newest record, after which nothing has come yet; `BEGINNING` before the first."""
         return (self._records[-1].uuid, self._records[-1].seq) if self._records else BEGINNING
 
-    def _latest(self, count: int) -> BufferedRecords:
+    def _latest(self, count: int) -> list[StoredRecord]:
         latest = list(islice(reversed(self._records), count))
         latest.reverse()
-        return BufferedRecords(latest)
+        return latest
 
     def __len__(self) -> int:
         return len(self._records)

@@ -21,7 +21,7 @@ from quarterdeck.backend.service.http.face import Face
 from quarterdeck.backend.service.http.responses import Denied, success
 from quarterdeck.backend.service.member_log import LOGGER
 from quarterdeck.backend.service.rest.endpoint import RestRequest, reading, writing
-from quarterdeck.backend.service.rest.runtime_configuration import parse_document, read_member_list, runtime_change_of
+from quarterdeck.backend.service.rest.runtime_configuration import RuntimeChange, parse_document, read_member_list
 
 NO_TCP_IP = "TCP-IP join mechanism is not enabled in the cluster."
 LIST_UPDATED = "The member list of TCP-IP join config is updated at run time. "
@@ -82,14 +82,7 @@ async def reload(rest_request: RestRequest) -> Response:
 async def _apply(rest_request: RestRequest, document: object, reloaded: Security | None = None) -> Response:
     face = rest_request.face
     configured = face.configuration
-    change = runtime_change_of(
-        document,
-        face.member.settings,
-        face.member.join_list,
-        configured.tcp_ip_enabled,
-        configured.security,
-        reloaded,
-    )
+    change = RuntimeChange(document, face, reloaded)
     if change.join_list is not None:
         await face.do(SetJoinList(face.label, change.join_list), rest_request.caller)
     if change.properties:

@@ -156,10 +156,11 @@ async def _change(rest_request: RestRequest, wanted: ClusterState) -> None:
     await face.do(ChangeState(face.label, wanted), rest_request.caller)
     while face.member.cluster_state != wanted:
         _, records = face.records_after(*last)
-        for record in records:
-            if isinstance(record.event, ClusterStateRefused) and record.event.wanted == wanted:
-                raise Denied(409, f"the state stays {face.member.cluster_state}: {record.event.reason}", "try again")
-            last = record.uuid, record.seq
+        for stored in records:
+            event = stored.record.event
+            if isinstance(event, ClusterStateRefused) and event.wanted == wanted:
+                raise Denied(409, f"the state stays {face.member.cluster_state}: {event.reason}", "try again")
+            last = stored.uuid, stored.seq
         if face.now_us() >= deadline_us or face.node_state == "SHUT_DOWN":
             raise Denied(503, f"whether the state becomes {wanted} is not known yet", "ask for the state")
         await asyncio.sleep(POLL_SECONDS)

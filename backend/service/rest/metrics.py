@@ -153,9 +153,9 @@ class MemberCollector(Collector):
         """Count what was recorded since the last scrape."""
         complete, records = self._face.records_after(*self._counted)
         if records and not complete:
-            first = next((record.seq for record in records if record.uuid == self._counted[0]), 1)
+            first = next((stored.seq for stored in records if stored.uuid == self._counted[0]), 1)
             self._events[LOST] += max(1, first - self._counted[1] - 1)
-        self._events.update(map(kind_of, records))
+        self._events.update(kind_of(stored.record) for stored in records)
         if records:
             self._counted = (records[-1].uuid, records[-1].seq)
         counts = dict(sorted(self._events.items()))

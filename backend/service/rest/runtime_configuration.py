@@ -8,8 +8,8 @@ then nothing of it is applied (Hazelcast: REST status codes and runtime join lis
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any
 
 from msgspec import Struct
 from ruamel.yaml import YAML
@@ -22,6 +22,7 @@ from quarterdeck.backend.core.properties import FIXED_AT_START, PropertyValue, S
 from quarterdeck.backend.documents.yaml_document import DEEPEST_NESTING, FieldPath
 from quarterdeck.backend.service.configuration.process_configuration import Security
 from quarterdeck.backend.service.configuration.product_sections import IGNORED, PRODUCT_PROPERTIES, PRODUCT_SECTIONS
+from quarterdeck.backend.service.http.face import Face
 from quarterdeck.backend.service.http.responses import Denied
 
 LONGEST_NAME = 100
@@ -31,6 +32,8 @@ AT_START_ONLY = "takes effect when the member is started with it"
 IN_FORCE = "is in force already"
 BY_RELOAD = "takes effect when it stands in the member's own file and that is reloaded"
 BY_TURNING = "turns by quarterdeck member secret; " + AT_START_ONLY
+BROWSERS: dict[object, str] = {"allowed-origins": "allowed_origins", "allowed-hosts": "allowed_hosts"}
+RELOADED = ("users", "tokens", *BROWSERS)
 NO_USER_LEFT = "without users any client could change this member; " + AT_START_ONLY
 
 
@@ -43,17 +46,105 @@ class ConfigurationEntry(Struct, frozen=True, rename="camel", omit_defaults=True
     """Why it is ignored; empty when it is applied."""
 
 
-class RuntimeChange(NamedTuple):
-    """What a document changes in a member."""
+class RuntimeChange:
+    """What a document changes in the member behind `face`; of a reload, `reloaded` is the security that it describes.
 
-    join_list: tuple[Address, ...] | None
-    """The new one; None when it stays."""
-    properties: dict[str, PropertyValue]
-    """Those that change."""
-    security: dict[str, Any]
-    """The fields of `Security` that change."""
-    applied: list[ConfigurationEntry]
-    ignored: list[ConfigurationEntry]
+    Raises `Denied` and `BadProperty`.
+    """
+
+    def __init__(self, document: object, face: Face, reloaded: Security | None = None) -> None:
+        self.join_list: tuple[Address, ...] | None = None
+        """The new one; None when it stays."""
+        self.properties: dict[str, PropertyValue] = {}
+        """Those that change."""
+        self.security: dict[str, Any] = {}
+        """The fields of `Security` that change."""
+        self.applied: list[ConfigurationEntry] = []
+        self.ignored: list[ConfigurationEntry] = []
+        self._member, self._configuration = face.member, face.configuration
+        root = _mapping(document, "the configuration")
+        tcp_ip = {"member-list": self._sort_member_list}
+        hazelcast = {"properties": self._sort_properties, "network": {"join": {"tcp-ip": tcp_ip}}}
+        self._sort((), root, {"hazelcast": hazelcast, "quarterdeck": {"security": lambda _: None}})
+        security = _mapping(root.get("quarterdeck"), "quarterdeck").get("security")
+        self._sort_security(_mapping(security, "security"), reloaded)
+        self._member.settings.changed_at_runtime(self.properties)
+
+    def _sort(self, above: FieldPath, section: dict[object, object], handlers: Mapping[str, Any]) -> None:
+        """Hand what can change to `handlers`, of the section or of those in it; report the rest as ignored."""
+        for name, value in section.items():
+            handler = handlers.get(str(name))
+            if handler is None:
+                reason = IGNORED if name in PRODUCT_SECTIONS.get(above, ()) else AT_START_ONLY
+                self._ignore(str(above[-1]), name, reason)
+            elif isinstance(handler, Mapping):
+                self._sort((*above, str(name)), _mapping(value, str(name)), handler)
+            else:
+                handler(value)
+
+    def _apply(self, section: str, name: object) -> None:
+        self.applied.append(ConfigurationEntry(section, _short(name)))
+
+    def _ignore(self, section: str, name: object, reason: str) -> None:
+        self.ignored.append(ConfigurationEntry(section, _short(name), reason))
+
+    def _sort_member_list(self, value: object) -> None:
+        wanted = read_member_list(value, self._member.settings)
+        if not self._configuration.tcp_ip_enabled:
+            self._ignore("tcp-ip", "member-list", "TCP-IP join is not enabled in the cluster")
+        elif wanted == self._member.join_list:
+            self._ignore("tcp-ip", "member-list", IN_FORCE)
+        else:
+            self.join_list = wanted
+            self._apply("tcp-ip", "member-list")
+
+    def _sort_properties(self, section: object) -> None:
+        settings = self._member.settings
+        for name, value in _mapping(section, "properties").items():
+            if name in PRODUCT_PROPERTIES:
+                self._ignore("properties", name, IGNORED)
+                continue
+            assert isinstance(name, str) and isinstance(value, str | int | float | bool)  # the whole document is checked
+            if settings.with_properties({name: value}) == settings:
+                self._ignore("properties", name, IN_FORCE)
+            elif name in FIXED_AT_START:
+                self._ignore("properties", name, "cannot be changed while the member runs; " + AT_START_ONLY)
+            else:
+                self.properties[name] = value
+                self._apply("properties", name)
+
+    def _sort_security(self, section: dict[object, object], reloaded: Security | None) -> None:
+        """Sort the section on security. Users that the file has no more are no longer accepted."""
+        security = self._configuration.security
+        if reloaded is not None:
+            self._sort_users(section, security, reloaded)
+        for name in section:
+            if name == "secret-file":
+                self._ignore("security", name, BY_TURNING)
+            elif name not in RELOADED:
+                self._ignore("security", name, AT_START_ONLY)
+            elif reloaded is None:
+                self._ignore("security", name, BY_RELOAD)
+            elif name in BROWSERS:
+                wanted = getattr(reloaded, BROWSERS[name])
+                if wanted == getattr(security, BROWSERS[name]):
+                    self._ignore("security", name, IN_FORCE)
+                else:
+                    self.security[BROWSERS[name]] = wanted
+                    self._apply("security", name)
+
+    def _sort_users(self, section: dict[object, object], security: Security, reloaded: Security) -> None:
+        for name, by_token in (("users", False), ("tokens", True)):
+            before, after = (
+                [user for user in which.users if user.by_token == by_token] for which in (security, reloaded)
+            )
+            if before == after and name in section:
+                self._ignore("security", name, IN_FORCE)
+            elif before != after and security.users and not reloaded.users:
+                self._ignore("security", name, NO_USER_LEFT)
+            elif before != after:
+                self.security["users"] = reloaded.users
+                self._apply("security", name)
 
 
 def parse_document(text: str) -> object:
@@ -95,33 +186,6 @@ class _AliasFreeComposer(Composer):
         return super().compose_node(parent, index)
 
 
-def runtime_change_of(
-    document: object,
-    settings: Settings,
-    join_list: tuple[Address, ...],
-    tcp_ip_enabled: bool,
-    security: Security,
-    reloaded: Security | None = None,
-) -> RuntimeChange:
-    """Return what `document` changes where the rest is in force; of a reload, `reloaded` is the security that it describes.
-
-    Raises `Denied` and `BadProperty`.
-    """
-    root = _mapping(document, "the configuration")
-    change = RuntimeChange(None, {}, {}, [], [])
-    for name, value in root.items():
-        if name == "hazelcast":
-            change = _with_hazelcast(change, _mapping(value, "hazelcast"), settings, join_list, tcp_ip_enabled)
-        elif name == "quarterdeck":
-            section = _mapping(value, "quarterdeck")
-            change.ignored.extend(
-                ConfigurationEntry("quarterdeck", _short(key), AT_START_ONLY) for key in section if key != "security"
-            )
-    _sort_security(change, _mapping(root.get("quarterdeck"), "quarterdeck").get("security"), security, reloaded)
-    settings.changed_at_runtime(change.properties)
-    return change
-
-
 def read_member_list(value: object, settings: Settings) -> tuple[Address, ...]:
     """Parse addresses in a text or a list of texts. Raises `Denied`."""
     if not isinstance(value, str) and not (isinstance(value, list) and all(isinstance(entry, str) for entry in value)):
@@ -133,110 +197,6 @@ def read_member_list(value: object, settings: Settings) -> tuple[Address, ...]:
     if not found:
         raise Denied(400, "member-list: names no address", "write addresses as host:port, with commas between them")
     return found
-
-
-def _with_hazelcast(
-    change: RuntimeChange,
-    section: dict[object, object],
-    settings: Settings,
-    join_list: tuple[Address, ...],
-    tcp_ip_enabled: bool,
-) -> RuntimeChange:
-    for name, value in section.items():
-        if name == "properties":
-            for property_name, wanted in _mapping(value, "properties").items():
-                _sort_property(change, property_name, wanted, settings)
-        elif name != "network":
-            change.ignored.append(ConfigurationEntry("hazelcast", _short(name), _why_ignored(("hazelcast",), name)))
-    found: list[object] = []
-    change.ignored.extend(_beside_member_list(section, found))
-    for value in found:
-        wanted_list = read_member_list(value, settings)
-        if not tcp_ip_enabled:
-            change.ignored.append(
-                ConfigurationEntry("tcp-ip", "member-list", "TCP-IP join is not enabled in the cluster")
-            )
-        elif wanted_list == join_list:
-            change.ignored.append(ConfigurationEntry("tcp-ip", "member-list", IN_FORCE))
-        else:
-            change.applied.append(ConfigurationEntry("tcp-ip", "member-list"))
-            change = change._replace(join_list=wanted_list)
-    return change
-
-
-def _beside_member_list(section: dict[object, object], found: list[object]) -> Iterator[ConfigurationEntry]:
-    """Yield all that stands on the way to the member list and is not it; append the list itself to `found`."""
-    here = section
-    for depth, step in enumerate(MEMBER_LIST):
-        if depth:
-            above = ("hazelcast", *MEMBER_LIST[:depth])
-            yield from (
-                ConfigurationEntry(above[-1], _short(name), _why_ignored(above, name)) for name in here if name != step
-            )
-        if step not in here:
-            return
-        if depth == len(MEMBER_LIST) - 1:
-            found.append(here[step])
-        else:
-            here = _mapping(here[step], step)
-
-
-def _why_ignored(section: FieldPath, name: object) -> str:
-    return IGNORED if name in PRODUCT_SECTIONS.get(section, ()) else AT_START_ONLY
-
-
-def _sort_property(change: RuntimeChange, name: object, value: object, settings: Settings) -> None:
-    """Sort one property into `change`. Raises `BadProperty` for a value that it cannot have."""
-    if name in PRODUCT_PROPERTIES:
-        change.ignored.append(ConfigurationEntry("properties", _short(name), IGNORED))
-        return
-    assert isinstance(name, str) and isinstance(value, str | int | float | bool)  # as the whole document was checked
-    same = settings.with_properties({name: value}) == settings
-    if same or name in FIXED_AT_START:
-        reason = IN_FORCE if same else "cannot be changed while the member runs; " + AT_START_ONLY
-        change.ignored.append(ConfigurationEntry("properties", name, reason))
-    else:
-        change.properties[name] = value
-        change.applied.append(ConfigurationEntry("properties", name))
-
-
-def _sort_security(change: RuntimeChange, written: object, security: Security, reloaded: Security | None) -> None:
-    """Sort the section on security into `change`. Users that the file has no more are no longer accepted."""
-    section = _mapping(written, "security")
-    if reloaded is not None:
-        _sort_users(change, section, security, reloaded)
-    for name in section:
-        if name == "secret-file":
-            reason = BY_TURNING
-        elif name not in RELOADED:
-            reason = AT_START_ONLY
-        elif reloaded is None:
-            reason = BY_RELOAD
-        elif name in BROWSERS and getattr(reloaded, BROWSERS[name]) != getattr(security, BROWSERS[name]):
-            change.security[BROWSERS[name]] = getattr(reloaded, BROWSERS[name])
-            change.applied.append(ConfigurationEntry("security", name))
-            continue
-        elif name in BROWSERS:
-            reason = IN_FORCE
-        else:
-            continue
-        change.ignored.append(ConfigurationEntry("security", _short(name), reason))
-
-
-def _sort_users(change: RuntimeChange, section: dict[object, object], security: Security, reloaded: Security) -> None:
-    for name, by_token in (("users", False), ("tokens", True)):
-        before, after = ([user for user in which.users if user.by_token == by_token] for which in (security, reloaded))
-        if before == after and name in section:
-            change.ignored.append(ConfigurationEntry("security", name, IN_FORCE))
-        elif before != after and security.users and not reloaded.users:
-            change.ignored.append(ConfigurationEntry("security", name, NO_USER_LEFT))
-        elif before != after:
-            change.security["users"] = reloaded.users
-            change.applied.append(ConfigurationEntry("security", name))
-
-
-BROWSERS = {"allowed-origins": "allowed_origins", "allowed-hosts": "allowed_hosts"}
-RELOADED = ("users", "tokens", *BROWSERS)
 
 
 def _mapping(value: object, name: str) -> dict[object, object]:

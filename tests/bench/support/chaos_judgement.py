@@ -8,6 +8,9 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Any, NamedTuple
 
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.membership.events import ListInstalled, SuspicionRaised
 from tests.bench.support.chaos_writers import GONE
 
 TOGETHER = (
@@ -20,7 +23,7 @@ DIVIDING = ("long pause", "split", "cut of one link", "one-way cut")
 """Faults that divide them: what is written meanwhile may be lost in a merge, and is only counted."""
 
 UNCLEAR = ("long flapping",)
-"""Faults that may divide them or not. They are judged as those that leave them together when no member was suspected."""
+"""Faults that may divide them or not. They are judged as those that leave them together when they did."""
 
 KINDS = TOGETHER + DIVIDING + UNCLEAR
 
@@ -56,20 +59,36 @@ class Phase:
     """Of keys at the end of the phase."""
     problems_later: list[Problem] = field(default_factory=list)
     """Of keys at the very end, after all that came later."""
-    suspected: str = ""
-    """Who was suspected although nothing was done that should lead to it: then they were divided, too."""
+    divided: str = ""
+    """Which member was suspected, and which list was then installed without it, although its process ran: only that
+    divides members. A suspicion that is withdrawn excuses nothing, nor does a removal without any."""
 
-    suspected_early: bool = False
+    divided_early: bool = False
     """Whether that was before the fault, so that not even what rested was written while they were together."""
+
+    def note_division(self, records: Iterable[Record], addresses: Iterable[Address]) -> None:
+        """Find out from the records of the phase, in order of time, whether it divided the members at these addresses."""
+        running = set(addresses).difference(self.ended_members)
+        suspicions: dict[Address, str] = {}
+        for record in records:
+            event = record.event
+            if isinstance(event, SuspicionRaised):
+                suspicions.setdefault(event.suspect, f"{record.member}: {event}")
+            elif isinstance(event, ListInstalled):
+                without = running.difference(member.address for member in event.members) & suspicions.keys()
+                if without:
+                    self.divided_early |= record.at < self.fault_us
+                    if self.kind not in DIVIDING and not self.divided:
+                        self.divided = f"{suspicions[min(without)]}; {record.member} installs list {event.version}"
 
     @property
     def judged(self) -> bool:
         """Whether whatever was lost in it is a fault. Otherwise only what has happened to rested keys is."""
-        return self.kind not in DIVIDING and not self.suspected
+        return self.kind not in DIVIDING and not self.divided
 
     def faults(self, problems: Sequence[Problem]) -> list[str]:
         """Those of the problems that nothing excuses."""
-        return [problem.text for problem in problems if self.judged or (problem.rested and not self.suspected_early)]
+        return [problem.text for problem in problems if self.judged or (problem.rested and not self.divided_early)]
 
 
 def judgement(
@@ -105,12 +124,12 @@ def judgement(
         "divided": {
             "phases": len(divided),
             "keys": sum(phase.keys for phase in divided),
-            "rested_keys_judged": sum(phase.rested_keys for phase in divided if not phase.suspected_early),
+            "rested_keys_judged": sum(phase.rested_keys for phase in divided if not phase.divided_early),
             "last_value_not_kept": sum(len(phase.problems) for phase in divided),
             "keys_gone": _number_of(GONE, [problem.text for phase in divided for problem in phase.problems]),
         },
         "flapping_judged": _flapping(phases),
-        "suspected_without_cause": [f"{one.kind}: {one.suspected}" for one in phases if one.suspected],
+        "divided_without_cause": [f"{one.kind}: {one.divided}" for one in phases if one.divided],
         "journal_problems": list(journal_problems),
         "tracebacks": tracebacks,
     }
@@ -129,7 +148,7 @@ def _number_of(problem: str, texts: Iterable[str]) -> int:
 
 
 def _too_little(phases: Sequence[Phase]) -> list[str]:
-    """Why the run proves nothing, if so: a suspicion without a cause excuses what was lost, so it may not happen often."""
+    """Why the run proves nothing, if so: a division without a cause excuses what was lost, so it may not happen often."""
     meant = [phase for phase in phases if phase.kind in TOGETHER]
     judged = [phase for phase in meant if phase.judged and phase.keys]
     if 2 * len(judged) >= len(meant) and judged:

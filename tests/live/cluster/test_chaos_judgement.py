@@ -6,6 +6,10 @@ from collections.abc import Sequence
 
 import pytest
 
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.membership.events import ListInstalled, SuspicionRaised
+from quarterdeck.backend.core.membership.views.identity import Member
 from tests.bench.support.chaos_judgement import DIVIDING, TOGETHER, TROUBLE, Phase, Problem, judgement
 from tests.bench.support.chaos_writers import Register, Writer
 
@@ -61,11 +65,11 @@ def test_what_was_open_is_settled_by_the_first_look() -> None:
     assert register.problem_with("a") == "resurrected: 'a' instead of None"
 
 
-def phases(*kinds: str, suspected: int = 0, problem: str = "", rested: bool = False) -> list[Phase]:
-    """The first so many of them had a suspicion without a cause; the first had a problem."""
+def phases(*kinds: str, divided: int = 0, problem: str = "", rested: bool = False) -> list[Phase]:
+    """The first so many of them divided the members without a cause; the first had a problem."""
     made = [Phase(number, kind, 0, keys=10) for number, kind in enumerate(kinds, 1)]
-    for phase in made[:suspected]:
-        phase.suspected = "n1"
+    for phase in made[:divided]:
+        phase.divided = "n1"
     if problem:
         made[0].problems = [Problem(f"phase 1 ({made[0].kind}), k: {problem}", rested)]
     return made
@@ -102,11 +106,41 @@ def test_what_is_lost_where_they_were_divided_is_counted() -> None:
 
 @pytest.mark.parametrize("kind", [*DIVIDING, "long flapping"])
 def test_no_division_excuses_the_loss_of_what_rested(kind: str) -> None:
-    found = phases(kind, "kill", suspected=kind not in DIVIDING, problem="gone: None instead of 'a'", rested=True)
+    found = phases(kind, "kill", divided=kind not in DIVIDING, problem="gone: None instead of 'a'", rested=True)
     assert trouble(found) == ["problems"]
     assert judgement(found, {}, {}, (), 0)["lost"] == 1
-    found[0].suspected_early = True
+    found[0].divided_early = True
     assert trouble(found) == []
+
+
+ADDRESSES = [Address(f"10.0.0.{number}:5701") for number in (1, 2, 3)]
+
+
+def suspicion(at: int, suspect: int) -> Record:
+    return Record("r", "n1", "u", at, at, at, SuspicionRaised(ADDRESSES[suspect], "u", "no heartbeat"))
+
+
+def installed(at: int, *members: int) -> Record:
+    listed = tuple(Member(ADDRESSES[place], "u", 1) for place in members)
+    return Record("r", "n1", "u", at, at, at, ListInstalled(at, "l", ADDRESSES[0], listed, ADDRESSES[0], "removal"))
+
+
+@pytest.mark.parametrize(
+    ("records", "is_divided", "early"),
+    [
+        ([suspicion(11, 1)], False, False),  # and withdrawn
+        ([suspicion(11, 1), installed(12, 0, 1, 2)], False, False),
+        ([installed(12, 0, 2)], False, False),  # thrown out without a reason, which excuses nothing
+        ([suspicion(11, 1), installed(12, 0, 2)], True, False),
+        ([suspicion(5, 1), installed(12, 0, 2)], True, False),
+        ([suspicion(5, 1), installed(6, 0, 2)], True, True),
+        ([suspicion(11, 2), installed(12, 0, 1)], False, False),  # its process has ended
+    ],
+)
+def test_what_divides_the_members(records: list[Record], is_divided: bool, early: bool) -> None:
+    phase = Phase(1, "long flapping", 0, fault_us=10, ended_members=(ADDRESSES[2],))
+    phase.note_division(records, ADDRESSES)
+    assert (bool(phase.divided), phase.divided_early, phase.judged) == (is_divided, early, not is_divided)
 
 
 def test_only_what_was_clear_before_the_fault_rests() -> None:
@@ -118,10 +152,10 @@ def test_only_what_was_clear_before_the_fault_rests() -> None:
     assert [key for key, register in writer.keys.items() if register.rested] == ["clear"]
 
 
-def test_a_run_in_which_most_was_excused_by_suspicions_fails() -> None:
-    assert trouble(phases("kill", "leave", "pause", suspected=2)) == ["too_little_judged"]
-    assert trouble(phases("kill", "leave", "pause", suspected=1)) == []
-    assert trouble(phases("kill", suspected=1, problem="gone: None instead of 'a'")) == ["too_little_judged"]
+def test_a_run_in_which_most_was_excused_by_divisions_fails() -> None:
+    assert trouble(phases("kill", "leave", "pause", divided=2)) == ["too_little_judged"]
+    assert trouble(phases("kill", "leave", "pause", divided=1)) == []
+    assert trouble(phases("kill", divided=1, problem="gone: None instead of 'a'")) == ["too_little_judged"]
 
 
 def test_a_run_that_judged_nothing_fails() -> None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import socket
+import sys
+from contextlib import suppress
 
 import pytest
 
@@ -148,5 +151,24 @@ def test_a_heartbeat_behind_a_great_frame_is_not_dropped() -> None:
             mixed.urgent("heartbeat")
             mixed.receiver.transport.resume()
             await until(lambda: mixed.came == ["great", "heartbeat"])
+
+    run(story)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="these options are Linux's")
+def test_both_ends_have_tcp_send_again_soon() -> None:
+    """On a link that fails again and again, its own waits of twice the time each are longer than members wait."""
+
+    async def story() -> None:
+        async with net() as world:
+            await Mixed(world).connect()
+            for member in world.members[:2]:
+                (one,) = member.transport._connections
+                assert one._transport is not None
+                tcp = one._transport.get_extra_info("socket")
+                assert tcp.getsockopt(socket.IPPROTO_TCP, connection.TCP_THIN_LINEAR_TIMEOUTS) == 1
+                with suppress(OSError):  # a kernel before 6.15
+                    longest_ms = tcp.getsockopt(socket.IPPROTO_TCP, connection.TCP_RTO_MAX_MS)
+                    assert longest_ms == connection.RESENT_WITHIN_MS
 
     run(story)

@@ -19,9 +19,8 @@ from quarterdeck.backend.service.console_api.event_stream import (
     MOST_RECORDS,
     EventFeed,
     StreamPosition,
-    batches,
 )
-from quarterdeck.backend.service.http.face import BEGINNING
+from quarterdeck.backend.service.process.record_buffer import BEGINNING
 from tests.service.single_member import SingleMemberFace
 from tests.thoroughness import examples
 
@@ -152,7 +151,7 @@ def test_whatever_the_pace_every_record_is_told_or_in_a_gap(data: st.DataObject)
         for _ in range(data.draw(st.integers(1, 25), label="turns")):
             note(face, data.draw(st.integers(1, 20)))
             if data.draw(st.booleans()):
-                feed._add_new_records()  # as the task that looks does
+                await asyncio.sleep(0.002)  # the feed looks for new records
             who = data.draw(st.integers(0, 2))
             heard[who] += await next_messages(feed, places[who])
             note(face, 1)
@@ -179,16 +178,36 @@ def test_clients_that_keep_up_share_one_text() -> None:
     run(story)
 
 
-def test_batches_are_bounded() -> None:
-    face = silent_face()
-    note(face, 3 * MOST_RECORDS)
-    note(face, 8, target="n" * (MOST_BYTES // 3))
-    note(face, 1, target="n" * MOST_BYTES)
-    _, records = face.records_after("", 0)
-    made = list(batches(records))
-    assert told([msgspec.json.decode(one.text) for one in made]) == [(one.uuid, one.seq) for one in records]
-    assert all(len(one.text) < MOST_BYTES + 100 for one in made[:-1])
-    assert len(msgspec.json.decode(made[-1].text)["records"]) == 1
+def test_messages_are_bounded() -> None:
+    async def story() -> None:
+        face = silent_face()
+        note(face, 3 * MOST_RECORDS)
+        note(face, 8, target="n" * (MOST_BYTES // 3))
+        note(face, 1, target="n" * MOST_BYTES)
+        feed = EventFeed(face)
+        place = feed.subscribe(BEGINNING)
+        texts: list[str] = []
+        while place.last != ("dev", face.noted):
+            texts += await feed.messages(place)
+        feed.unsubscribe()
+        assert told([msgspec.json.decode(text) for text in texts]) == [("dev", seq + 1) for seq in range(face.noted)]
+        assert all(len(text) < MOST_BYTES + 2_000 for text in texts[:-1])
+        assert len(msgspec.json.decode(texts[-1])["records"]) == 1
+
+    run(story)
+
+
+def test_a_client_of_a_member_that_has_recorded_nothing_waits() -> None:
+    async def story() -> None:
+        face = silent_face()
+        feed = EventFeed(face)
+        waiting = asyncio.create_task(next_messages(feed, feed.subscribe(("gone", 7))))
+        await asyncio.sleep(0.01)
+        note(face, 1)
+        assert gaps(await waiting) == [("gone", 8, None)]
+        feed.unsubscribe()
+
+    run(story)
 
 
 def test_the_feed_looks_at_nothing_while_nobody_listens() -> None:

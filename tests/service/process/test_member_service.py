@@ -27,7 +27,7 @@ from quarterdeck.backend.core.commands.commands import (
     StartMember,
     StopMember,
 )
-from quarterdeck.backend.core.events import OperatorAsked, ProcessPaused, ProcessResumed, StrangerRefused
+from quarterdeck.backend.core.events import Event, OperatorAsked, ProcessPaused, ProcessResumed, StrangerRefused
 from quarterdeck.backend.core.link_condition import LinkChanged
 from quarterdeck.backend.core.member import MemberConfiguration
 from quarterdeck.backend.core.membership.events import SettingsChanged
@@ -81,8 +81,12 @@ def during(test: Callable[[MemberService], Awaitable[None]], **options: bool) ->
     asyncio.run(run())
 
 
+def recorded(service: MemberService) -> list[Event]:
+    return [stored.record.event for stored in service.records_after("", 0)[1]]
+
+
 def seen(service: MemberService, kind: type[Any]) -> list[Any]:
-    return [record.event for record in service.records_after("", 0)[1] if isinstance(record.event, kind)]
+    return [event for event in recorded(service) if isinstance(event, kind)]
 
 
 def test_what_is_asked_is_done_by_the_member_that_is_meant() -> None:
@@ -124,7 +128,7 @@ def test_who_asks_for_what_is_done_is_recorded_before_its_effects() -> None:
         asked = [(one.do, one.target, one.role, one.granted) for one in seen(service, OperatorAsked)]
         assert asked == [(do, "n1", "fault", True) for do in ("change-state", "cut", "set")]
         assert seen(service, OperatorAsked)[0].remote.startswith("ann at ")
-        kinds = [type(record.event) for record in service.records_after("", 0)[1]]
+        kinds = [type(event) for event in recorded(service)]
         assert kinds.index(OperatorAsked) < kinds.index(LinkChanged)
 
     during(test)

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from quarterdeck.backend.core.data.events import DataMeasured, MapMeasured
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.membership.events import ClaimAbandoned
-from quarterdeck.backend.service.http.face import BEGINNING
-from quarterdeck.backend.service.process.record_buffer import WHOLE_MEASUREMENTS, RecordBuffer
+from quarterdeck.backend.service.process.record_buffer import BEGINNING, WHOLE_MEASUREMENTS, RecordBuffer
 
 
 def made(lives: str) -> list[Record]:
@@ -35,8 +34,7 @@ def filled(records: list[Record], most_records: int = 1000, most_bytes: int = 1_
 
 def after(buffer: RecordBuffer, uuid: str, seq: int) -> tuple[bool, list[Record]]:
     complete, records = buffer.after(uuid, seq)
-    assert len(records) == len(list(records))
-    return complete, list(records)
+    return complete, [stored.record for stored in records]
 
 
 def test_who_follows_gets_what_is_new() -> None:

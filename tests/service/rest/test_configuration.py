@@ -152,8 +152,8 @@ def test_an_update_applies_what_can_change_and_says_why_the_rest_is_ignored() ->
         said = answer.json()
         assert said["message"] == "Configuration Update successfully finished."
         assert said["result"]["addedConfigs"] == [
-            {"sectionName": "properties", "configName": "hazelcast.merge.next.run.delay.seconds"},
             {"sectionName": "tcp-ip", "configName": "member-list"},
+            {"sectionName": "properties", "configName": "hazelcast.merge.next.run.delay.seconds"},
         ]
         ignored = {(one["sectionName"], one["configName"]): one["reason"] for one in said["result"]["ignoredConfigs"]}
         assert set(ignored) == {
