@@ -11,6 +11,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
+from ruamel.yaml.composer import MaxDepthExceededError
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
 from quarterdeck.backend.documents.validation import did_you_mean, validation_problem_text
@@ -50,10 +51,12 @@ class YamlDocument:
     def __init__(self, text: str, file: str, bad: type[BadDocument] = BadDocument) -> None:
         self.file = file
         self._bad = bad
+        yaml = YAML(typ="rt")
+        yaml.max_depth = DEEPEST_NESTING + 1  # deep ones cost the square of their depth
         try:
-            self._tree = YAML(typ="rt").load(text)
+            self._tree = yaml.load(text)
             self.data: Any = _plain(self._tree)
-        except RecursionError as too_deep:
+        except (RecursionError, MaxDepthExceededError) as too_deep:
             raise bad(file, 1, "", f"is nested more than {DEEPEST_NESTING} deep; check its anchors") from too_deep
         except MarkedYAMLError as failure:
             mark = failure.problem_mark or failure.context_mark

@@ -186,6 +186,7 @@ class AuditLog:
     def _write(self, now_s: float) -> None:
         if not self._unwritten:
             return
+        self._folder.mkdir(parents=True, exist_ok=True)  # an operator may have removed it
         descriptor = os.open(self._path, os.O_CREAT | os.O_RDWR | os.O_APPEND, 0o600)
         try:
             stat = os.fstat(descriptor)

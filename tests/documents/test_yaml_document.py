@@ -38,6 +38,7 @@ def test_keys_that_may_be_left_out_are_passed_over() -> None:
         ("a: [", "t.yaml:1: is not YAML: "),
         ("a: b: c", "t.yaml:1: is not YAML: mapping values are not allowed here"),
         ("[" * 30 + "]" * 30, "t.yaml:1: is nested more than 20 deep"),
+        ("[" * 3_000, "t.yaml:1: is nested more than 20 deep"),  # which once took many seconds
     ],
 )
 def test_what_is_no_yaml_is_one_error(text: str, message: str) -> None:

@@ -163,10 +163,11 @@ def test_a_disk_that_fails_loses_nothing_for_a_while(tmp_path: Path, monkeypatch
     folder = tmp_path / "a"
     log = AuditLog(folder, "athens")
     folder.rmdir()
+    folder.touch()
     log.write(entry(), "PUT")
     wait_until(lambda: log._failed)
-    folder.mkdir()
-    wait_until(lambda: list(folder.iterdir()))
+    folder.unlink()  # the folder is made anew
+    wait_until(lambda: folder.is_dir() and list(folder.iterdir()))
     log.close()
     assert list(AuditLogReader(folder).new_entries()) == [entry()]
 

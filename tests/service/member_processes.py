@@ -24,7 +24,7 @@ QUICK = (
     "--property=hazelcast.heartbeat.interval.seconds=0.2",
     "--property=hazelcast.max.no.heartbeat.seconds=2",
 )
-TIMEOUT_SECONDS = 20.0
+TIMEOUT_SECONDS = 60.0
 
 CLIENT = httpx.Client(timeout=TIMEOUT_SECONDS, verify=False, limits=httpx.Limits(max_keepalive_connections=0))
 """One for all requests over plain HTTP: each client of its own would read the certificates of all authorities first."""

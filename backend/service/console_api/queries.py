@@ -117,7 +117,10 @@ async def records(
     """
     complete, found = face.records_after(after_uuid, after_seq)
     held = fitting(found[:limit], MOST_RECORD_BYTES)
-    page = b'{"complete":%s,"records":[%s]}' % (b"true" if complete else b"false", b",".join(stored.text for stored in held))
+    page = b'{"complete":%s,"records":[%s]}' % (
+        b"true" if complete else b"false",
+        b",".join(stored.text for stored in held),
+    )
     return Response(page, media_type=JSON_TYPE)
 
 

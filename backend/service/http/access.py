@@ -39,7 +39,7 @@ class GuessLimit:
         self._apart_us = apart_us
         self._ahead_us = (free - 1) * apart_us
         self._free_again_us: OrderedDict[Hashable, int] = OrderedDict()
-        """When all wrong guesses of a client are made up for."""
+        """When all wrong guesses of a client are made up for; those of whom this is over are forgotten."""
 
     def wait_us(self, client: Hashable, now_us: int) -> int:
         """Return how long until a guess of `client` is checked; 0 if it is now."""
@@ -49,7 +49,7 @@ class GuessLimit:
         """Record a wrong guess."""
         self._free_again_us[client] = max(now_us, self._free_again_us.get(client, 0)) + self._apart_us
         self._free_again_us.move_to_end(client)
-        if len(self._free_again_us) > KEYS_KEPT:
+        while len(self._free_again_us) > KEYS_KEPT or next(iter(self._free_again_us.values())) <= now_us:
             self._free_again_us.popitem(last=False)
 
 

@@ -104,7 +104,9 @@ class RuntimeChange:
             if name in PRODUCT_PROPERTIES:
                 self._ignore("properties", name, IGNORED)
                 continue
-            assert isinstance(name, str) and isinstance(value, str | int | float | bool)  # the whole document is checked
+            assert isinstance(name, str) and isinstance(
+                value, str | int | float | bool
+            )  # the whole document is checked
             if settings.with_properties({name: value}) == settings:
                 self._ignore("properties", name, IN_FORCE)
             elif name in FIXED_AT_START:

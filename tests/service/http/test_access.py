@@ -14,6 +14,7 @@ from quarterdeck.backend.service.configuration.process_configuration import Secu
 from quarterdeck.backend.service.http.access import (
     FREE_GUESSES,
     GUESSES_APART_US,
+    KEYS_KEPT,
     AccessPolicy,
     GuessLimit,
     _user_of,
@@ -126,6 +127,18 @@ def test_only_wrong_guesses_that_were_checked_count() -> None:
     assert (limit.wait_us("a", 109), limit.wait_us("a", 110), limit.wait_us("b", 100)) == (1, 0, 0)
     limit.wrong("a", 110)
     assert limit.wait_us("a", 110) == 10
+
+
+def test_names_are_forgotten_when_their_guesses_are_made_up_for() -> None:
+    limit = GuessLimit(free=2, apart_us=10)
+    for now_us in range(0, 10_000, 5):
+        limit.wrong(f"name {now_us}", now_us)
+    assert len(limit._free_again_us) == 2
+    for _ in range(100):
+        limit.wrong("busy", 10_000)
+    for number in range(KEYS_KEPT + 10):
+        limit.wrong(number, 10_000)
+    assert len(limit._free_again_us) == KEYS_KEPT
 
 
 def test_a_burst_of_guesses_shuts_no_later_user_out() -> None:

@@ -223,7 +223,9 @@ def test_members_of_a_local_cluster_serve_http_too() -> None:
         watched.until(lambda: watched.agree(["n1"]))
         path = f"http://{cluster.addresses['n1']}/quarterdeck/v1"
         assert httpx.get(f"{path}/member", timeout=20).json()["label"] == "n1"
-        assert httpx.put(f"{path}/join-list", json={"addresses": ["n1", "10.0.0.9:5701"]}, timeout=20).status_code == 200
+        assert (
+            httpx.put(f"{path}/join-list", json={"addresses": ["n1", "10.0.0.9:5701"]}, timeout=20).status_code == 200
+        )
         watched.until(lambda: watched.events(JoinListChanged))
     finally:
         cluster.close()
