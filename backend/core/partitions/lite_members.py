@@ -66,7 +66,8 @@ def on_lite_change_timer(state: PartitionedMember, now: int) -> None:
     if state.lite == change.lite and state.joined:
         state.partitions.lite_change = None
     elif now >= change.until_us:
-        _withdraw(state, now, change, "not-in-time", "it was not done in time")
+        whose = "" if state.is_master else "; the master may be of an earlier release, which cannot do it"
+        _withdraw(state, now, change, "not-in-time", "it was not done in time" + whose)
     else:
         _ask(state, now, change.lite)
 

@@ -3,8 +3,9 @@
 Frames are JSON texts (docs/reference/http-api.md). Clients only listen: one that sends anything is disconnected. The server
 pings; a client that does not answer, or does not read what it was sent, is disconnected after a while and may resume.
 
-Nothing is queued for a client. The member's record buffer is the only store, and a client is a place in it: what comes after that is
-put into one message, which all clients at the same place share. One that has fallen out of the buffer learns what is lost.
+Nothing is queued for a client. The member's record buffer is the only store, and a client is a place in it: what comes after
+that is put into one message, which all clients at the same place share. One that has fallen out of the buffer learns what is
+lost.
 """
 
 from __future__ import annotations

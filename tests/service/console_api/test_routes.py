@@ -87,9 +87,8 @@ def test_a_member_is_asked_to_hold_no_data_or_to_hold_it(client: Client, face: S
     assert refused.status_code == 409 and "holds data already" in refused.json()["message"]
     assert client.post(f"{V1}/demote").status_code == 202
     _, records = face.records_after(face.uuid, 0)
-    assert [event.cause for event in (one.record.event for one in records) if isinstance(event, LiteChangeRefused)] == [
-        "last-data-member"
-    ]
+    events = [stored.record.event for stored in records]
+    assert [event.cause for event in events if isinstance(event, LiteChangeRefused)] == ["last-data-member"]
 
 
 def test_table_comes_in_parts(client: Client) -> None:
