@@ -278,5 +278,4 @@ class AuditLogReader:
 
 
 def _age(path: Path) -> tuple[bool, str]:
-    """Return what orders the files of a member: the finished ones, then the one that is written."""
     return re.search(_FINISHED + "$", path.stem) is None, path.name

@@ -81,7 +81,6 @@ def rows_to_merge(finished: Sequence[Path]) -> Iterator[list[Path]]:
 
 
 def _level(path: Path) -> int:
-    """Return how often the records of a file were merged."""
     numbers = numbers_of(path.name)
     count = numbers.last - numbers.first + 1
     return 0 if count == 1 else 1 if count <= MERGED_FILES else 2

@@ -219,7 +219,6 @@ class JournalWriter:
             _LOG.warning("the files of the journal of run %s are not merged or retired now: %s", self._run, problem)
 
     def _seconds_to_rotation(self) -> float:
-        """Return the seconds until the file is finished; infinite while no file is open."""
         if self._descriptor is None:
             return inf
         return max(0.0, self._opened_at + self._rotate_seconds - time.monotonic())

@@ -40,7 +40,6 @@ async def captures(
 
 
 async def _asked(host: Host) -> CapturedMember | str:
-    """Return what the member reports, or why it reports nothing."""
     try:
         return await host.captured_state()
     except (CommandRefused, TimeoutError) as silence:

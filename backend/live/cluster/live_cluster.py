@@ -212,7 +212,6 @@ class LiveCluster(ABC):
             done.set_exception(problem)
 
     def _hand_over(self, done: Future[Any], act: Callable[..., None], *arguments: object) -> None:
-        """Let the cluster's thread `act`; if there is none any more, `done` says so."""
         if not self._background.hand_over(act, *arguments):
             done.set_exception(CommandRefused(f"the cluster {self._name} is closed"))
 
@@ -316,7 +315,6 @@ class LiveCluster(ABC):
         await asyncio.sleep(0)
 
     async def _end(self, host: Host) -> None:
-        """Stop it; kill it when it is paused, or does not stop."""
         if not host.paused:
             try:
                 await host.execute(StopMember(host.label))
@@ -421,11 +419,9 @@ class LiveCluster(ABC):
     # What hosts report
 
     def recorded(self, record: Record) -> None:
-        """Keep a record of a member."""
         self._recorder.append(record)
 
     def peer_rejected(self, remote: str, reason: str, cause: RefusalCause) -> None:
-        """Record that a member refused a stranger on its port."""
         self._recorder.record(StrangerRefused(remote, reason, cause))
 
     def ended(self, host: Host, crashed: bool) -> None:

@@ -120,7 +120,6 @@ class ProcessHost:
             raise TimeoutError(f"{self.label} did not answer within {ANSWER_TIMEOUT_SECONDS:g} s; kill it") from silent
 
     def call(self, operation: Operation, watched: bool, on_answer: AnswerCallback) -> None:
-        """Ask the member for an operation; `on_answer` is given the answer, once, whatever becomes of the process."""
         if self._has_ended:
             on_answer(Answer(problem=f"{self.label} has ended", untouched=True))
             return
@@ -140,7 +139,6 @@ class ProcessHost:
         return reply.captured
 
     async def _reply_to(self, request: ExecuteCommand | CaptureState, seconds: float) -> Reply:
-        """Return the reply to a request. Raises `CommandRefused` and TimeoutError."""
         replied: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
         self._waiting[request.number] = lambda reply: None if replied.done() else replied.set_result(reply)
         self._order(request)
@@ -154,25 +152,21 @@ class ProcessHost:
         return reply
 
     async def wait_ended(self) -> bool:
-        """Return when the process has ended: whether its member has so decided."""
         if self._following is not None:
             await asyncio.shield(self._following)
         return self._left
 
     async def kill(self) -> None:
-        """SIGKILL; returns when the process is gone and all that it had reported was handed over."""
         self._killed = True
         self._signal(signal.SIGKILL)
         if self._following is not None:
             await self._following
 
     def pause(self) -> None:
-        """SIGSTOP."""
         self._signal(signal.SIGSTOP)
         self.paused = True
 
     def resume(self) -> None:
-        """SIGCONT."""
         self.paused = False
         self._signal(signal.SIGCONT)
 
@@ -242,7 +236,6 @@ class ProcessHost:
             self._observer.ended(self, crashed=not self._left)
 
     def _begins(self, problem: OSError | None) -> None:
-        """Let `start` return, or raise the problem, if it still waits."""
         if self._began.done():
             return
         if problem is None:

@@ -89,7 +89,6 @@ class MemberHost:
     # What the operator does
 
     async def start(self) -> None:
-        """Bind the port and begin. Raises OSError, with nothing begun, when the port is not to be had."""
         await self.transport.listen()
         self.step(START)
 
@@ -104,7 +103,6 @@ class MemberHost:
                 self.step(command)
 
     def call(self, operation: Operation, watched: bool, on_answer: AnswerCallback) -> None:
-        """Ask the member for an operation; `on_answer` is given the answer, once, whatever becomes of the member."""
         if self.ended:
             on_answer(Answer(problem=f"{self.label} has ended", untouched=True))
             return
@@ -126,12 +124,10 @@ class MemberHost:
         return CapturedMember(self.machine.snapshot(), now_us, waiting)
 
     async def wait_ended(self) -> bool:
-        """Return when this incarnation has ended: whether it ended by its own decision."""
         await self._over.wait()
         return self._left
 
     async def kill(self) -> None:
-        """End as a killed process ends: sockets broken off, without a goodbye."""
         self._break_off()
 
     def pause(self) -> None:
@@ -164,7 +160,6 @@ class MemberHost:
 
     @property
     def calls_in_flight(self) -> int:
-        """How many calls of clients are not answered yet."""
         return len(self._calls)
 
     # What the network brings
@@ -196,7 +191,6 @@ class MemberHost:
     # Time
 
     def _arm(self) -> None:
-        """Have the timer go off at the machine's next deadline."""
         self._cancel_timer()
         self._timer_due_us = self.machine.next_deadline
         if self._timer_due_us < _FAR_AWAY_US:
@@ -234,12 +228,10 @@ class MemberHost:
     # Effects
 
     def transmit(self, deliveries: Deliveries) -> None:
-        """Send these messages, in this order."""
         for address, message in deliveries:
             self.transport.send(address, message)
 
     def record(self, record: Record) -> None:
-        """Hand `record` to the observer."""
         self._observer.recorded(record)
 
     def answer(self, call: int, answer: Answer) -> None:

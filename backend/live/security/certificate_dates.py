@@ -40,7 +40,6 @@ def _not_after(der: bytes) -> datetime:
 
 
 def _element(der: bytes, at: int) -> tuple[int, int, int]:
-    """Return the tag of what begins at `at`, and where its content begins and ends."""
     tag, length = der[at], der[at + 1]
     begin = at + 2
     if length & 0x80:

@@ -134,7 +134,6 @@ def _newest(hello: HandshakeHello) -> int:
 
 
 def _versions(hello: HandshakeHello) -> str:
-    """Return the versions that a member speaks, in words."""
     newest = _newest(hello)
     return str(newest) if newest == hello.protocol else f"{hello.protocol} to {newest}"
 

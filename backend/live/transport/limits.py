@@ -186,7 +186,6 @@ class ConnectionSlots:
         return sorted(self._holders, key=lambda host: (host in self._known, -len(self._holders[host])))
 
     def _giving_way(self, host: str) -> tuple[str, SlotHolder] | None:
-        """Return the oldest connection of `host` that gives way."""
         return next(((host, holder) for holder in self._holders.get(host, ()) if holder.gives_way), None)
 
 

@@ -139,11 +139,9 @@ class Listener:
         self.owner.peer_rejected(remote, reason + more, cause)
 
     def track(self, pending: PendingConnection) -> None:
-        """Note that the connection is pending."""
         self._waiting.add(pending)
 
     def untrack(self, pending: PendingConnection) -> None:
-        """Note that the connection is pending no more: it was handed over, or rejected, or is closed."""
         self._waiting.discard(pending)
 
     def take_http_slot(self, transport: asyncio.Transport, host: str) -> bool:

@@ -120,7 +120,6 @@ class MemberTransport:
             self._send_in_turn(self._peer(to), queued_frame, self._network.condition(self.address, to))
 
     def _send_in_turn(self, peer: TransportPeer, queued_frame: QueuedFrame, condition: LinkChanged | None) -> None:
-        """Send it now, or behind what a delay still holds."""
         delay_us = self._network.delay_us(condition) if condition is not None else 0
         if peer.delayed or delay_us:
             self._send_late(peer, queued_frame, delay_us)

@@ -27,13 +27,11 @@ Level = Literal["DEBUG", "INFO", "WARNING", "ERROR"]
 
 
 def _from_base(path: Path, info: ValidationInfo) -> Path:
-    """Resolve a path in a file from the folder of that file."""
     base: Path = (info.context or {}).get("base", Path())
     return base / path.expanduser()
 
 
 def _split_words(value: object) -> object:
-    """Split a text of an environment variable or flag that holds several addresses."""
     return [word for word in SEPARATORS.split(value) if word] if isinstance(value, str) else value
 
 

@@ -207,7 +207,6 @@ class ConfigurationReader:
         return host
 
     def _open_secrets(self) -> Iterator[str]:
-        """Warn of secret files that all users of this machine can read."""
         section, ssl = self._whole.quarterdeck.security, self._whole.hazelcast.network.ssl
         files = [section.secret_file, *(user.password_file for user in section.users)]
         files += [*(token.file for token in section.tokens), ssl.key if ssl.enabled else None]
@@ -328,7 +327,6 @@ def _expired(security: Security) -> Iterator[str]:
 
 
 def _places(section: type[BaseModel], above: yaml_document.FieldPath) -> Iterator[yaml_document.FieldPath]:
-    """Yield all fields that one text can give."""
     for name, field in section.model_fields.items():
         place = (*above, yaml_document.field_name(name, field))
         inner = yaml_document.inner_model(field)

@@ -77,7 +77,6 @@ def _path(of_kind: CommandDescription, form: HttpForm, **options: Any) -> Callab
 
 
 def _add_plain_path(of_kind: CommandDescription, form: HttpForm) -> None:
-    """Add the path of a command without arguments that has only begun when it is answered."""
 
     async def do(face: FaceDependency, caller: CallerDependency) -> Done:
         await face.do(of_kind.make({"member": face.label}), caller)

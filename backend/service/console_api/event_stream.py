@@ -234,14 +234,12 @@ async def _send_events(websocket: WebSocket, feed: EventFeed, stream_position: S
 
 
 async def _until_disconnected(websocket: WebSocket) -> None:
-    """Return when the client has disconnected, or has sent something."""
     message = await websocket.receive()
     if message["type"] != "websocket.disconnect":
         await websocket.close(WS_1008_POLICY_VIOLATION, "this stream only sends")
 
 
 async def _until_revoked(face: Face, websocket: WebSocket) -> None:
-    """Return when the credentials that opened the stream are no longer accepted."""
     access = access_of(face, websocket)
     while True:
         await asyncio.sleep(REVOKED_SECONDS)
@@ -253,7 +251,6 @@ async def _until_revoked(face: Face, websocket: WebSocket) -> None:
 
 
 async def _until_first_ends(*coroutines: Coroutine[Any, Any, None]) -> None:
-    """Return when one of these has ended, and end the others."""
     tasks = [asyncio.ensure_future(coroutine) for coroutine in coroutines]
     try:
         ended, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)

@@ -46,7 +46,6 @@ Explain = Annotated[bool, Query(description="add why")]
 
 
 def _body_description(model: type[BaseModel], example: object, *, or_list: bool = False) -> dict[str, Any]:
-    """Describe a body that the plan reads itself."""
     item: dict[str, Any] = {"$ref": f"#/components/schemas/{model.__name__}"}
     schema = {"anyOf": [item, {"type": "array", "items": item}]} if or_list else item
     content = {JSON_TYPE: {"schema": schema, "examples": {"one": {"value": example}}}}

@@ -139,12 +139,10 @@ def migrations(face: Face) -> partitions.Migrations:
 
 
 def _as(shape: type[Answer], source: object) -> Answer:
-    """Make an answer from attributes of the same names."""
     return msgspec.convert(source, shape, from_attributes=True)
 
 
 def _begun(begun: MigrationStarted) -> dict[str, Any]:
-    """Return the fields of `Migration`, for answers that have more of one."""
     return asdict(_as(partitions.Migration, begun))
 
 

@@ -61,7 +61,6 @@ class NewProperties(RequestModel):
 
 
 def _alone(given: str, other: str) -> dict[str, JsonValue]:
-    """Return the schema of one of two fields without the other one."""
     return {"required": [given], "properties": {given: {"type": "string"}, other: {"type": "null"}}}
 
 
@@ -107,7 +106,6 @@ class NewMapEntries(NewEntries):
 
 
 def _is_text(given: object) -> bool:
-    """Return whether all text in it, names of fields too, can be written as UTF-8."""
     if isinstance(given, str):
         return given.isascii() or _SURROGATE.search(given) is None
     if isinstance(given, dict):

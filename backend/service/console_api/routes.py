@@ -98,7 +98,6 @@ def openapi_description(app: FastAPI) -> dict[str, Any]:
 
 
 def _wire_schemas(app: FastAPI) -> dict[str, Any]:
-    """Return the schemas of the answers, and of records and commands about links, which are the core's own."""
     answers = {route.answer for route in app.routes if isinstance(route, GuardedRoute) and route.answer is not None}
     by_name = sorted(answers, key=lambda answer: answer.__name__)
     (links, *_), schemas = msgspec.json.schema_components(
@@ -108,7 +107,6 @@ def _wire_schemas(app: FastAPI) -> dict[str, Any]:
 
 
 def _plan_schemas() -> dict[str, Any]:
-    """Return the schemas of the input of plans."""
     _, together = models_json_schema(
         [(model, "validation") for model in plans.MODELS], ref_template=SCHEMAS.replace("{name}", "{model}")
     )

@@ -88,8 +88,6 @@ class AuditedRequests:
 
 
 class _SentAnswer:
-    """What is sent, as it passes by."""
-
     def __init__(self, send: Send) -> None:
         self._send = send
         self.status = 0

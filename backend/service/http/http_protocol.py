@@ -87,7 +87,6 @@ class BoundedProtocol(H11Protocol):
         self._hang_up()
 
     def _hang_up(self) -> None:
-        """Close the connection and end the request under way."""
         if self.cycle is not None:
             self.cycle.disconnected = True
             self.cycle.message_event.set()

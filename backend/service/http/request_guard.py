@@ -91,8 +91,6 @@ def _one_slash(scope: Scope) -> Scope:
 
 
 class _HeldBodies:
-    """How many bytes of bodies the application holds."""
-
     def __init__(self) -> None:
         self.bytes = 0
 

@@ -134,8 +134,6 @@ class BoundedWebSocketProtocol(WebSocketsSansIOProtocol):
 
 
 class _Server(ServerProtocol):
-    """Refuses in the form that all refusals have."""
-
     def reject(self, status: HTTPStatus | int, text: str) -> Response:
         response = super().reject(HTTPStatus(status), text)
         problem = text.strip().partition("\n")[0] or "this WebSocket is not opened"

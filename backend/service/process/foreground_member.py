@@ -115,8 +115,6 @@ async def _announce_joined(service: MemberService, ready: ReadyFile | None) -> N
 
 
 class _MemberProcess:
-    """One member with its journal and log, and how its process ends."""
-
     def __init__(self, configuration: ProcessConfiguration, base_port: int) -> None:
         """Set the member up. Raises `CannotRun`.
 
@@ -187,7 +185,6 @@ class _MemberProcess:
 
 
 async def _start(configuration: ProcessConfiguration) -> _MemberProcess:
-    """Begin at the first free port of those it may take. Raises `CannotRun`."""
     host, first = host_of(configuration.address), port_of(configuration.address)
     last = min(first + configuration.ports_tried - 1, HIGHEST_PORT)
     for port in range(first, last + 1):
@@ -240,7 +237,6 @@ def _clock() -> RunClock:
 
 
 def _limits() -> TransportLimits:
-    """Return how many of the files that this process may open are for connections of strangers."""
     descriptors, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     limits = DEFAULT_LIMITS if descriptors == resource.RLIM_INFINITY else limits_within(descriptors)
     LOGGER.info(

@@ -259,7 +259,6 @@ class MemberService:
         self._loop.call_later(ANSWER_SENT_SECONDS, stop)
 
     def _check(self, command: commands.Command) -> None:
-        """Raise `CommandRefused` unless this can be done here and now."""
         if self.host.ended:
             raise commands.CommandRefused(f"{self.label} has ended")
         if description_of(command).role == "fault" and not self.configuration.allow_faults:
@@ -285,7 +284,6 @@ class MemberService:
             await self.host.execute(with_addresses(command, self.network.addresses, tries))
 
     def _record_request(self, command: commands.Command, caller: Caller) -> None:
-        """Record who asks for what is about to be done."""
         who = f"{caller.name} at {caller.remote}" if caller.name else caller.remote
         tag = str(command.__struct_config__.tag)
         self.record(OperatorAsked(command_text(command), caller.role, who, True, "", do=tag, target=self.label))

@@ -176,8 +176,6 @@ def rest_routes(face: Face, paths: Iterable[RestEndpoint]) -> list[BaseRoute]:
 
 
 class _Endpoint:
-    """All methods of one path."""
-
     def __init__(self, face: Face, methods: dict[str, RestEndpoint]) -> None:
         self._face = face
         self._methods = methods

@@ -149,7 +149,6 @@ def _state_named(text: str) -> ClusterState:
 
 
 async def _change(rest_request: RestRequest, wanted: ClusterState) -> None:
-    """Ask for the state and wait until it is reached or refused. Raises `Denied`."""
     face = rest_request.face
     last = face.latest_position()
     deadline_us = face.now_us() + face.member.settings.state_lease_us + SECOND_US

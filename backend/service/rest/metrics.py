@@ -107,7 +107,6 @@ class MemberCollector(Collector):
         yield self._events_by_kind()
 
     def _wire(self) -> Iterable[Metric]:
-        """Yield the metrics of connections to members and strangers, and of what waits in between."""
         face = self._face
         now = face.now_us()
         silence = {str(peer): (now - heard_us) / SECOND_US for peer, heard_us in face.member.last_heard_us.items()}
@@ -150,7 +149,6 @@ class MemberCollector(Collector):
         )
 
     def _events_by_kind(self) -> Metric:
-        """Count what was recorded since the last scrape."""
         complete, records = self._face.records_after(*self._counted)
         if records and not complete:
             first = next((stored.seq for stored in records if stored.uuid == self._counted[0]), 1)
