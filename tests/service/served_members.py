@@ -35,7 +35,7 @@ from quarterdeck.backend.service.configuration.process_configuration import Proc
 from quarterdeck.backend.service.http.face import Caller
 from quarterdeck.backend.service.http.request_guard import RequestLimits
 from quarterdeck.backend.service.meters import Meters
-from quarterdeck.backend.service.process.record_buffer import BEGINNING, StoredRecord
+from quarterdeck.backend.service.record_buffer import BEGINNING, StoredRecord
 from tests.waiting import until
 
 SETTINGS = Settings.of(preset="training")

@@ -43,7 +43,7 @@ from quarterdeck.backend.service.configuration.process_configuration import Proc
 from quarterdeck.backend.service.http.face import Caller
 from quarterdeck.backend.service.http.websocket_protocol import BoundedWebSocketProtocol
 from quarterdeck.backend.service.meters import Meters
-from quarterdeck.backend.service.process.record_buffer import RecordBuffer, StoredRecord
+from quarterdeck.backend.service.record_buffer import RecordBuffer, StoredRecord
 from tests.waiting import until
 
 ADDRESS = Address("127.0.0.1:5701")

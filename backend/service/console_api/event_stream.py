@@ -29,7 +29,7 @@ from quarterdeck.backend.member_api.answers import Gap, Hello
 from quarterdeck.backend.service.http.access import access_of, require
 from quarterdeck.backend.service.http.face import Face, utc_now_us
 from quarterdeck.backend.service.http.responses import Denied, failure
-from quarterdeck.backend.service.process.record_buffer import BEGINNING, StoredRecord
+from quarterdeck.backend.service.record_buffer import BEGINNING, StoredRecord
 
 POLL_SECONDS = 0.05
 """How often the member's records are read while there are clients."""

@@ -23,7 +23,7 @@ from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.service.configuration.process_configuration import ProcessConfiguration, Role, UserGroup
 from quarterdeck.backend.service.meters import Meters
-from quarterdeck.backend.service.process.record_buffer import StoredRecord
+from quarterdeck.backend.service.record_buffer import StoredRecord
 
 
 class Caller(Struct, frozen=True):

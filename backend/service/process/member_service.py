@@ -59,7 +59,7 @@ from quarterdeck.backend.service.http.audited_requests import request_note
 from quarterdeck.backend.service.http.face import Caller
 from quarterdeck.backend.service.http.http_server import HttpServer
 from quarterdeck.backend.service.meters import Meters
-from quarterdeck.backend.service.process.record_buffer import RecordBuffer, StoredRecord
+from quarterdeck.backend.service.record_buffer import RecordBuffer, StoredRecord
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp

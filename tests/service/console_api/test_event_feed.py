@@ -20,7 +20,7 @@ from quarterdeck.backend.service.console_api.event_stream import (
     EventFeed,
     StreamPosition,
 )
-from quarterdeck.backend.service.process.record_buffer import BEGINNING
+from quarterdeck.backend.service.record_buffer import BEGINNING
 from tests.service.single_member import SingleMemberFace
 from tests.thoroughness import examples
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from quarterdeck.backend.core.data.events import DataMeasured, MapMeasured
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.membership.events import ClaimAbandoned
-from quarterdeck.backend.service.process.record_buffer import BEGINNING, WHOLE_MEASUREMENTS, RecordBuffer
+from quarterdeck.backend.service.record_buffer import BEGINNING, WHOLE_MEASUREMENTS, RecordBuffer
 
 
 def made(lives: str) -> list[Record]:
