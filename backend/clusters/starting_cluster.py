@@ -75,7 +75,6 @@ class StartingCluster:
         return made.result() if made is not None and made.done() and not made.exception() else None
 
     def _begun(self) -> Future[LiveCluster]:
-        """Have it made, if that was not begun yet."""
         if self._made is None:
             self._made = self._executor.submit(self._make)
             self._made.add_done_callback(self._is_made)
@@ -89,7 +88,6 @@ class StartingCluster:
             self.started.set_exception(problem)
 
     def _ask(self, ask: Callable[[LiveCluster], Future[Result]]) -> Future[Result]:
-        """Ask the cluster, when it is there."""
         answer: Future[Result] = Future()
 
         def asked(made: Future[LiveCluster]) -> None:
@@ -103,7 +101,6 @@ class StartingCluster:
 
 
 def _pass_on(source: Future[Result], target: Future[Result]) -> None:
-    """Let `target` end as `source` does."""
 
     def ended(source: Future[Result]) -> None:
         if source.cancelled():

@@ -46,7 +46,6 @@ class NamedRoute(Route):
         self._names = PodNames({form: name for host, name in hosts.items() for form in _forms_of(host)}, pods)
 
     def _why_left(self, host: str) -> NotReached | None:
-        """Return that a pod has left this address, if one has."""
         if host not in self._left:
             return None
         return NotReached(f"the pod {self._left[host]}, which was at this address, has another one now", "absent")

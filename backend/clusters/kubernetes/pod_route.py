@@ -249,7 +249,6 @@ class PodRoute(NamedRoute):
         raise NotReached(f"kubectl: {failed}", "refused" if failed.denied else "unreachable")
 
     def _end_forward(self, name: str) -> None:
-        """End the port-forward to a pod, and with it the connection."""
         forward = self._forwards.pop(name, None)
         if forward is not None and not forward.cancel() and not _has_ended(forward):
             forward.result().process.stop()

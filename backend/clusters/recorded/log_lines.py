@@ -62,7 +62,6 @@ def short_name(place: LogLine, root: Path) -> str:
 
 
 def _length_of_message(lines: list[str]) -> int:
-    """How many lines the message has with which these begin."""
     assembler = MessageAssembler(ClockContext())
     offset = 0
     for number, line in enumerate(lines):

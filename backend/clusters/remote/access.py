@@ -58,7 +58,6 @@ def nobody_listens(problem: BaseException) -> bool:
 
 
 def _causes(problem: BaseException | None) -> Iterator[BaseException]:
-    """Yield the failure itself, then what has led to it."""
     while problem is not None:
         yield problem
         if isinstance(problem, BaseExceptionGroup):

@@ -58,7 +58,6 @@ async def present_state(client: MemberClient, url: str, *, started: bool, rows: 
 
 
 async def _table(client: MemberClient, url: str, uuid: str) -> AsyncIterator[TableChanged]:
-    """Yield the rows of the member's table, a page at a time."""
     start: int | None = 0
     while start is not None:
         page = await client.get(url, f"/table?from={start}", Table)

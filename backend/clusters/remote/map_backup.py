@@ -161,7 +161,6 @@ async def _rows(client: MemberClient, facts: ThisMember, url: str) -> AsyncItera
 async def _fetched(
     client: MemberClient, owners: list[str], partitions: list[int], map: str
 ) -> AsyncIterator[tuple[int, PartitionHead, bytes]]:
-    """Yield what is exported of those partitions whose owners give it now."""
     gone: set[str] = set()
     for partition in partitions:
         url = owners[partition] if partition < len(owners) else ""

@@ -92,7 +92,6 @@ async def _put_all(client: MemberClient, url: str, wanted: PutAll) -> Answer:
 
 
 def _batches(entries: Sequence[tuple[str, bytes]]) -> Iterator[list[tuple[str, bytes]]]:
-    """Entries in order, so many at a time as go into one request."""
     batch: list[tuple[str, bytes]] = []
     size = 0
     for key, value in entries:

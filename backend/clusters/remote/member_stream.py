@@ -161,7 +161,6 @@ class MemberStream:
                 await self._take(await self._next(socket))
 
     async def _stay_in_touch(self) -> NoReturn:
-        """Ask now and then, until there is no answer."""
         self._observer.connected(self)
         self._backoff.reset()
         while True:
@@ -170,7 +169,6 @@ class MemberStream:
             self._observer.records_received(self, ())
 
     async def _catch_up(self) -> None:
-        """Hear all that the member still knows after the last record heard."""
         begun_anew = self._last is None
         while True:
             answer = await self._client.records(self.url, self._last, PAGE_RECORDS)

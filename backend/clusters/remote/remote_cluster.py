@@ -242,7 +242,6 @@ class RemoteCluster:
     # Finding members
 
     def _follow(self, url: str) -> None:
-        """Follow the member there from now on, unless that is done already."""
         if url in self._followed or any(member.address == address_in(url) for member in self._followed.values()):
             return
         if len(self._followed) >= MOST_MEMBERS:
@@ -371,7 +370,6 @@ class RemoteCluster:
             stream.refused, stream.is_gone = state == "refused", is_gone
 
     def _record_connection(self, stream: MemberStream, event: ConnectionChanged) -> None:
-        """Record what this watcher has found out about a member, numbered as what a watcher records."""
         assert stream.facts is not None
         self._own_records += 1
         utc_us = _utc_us() + self._ahead_us

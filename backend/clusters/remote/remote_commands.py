@@ -72,7 +72,6 @@ def _body(command: Command, form: HttpForm, members: Mapping[str, CommandTarget]
 
 
 def _link_requests(command: Command, form: HttpForm, members: Mapping[str, CommandTarget]) -> list[MemberRequest]:
-    """Each member at which links begin learns what becomes of those."""
     if isinstance(command, Heal):
         reached = [member.label for member in members.values() if not member.why]
         if not reached:

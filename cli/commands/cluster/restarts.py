@@ -119,7 +119,6 @@ def rolling_restart(
 
 @contextmanager
 def _followed(connection: ConnectionTarget) -> Iterator[FollowedCluster]:
-    """Open the cluster and follow it until every member is reached or known not to be."""
     from quarterdeck.cli.commands.cluster.watch import FollowedCluster
 
     cluster = open_cluster(connection.require_named(), pod_logs=False)
@@ -165,7 +164,6 @@ def _judged(
 
 
 def _listed(followed: FollowedCluster) -> dict[str, Address]:
-    """Return the incarnations on the lists of masters, with their addresses."""
     picture = followed.picture
     return {member.uuid: member.address for label in picture.masters() for member in picture.members[label].members}
 
@@ -180,7 +178,6 @@ def has_come_back(uuid: str, before: Mapping[str, Address], now: Mapping[str, Ad
 
 
 def _uuid_of(followed: FollowedCluster, label: str) -> str | None:
-    """Return the incarnation of a member, if the master lists it."""
     belief = followed.picture.members.get(label)
     if belief is None:
         return None

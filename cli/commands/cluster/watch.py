@@ -87,7 +87,6 @@ class RecordStream:
             print(describe_record(record, self._followed.picture.label_of))
 
     def _say_health(self) -> None:
-        """Say the sentence when the condition of the cluster has changed, or more data is lost."""
         if not self._cluster.is_settled:
             return
         health = self._followed.health()
