@@ -13,7 +13,7 @@ from math import inf
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.data.events import CallFinished, CallStarted
 from quarterdeck.backend.core.events import ProcessKilled, Record
-from quarterdeck.backend.core.membership.events import MemberMerging, MemberStopped
+from quarterdeck.backend.core.membership.events import ListInstalled, MemberMerging, MemberStopped
 from quarterdeck.backend.core.partitions.events import DrainFinished, DrainStarted, TableChanged
 from quarterdeck.backend.invariants.event_rules import EventRules
 from quarterdeck.backend.invariants.partition_tables import PartitionTables
@@ -94,16 +94,31 @@ class HolderLosses(EventRules):
         is_let_go = isinstance(event, MemberStopped) and address in self._let_go
         if address is not None:
             self._let_go.discard(address)
-        for partition, row in self._tables.newest.items():
-            if uuid in row.holders:
-                self.at_risk[partition] = self.clock
-                lost = self.lost[partition]
-                if is_let_go:
-                    # No other member had to have what it had, so there may be a replica less from now on, but one at least.
-                    others = sum(other is not None and not self._tables.is_gone(other) for other in row.holders)
-                    left = min(self.replicas.get(partition, 1), len(lost) + others)
-                    self.replicas[partition] = max(len(lost) + 1, left)
-                    continue
-                lost.add(uuid)
-                if len(lost) >= self.replicas.get(partition, 1):
-                    self.excused[partition].append(self.clock)
+        if is_let_go:
+            self._do_without(uuid)
+            return
+        for partition in self._held_by(uuid):
+            self.lost[partition].add(uuid)
+            if len(self.lost[partition]) >= self.replicas.get(partition, 1):
+                self.excused[partition].append(self.clock)
+
+    def _demote(self, record: Record, event: ListInstalled) -> None:
+        before = self._tables.incarnations.of(record).before
+        if event.cause == "demotion" and event.author == event.master and before is not None:
+            held_data = {member.uuid for member in before.members if not member.lite}
+            for member in event.members:
+                if member.lite and member.uuid in held_data:
+                    self._do_without(member.uuid)
+
+    def _do_without(self, uuid: str) -> None:
+        """Note that no other member had to have what this one had: there may be a replica less from now on, but one at least."""
+        for partition in self._held_by(uuid):
+            holders, lost = self._tables.newest[partition].holders, len(self.lost[partition])
+            others = sum(other is not None and other != uuid and not self._tables.is_gone(other) for other in holders)
+            self.replicas[partition] = max(lost + 1, min(self.replicas.get(partition, 1), lost + others))
+
+    def _held_by(self, uuid: str) -> list[int]:
+        """Return the partitions that the member holds, which are at risk now."""
+        held = [partition for partition, row in self._tables.newest.items() if uuid in row.holders]
+        self.at_risk.update(dict.fromkeys(held, self.clock))
+        return held

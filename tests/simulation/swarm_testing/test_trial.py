@@ -61,6 +61,26 @@ steps:
     assert (trial.verdict, trial.text) == ("ok", "")
 
 
+def test_a_partition_has_a_replica_less_when_one_of_two_data_members_was_demoted() -> None:
+    """Chance found such a run: the other holder died before any moment in which all data was seen to be safe."""
+    text = """title: T
+members: [a, b, c]
+lite: c
+settings: {hazelcast.partition.count: 3}
+steps:
+  - do: {put: {at: a, key: k, value: v}}
+  - do: {wait-until-safe: {within: 20s}}
+  - do: {demote: [a]}
+  - do: {wait: 900ms}
+  - do: {cut: {from: a, to: b}}
+  - do: {wait: 1500ms}
+  - do: {kill: b}
+  - do: {wait: 20s}
+"""
+    trial = run_trial(read_scenario(text, "t.yaml"), 1)
+    assert trial.verdict not in FAILURES, trial.text
+
+
 def test_time_never_goes_back_where_clocks_are_slow() -> None:
     """A slow clock shows one time for several moments: a member that is due at that time is due now, not at the first of them."""
     text = """title: T
