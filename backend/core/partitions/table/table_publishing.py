@@ -129,10 +129,13 @@ def on_table_timer(state: PartitionedMember, now: int) -> None:
         _forget_what_all_know(state, now, master_role)  # a member that had not acknowledged may have left
     made: Made = {}
     for address, follower in master_role.followers.items():
-        if follower.acknowledged < follower.sent and follower.resend_us <= now:
+        waits, resend_us = follower.acknowledged < follower.sent, follower.resend_us
+        if waits and resend_us <= now:
             _send_again(state, now, master_role, address, follower, made)
         elif compares:
             _send(state, now, master_role, address, follower, follower.sent, made)
+            if waits:
+                follower.resend_us = resend_us  # a comparison puts off nothing, however often there is one
     plan_timer(state, now)
 
 
