@@ -367,7 +367,6 @@ def _by_field(properties: Mapping[str, PropertyValue]) -> dict[str, Any]:
 
 
 def _shown(kind: Property, value: PropertyValue) -> PropertyValue:
-    """Return a value of `Settings` as people write it."""
     if kind.unit not in SCALES or isinstance(value, str):
         return value
     amount = value / SCALES[kind.unit]

@@ -109,7 +109,6 @@ def documented_bound_us(members: int) -> int:
 
 
 def _listed_at(one: IncarnationHistory) -> int:
-    """Return when the incarnation installed its list; -1 when it has none."""
     return -1 if one.view_record is None else one.view_record.at
 
 

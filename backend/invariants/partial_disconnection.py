@@ -140,7 +140,6 @@ class NoFlapping(MembershipInvariant):
 
 
 def _flaw(event: events.DisconnectionResolved, members: Sequence[Member], conflicts: set[Conflict]) -> str | None:
-    """Return what is wrong with a decision, in words."""
     if sorted((*event.keep, *event.remove)) != sorted(member.address for member in members):
         return "decided about others than its members"
     for one, other in combinations(event.keep, 2):

@@ -120,7 +120,6 @@ def _why_over(limit: MapLimit, owned: Amount, grown: Amount) -> str:
 
 
 def _excess(state: MemberState, limit: MapLimit, map: str) -> Amount:
-    """Return how much has to go from the map."""
     owned, settings = _owned(state, map), state.settings
     entries = owned.entries - limit.entries if limit.entries else 0
     size = owned.bytes - limit.bytes if limit.bytes else 0
@@ -184,7 +183,6 @@ def _evict(
 
 
 def _keys(operation: Get | Put | PutAll | MergeBatch) -> Collection[str]:
-    """Return the keys, each once and in order."""
     return dict.fromkeys(
         (operation.key,) if isinstance(operation, Get | Put) else (key for key, _ in operation.entries)
     )

@@ -160,7 +160,6 @@ def _lags(state: MemberState, behind: dict[int, int]) -> dict[Address, _Lag]:
 
 
 def _changed_partitions(state: MemberState, now: int, behind: dict[int, int]) -> list[tuple[int, ...]]:
-    """Return the rows of the partitions to report, by number."""
     everything = _is_everything(state.data.measurements)
     measurements, reported = state.data.measurements, state.data.measurements.reported_partitions
     rows: list[tuple[int, ...]] = []
@@ -179,7 +178,6 @@ def _changed_partitions(state: MemberState, now: int, behind: dict[int, int]) ->
 
 
 def _changed_maps(measurements: Measurements, maps: dict[str, tuple[int, int]]) -> list[MapMeasured]:
-    """Return the maps to report, by name."""
     changed = []
     everything = _is_everything(measurements)
     for name in sorted(maps.keys() | measurements.reported_maps.keys() | measurements.maps.keys()):
@@ -195,7 +193,6 @@ def _changed_maps(measurements: Measurements, maps: dict[str, tuple[int, int]]) 
 
 
 def _is_everything(measurements: Measurements) -> bool:
-    """Return whether everything is to be reported this time."""
     return measurements.report_count % EVERYTHING_EVERY == 0
 
 

@@ -88,7 +88,6 @@ def on_merging_timer(state: MemberState, now: int) -> None:
 
 
 def _next_batch(merge_entries: MergeEntries, policy: str, partitions: int) -> tuple[int, MergeBatch] | None:
-    """Return the next entries that go to one map in one partition, with the partition."""
     brought = merge_entries.brought
     while brought and not brought[0][1]:
         brought.popleft()

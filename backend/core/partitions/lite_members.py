@@ -174,7 +174,6 @@ def on_demotions_timer(state: PartitionedMember, now: int) -> None:
 
 
 def _keep_data(state: PartitionedMember, now: int, master_role: MasterRole, uuid: str) -> None:
-    """Plan with a member again that was to be demoted."""
     if master_role.demoting.pop(uuid, None) is not None:
         address = master_role.leaving.pop(uuid)
         cancel(state, now, Reason("members-changed", f"{address} goes on holding data"))

@@ -230,7 +230,6 @@ class Delay(ScenarioModel):
 
 
 def _model(description: CommandDescription, base: type[ScenarioModel], arguments: Iterable[Argument]) -> Any:
-    """Make the model of a command whose `arguments` are written one by one."""
     of_command = msgspec.structs.fields(description.operation or description.command)
     defaults: dict[str, Any] = {one.name: one.default for one in of_command if one.default is not msgspec.NODEFAULT}
     if description.operation is not None:
@@ -385,7 +384,6 @@ def _sentence(command: do.Command) -> str:
 
 
 def _example(word: str) -> str:
-    """How the action of this name is written."""
     description = ACTIONS.get(word)
     if description is None:
         return {

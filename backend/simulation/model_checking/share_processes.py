@@ -67,7 +67,6 @@ class ShareProcesses:
         return [report for report, _, _ in self._answers()]
 
     def _look(self, most: int) -> list[ShareReport]:
-        """Look at so many states each, and pass on what belongs to others."""
         for connection, arriving in zip(self._connections, self._arriving, strict=True):
             connection.send(("look", (arriving, most)))
         self._arriving = [[] for _ in self._processes]

@@ -89,7 +89,6 @@ def foundation_of(picture: Picture) -> Foundation:
 
 
 def _settings(picture: Picture) -> tuple[dict[str, Settings], bool]:
-    """Return the settings that each member reported, and whether all did."""
     found, is_known = {}, True
     for label, belief in picture.members.items():
         try:

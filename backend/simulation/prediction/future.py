@@ -174,7 +174,6 @@ def rest_length_us(settings: Settings) -> int:
 
 
 def _running(world: World) -> Iterator[tuple[str, Sequence[Address]]]:
-    """Yield the members that run and are not frozen, each with its list."""
     for label, node in world.nodes.items():
         if node.machine is not None and not node.paused:
             yield label, node.machine.inspect().view

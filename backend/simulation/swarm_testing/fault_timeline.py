@@ -107,7 +107,6 @@ def wait(duration_us: int) -> StepTree:
 
 
 def _planned(context: FaultContext, stream: Callable[[str], Random]) -> list[tuple[int, str, dict[str, Any]]]:
-    """All that the faults plan, in order of time."""
     mix = stream("mix")
     probability = mix.choice(KIND_PROBABILITIES)
     plans: list[tuple[int, str, dict[str, Any]]] = []

@@ -158,7 +158,6 @@ def _changeable(steps: list[TimedStep], draws: Random) -> int | None:
 
 
 def _add_fault(steps: list[TimedStep], draws: Random, labels: list[str], scenario: Scenario) -> None:
-    """Add what one kind of fault plans, from some moment on."""
     ends_us = max((at_us for at_us, _ in steps), default=0)
     begins_us = int(draws.random() * ends_us)
     context = FaultContext(draws, tuple(labels), scenario.timing(), FAULTS_LAST_US)
@@ -189,7 +188,6 @@ def _exchange(steps: list[TimedStep], draws: Random, labels: list[str], scenario
 
 
 def _repeat(steps: list[TimedStep], draws: Random, labels: list[str], scenario: Scenario) -> None:
-    """Do the same once more, later."""
     place = _changeable(steps, draws)
     if place is not None:
         at_us, step = steps[place]

@@ -181,7 +181,6 @@ def _without(node: Any, label: str) -> Any:
 
 
 def _has_sense(step: Tree) -> bool:
-    """Whether a step still has a member to act on."""
     if "do" not in step:
         return True
     ((word, what),) = step["do"].items()
@@ -285,7 +284,6 @@ def _shorter(duration_us: int) -> Iterator[str]:
 
 
 def _joined(steps: list[Tree]) -> list[Tree]:
-    """Return the steps with waits that follow one another made one."""
     joined: list[Tree] = []
     for step in steps:
         before = joined[-1].get("do", {}) if joined else {}

@@ -149,7 +149,6 @@ def _ask(state: MemberState, now: int, partition: int, owner: Replica) -> None:
 
 
 def _owner(state: MemberState, partition: int) -> Replica | None:
-    """Return the owner whose backup this member is; None when it is no backup."""
     table = state.partitions.table
     if table is None or partition not in state.data.stores:
         return None

@@ -132,7 +132,6 @@ class LocalSearch:
             place += 1
 
     def _drawn(self, among: int) -> int:
-        """One vertex of a set that is not empty."""
         shifted = among >> self._draw(among.bit_length())
         skipped = among.bit_length() - shifted.bit_length()
         return (shifted & -shifted).bit_length() - 1 + skipped

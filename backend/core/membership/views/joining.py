@@ -179,7 +179,6 @@ def on_finalize_join(
 
 
 def _request(state: Membership, now: int, search: JoinSearch, master: Address) -> None:
-    """Ask the master that was named to be let in."""
     search.requests_to_master += 1
     search.asked_to_join.add(master)
     state.record(now, JoinRequested(master, search.attempt))

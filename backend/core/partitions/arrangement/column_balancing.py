@@ -168,7 +168,6 @@ class _Levelling:
         return None
 
     def _carry_out_path(self, path: dict[int, _BalancingStep], taker: int) -> None:
-        """Carry out the steps, the last one first."""
         step = path[taker]
         while step.row is not None:
             self._give(taker, step.row)
@@ -177,7 +176,6 @@ class _Levelling:
             taker, step = step.giver, path[step.giver]
 
     def _give(self, group: int, row: int) -> None:
-        """Give the slot to the member of the group that has least."""
         giver = self._slots.columns[self._index][row]
         if giver >= 0:
             self.counts[self._slots.group_of[giver]] -= 1
