@@ -12,8 +12,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from typer.testing import Result
 
 from quarterdeck.backend.service.member_log import LEVEL_LOGGER
+from quarterdeck.cli.exits import CommandFailed, ExitCode
 
 Quarterdeck = Callable[..., "subprocess.CompletedProcess[str]"]
 """Run `quarterdeck` with these arguments, no terminal, `typed` at its stdin, and names in the environment."""
@@ -71,6 +73,15 @@ def quarterdeck(
         return subprocess.CompletedProcess(words, code if isinstance(code, int) else 0, *capsys.readouterr())
 
     return run
+
+
+def must_be_bad_input(result: Result, message: str) -> None:
+    """One line that says so, exit code 2, and nothing on stdout."""
+    assert result.stdout == ""
+    assert isinstance(result.exception, CommandFailed)
+    assert result.exception.exit_code == ExitCode.BAD_INPUT
+    said = result.exception.format_message()
+    assert message in said and "\n" not in said and len(said) < 300
 
 
 @contextmanager

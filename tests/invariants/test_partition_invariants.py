@@ -39,9 +39,8 @@ from tests.invariants.test_membership_invariants import (
     formed,
     found,
     installed,
-    recorded,
+    must_be_found,
     removes,
-    watched,
 )
 
 Holders = tuple[Member | None, ...]
@@ -280,13 +279,7 @@ PLANTED: dict[str, tuple[str, tuple[Happened, ...]]] = {
 
 @pytest.mark.parametrize("what", PLANTED)
 def test_a_planted_violation_is_found_with_its_witnesses(what: str) -> None:
-    name, history = PLANTED[what]
-    records = recorded(*history)
-    violations = [violation for violation in watched(records).violations if violation.invariant == name]
-    assert len(violations) == 1
-    assert records[-1] in violations[0].witnesses
-    assert all(witness in records for witness in violations[0].witnesses)
-    assert name not in {violation.invariant for violation in watched(records[:-1]).violations}
+    must_be_found(*PLANTED[what])
 
 
 def test_each_invariant_is_planted_somewhere() -> None:

@@ -13,7 +13,7 @@ from typer.testing import CliRunner, Result
 
 from quarterdeck.cli.exits import CommandFailed
 from quarterdeck.cli.main import app
-from tests.cli.conftest import Quarterdeck
+from tests.cli.conftest import Quarterdeck, must_be_bad_input
 
 FIGURE_5: dict[str, Any] = {
     "members": [{"name": "N1", "lite": False}, {"name": "N2"}, {"name": "N3"}, {"name": "N4"}],
@@ -131,12 +131,7 @@ def test_formats(output: str) -> None:
     ],
 )  # fmt: skip
 def test_bad_input_is_one_error_with_field_and_hint(given: object, message: str) -> None:
-    result = run(given)
-    assert result.stdout == ""
-    assert isinstance(result.exception, CommandFailed)
-    assert result.exception.exit_code == 2
-    assert message in result.exception.format_message()
-    assert len(result.exception.format_message()) < 300
+    must_be_bad_input(run(given), message)
 
 
 def test_bad_input_as_people_run_it(quarterdeck: Quarterdeck) -> None:

@@ -11,7 +11,7 @@ from ruamel.yaml import YAML
 from typer.testing import CliRunner, Result
 
 from quarterdeck.cli.commands import plan
-from quarterdeck.cli.exits import CommandFailed
+from tests.cli.conftest import must_be_bad_input
 
 MOVED = {"current": ["A", "B", "C"], "target": ["D", "B", "C"]}
 SHRUNK = {"current": ["A", "B"], "target": ["B", None]}
@@ -153,9 +153,4 @@ def test_every_format_tells_the_same() -> None:
     ],
 )
 def test_bad_input_is_one_line_and_code_2(given: object, message: str) -> None:
-    result = run(given)
-    assert isinstance(result.exception, CommandFailed)
-    assert result.exception.exit_code == 2
-    assert message in result.exception.message
-    assert "\n" not in result.exception.message
-    assert result.stdout == ""
+    must_be_bad_input(run(given), message)

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from quarterdeck.cli.exits import CommandFailed
 from quarterdeck.cli.main import app
+from tests.cli.conftest import must_be_bad_input
 
 CRASH: dict[str, Any] = {
     "partitions": 3,
@@ -80,8 +80,4 @@ def test_formats(output: str) -> None:
     ],
 )  # fmt: skip
 def test_bad_input_is_one_error_with_field_and_hint(given: object, message: str) -> None:
-    result = run(given)
-    assert result.stdout == ""
-    assert isinstance(result.exception, CommandFailed)
-    assert result.exception.exit_code == 2
-    assert message in result.exception.format_message()
+    must_be_bad_input(run(given), message)
