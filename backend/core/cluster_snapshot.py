@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.causes import RecordId
 from quarterdeck.backend.core.link_condition import LinkChanged
 from quarterdeck.backend.core.member import MemberConfiguration
 from quarterdeck.backend.core.messages import Message
@@ -17,6 +18,8 @@ class InFlight(Struct, frozen=True):
     receiver: Address
     message: Message
     due_us: int
+    because: RecordId | None = None
+    """The record of its sender that brought it about."""
 
 
 class CapturedMember(Struct, frozen=True):

@@ -11,6 +11,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.causes import RecordId
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.messages import Message
 from quarterdeck.backend.core.operations import Answer
@@ -22,6 +23,8 @@ class Transmit(Struct, frozen=True, gc=False):
     """Send each message to its address, in this order; no promise that any arrives."""
 
     deliveries: Deliveries
+    because: RecordId | None = None
+    """The record that brought the messages about. It goes with them, so that what they bring about can name it."""
 
 
 class Happened(Struct, frozen=True, gc=False):
@@ -78,8 +81,8 @@ class MemberProcess(Protocol):
     def kill_point(self) -> KillPoint | None:
         """Where this member is to be killed, if an operator asked for that."""
 
-    def transmit(self, deliveries: Deliveries) -> None:
-        """Send these messages, in this order."""
+    def transmit(self, deliveries: Deliveries, because: RecordId | None) -> None:
+        """Send these messages, in this order, each with the record that brought it about."""
 
     def record(self, record: Record) -> None:
         """Write `record` down."""
@@ -105,7 +108,7 @@ def carry_out(effects: Sequence[Effect], process: MemberProcess) -> None:
     reached = False
     for effect in effects:
         if effect.__class__ is Transmit:
-            process.transmit(effect.deliveries)
+            process.transmit(effect.deliveries, effect.because)
         elif isinstance(effect, Happened):
             process.record(effect.record)
             kill_point = process.kill_point

@@ -11,9 +11,12 @@ from typing import get_args
 from msgspec import Struct
 
 from quarterdeck.backend.core import causes
+from quarterdeck.backend.core.data import events as data
 from quarterdeck.backend.core.data.events import DataEvent
 from quarterdeck.backend.core.link_condition import LinkChanged
+from quarterdeck.backend.core.membership import events as membership
 from quarterdeck.backend.core.membership.events import MembershipEvent
+from quarterdeck.backend.core.partitions import events as partitions
 from quarterdeck.backend.core.partitions.events import PartitionEvent
 from quarterdeck.backend.core.witnessed.events import WitnessEvent
 
@@ -85,10 +88,23 @@ Event = MembershipEvent | PartitionEvent | DataEvent | WitnessEvent | ClusterEve
 EVENT_KINDS: dict[str, type[Event]] = {str(kind.__struct_config__.tag): kind for kind in get_args(Event)}
 """Every kind of event by the name that it has in journals and in scenario files."""
 
-FORM = 2
-"""The form of records that are made now. Records of form 1, which do not say so, had causes in sentences alone and
-are still read.
+NOTES: frozenset[type] = frozenset(
+    {
+        *(membership.HeartbeatLate, membership.ObserverPaused, membership.AddressesRemembered),
+        *(membership.SearchPlanned, membership.NotMerging, membership.ProtectionChanged),
+        *(partitions.PartitionLost, partitions.MigrationsCancelled, partitions.CompletedEvicted),
+        *(data.CallFinished, data.EntriesEvicted, data.DataMeasured),
+    }
+)
+"""What a member only notes: what it does next in the same step does not follow from it."""
+
+FORM = 3
+"""The form of records that are made now: those that have a cause name it. In form 2 few did, in form 1, which records do not say,
+causes were in sentences alone; both are still read.
 """
+
+WITNESSED_FORM = 2
+"""The form of what a witness records: it does not know which record brought about another one."""
 
 
 class Record(Struct, frozen=True, omit_defaults=True):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.causes import UnreachableCause
+from quarterdeck.backend.core.causes import RecordId, UnreachableCause
 from quarterdeck.backend.core.commands.commands import MemberOrder
 from quarterdeck.backend.core.messages import Message
 from quarterdeck.backend.core.operations import Operation
@@ -23,6 +23,8 @@ class Receive(Struct, frozen=True, gc=False):
 
     sender: Address
     message: Message
+    because: RecordId | None = None
+    """The record of its sender that brought it about, where that is known."""
 
 
 class PeerUnreachable(Struct, frozen=True, gc=False):

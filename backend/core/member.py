@@ -11,7 +11,7 @@ from typing import Any
 
 from quarterdeck.backend.core import snapshots
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.causes import Evidence, Reason, UnreachableCause
+from quarterdeck.backend.core.causes import Evidence, Reason, RecordId, UnreachableCause
 from quarterdeck.backend.core.commands import commands
 from quarterdeck.backend.core.data import map_calls, merging_entries
 from quarterdeck.backend.core.data.handlers import (
@@ -35,7 +35,13 @@ from quarterdeck.backend.core.inputs import (
     Tick,
 )
 from quarterdeck.backend.core.membership import cluster_state, mastership_claim
-from quarterdeck.backend.core.membership.events import MemberStarted, MemberStopped, SettingsChanged
+from quarterdeck.backend.core.membership.events import (
+    ClusterStateChanged,
+    ListInstalled,
+    MemberStarted,
+    MemberStopped,
+    SettingsChanged,
+)
 from quarterdeck.backend.core.membership.facts import EvidenceFound
 from quarterdeck.backend.core.membership.failure_detection import connection_loss, heartbeats
 from quarterdeck.backend.core.membership.handlers import (
@@ -58,6 +64,7 @@ from quarterdeck.backend.core.membership.views import joining
 from quarterdeck.backend.core.membership.views.identity import Randomness
 from quarterdeck.backend.core.partitions import graceful_shutdown, lite_members, master_role
 from quarterdeck.backend.core.partitions.arrangement import repartitioning
+from quarterdeck.backend.core.partitions.events import TableChanged
 from quarterdeck.backend.core.partitions.handlers import PARTITION_MESSAGE_HANDLERS, PARTITION_TIMER_HANDLERS
 from quarterdeck.backend.core.partitions.state import PartitionContext
 from quarterdeck.backend.core.properties import BadProperty
@@ -141,28 +148,30 @@ class MemberMachine:
         """Act on a heartbeat that changes nothing but when its sender was last heard. Return False if it needs a `step`."""
         return heartbeats.hear(self._state, now, sender, beat)
 
-    def step(self, now: int, input: Input) -> Sequence[Effect]:
+    def step(self, now: int, input: Input, because: RecordId | None = None) -> Sequence[Effect]:
         """Let the member act on `input` at the time `now`, and return what it wants done.
+
+        `because` is the record of whoever gave an order; messages bring theirs along.
 
         Raises:
             CommandRefused: This member cannot carry out the order. Then nothing has changed.
         """
-        state = self._state
+        state, context = self._state, self._context
         if type(input) is Receive:
             # The hot path. A message that asks for nothing and ends no incarnation has no consequences either.
-            message = input.message
+            message, context.origin = input.message, input.because
             rules = RULES[type(message)]
             if rules is not None:
                 doing = state.doing
                 rules[type(doing)](state, doing, now, input.sender, message)
             else:
                 MESSAGE_HANDLERS[type(message)](state, now, input.sender, message)
-            context = self._context
             if context.effects or context.facts:
                 return conclude(state, now)
             return NOTHING
         handler = INPUT_HANDLERS.get(type(input))
         if handler is not None:
+            context.act_for(because)
             handler(state, now, input)
             return conclude(state, now)
         INERT_INPUT_HANDLERS[type(input)](state, input)
@@ -181,6 +190,7 @@ def conclude(state: MemberState, now: int) -> Sequence[Effect]:
     members, standing = state.members, state.standing
     # Most often it is the very same list: that is seen at once.
     if (members is not partitions.members and members != partitions.members) or standing != partitions.standing:
+        context.go_on_from(ListInstalled, ClusterStateChanged)
         master_role.follow(state, now)
         on_list_changed(state, now)
     if partitions.master_role is not None or (state.members is not None and state.is_master):
@@ -188,13 +198,14 @@ def conclude(state: MemberState, now: int) -> Sequence[Effect]:
     table = partitions.table
     if table is not None and table.version != state.data.table_version:
         state.data.table_version = table.version
+        context.go_on_from(TableChanged)
         on_table_changed(state, now)
     if graceful_shutdown.may_leave(state, now):
         _leave(state, now)
     elif context.departing_for is not None:
         _merge_into(state, now, context.departing_for)
         settle(state, now)
-    effects, context.effects = context.effects, []
+    effects, context.effects, context.latest = context.effects, [], None
     return effects
 
 
@@ -202,7 +213,8 @@ def _leave(state: MemberState, now: int) -> None:
     """Say goodbye to all peers and end this incarnation for good."""
     on_incarnation_end(state, now, "the member stops", for_good=True)
     mastership_claim.abandon(state, now, "stopping", "asked to stop")
-    state.send_all(tuple(state.peers), Leave(state.uuid, state.partitions.cluster_stops))
+    stopped = RecordId(state.uuid, state.record_count + 1)
+    state.send_all(tuple(state.peers), Leave(state.uuid, state.partitions.cluster_stops), stopped)
     state.record(now, MemberStopped("asked to stop", "asked"))
     state.halt("asked to stop", failed=False)
     state.context.departing_for = None
@@ -245,10 +257,12 @@ def _on_tick(state: MemberState, now: int, _: Tick) -> None:
         handlers = TIMER_HANDLERS.get(name)
         if handlers is None:
             prefix, colon, address = name.partition(":")
+            context.origin = context.latest = None
             ADDRESS_TIMER_HANDLERS[prefix + colon](state, now, Address(address))
             settle(state, now)
         else:
             for handler in handlers:
+                context.origin = context.latest = None
                 handler(state, now)
                 if context.facts:
                     settle(state, now)

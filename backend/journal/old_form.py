@@ -14,7 +14,7 @@ from msgspec import structs
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.causes import SEPARATION_TEXT
-from quarterdeck.backend.core.events import FORM, Event, Record
+from quarterdeck.backend.core.events import Event, Record
 from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.partitions.events import MigrationsCancelled, MigrationsPlanned
 from quarterdeck.backend.core.properties import SECOND_US
@@ -83,7 +83,7 @@ _SILENCE = re.compile(r" for (\d+(?:\.\d+)?) s$")
 
 def upgraded(record: Record) -> Record:
     """Return `record` with the causes that its sentences mean, if it is of form 1. Its form stays what it was."""
-    if record.form >= FORM:
+    if record.form > 1:
         return record
     upgrade = _UPGRADES.get(type(record.event))
     return record if upgrade is None else structs.replace(record, event=upgrade(record.event))

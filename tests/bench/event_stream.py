@@ -25,6 +25,7 @@ from typing import Any
 from websockets.asyncio.client import connect
 
 from quarterdeck.backend.core.address import make_address
+from quarterdeck.backend.core.causes import RecordId
 from quarterdeck.backend.core.effects import Effect
 from quarterdeck.backend.core.events import StrangerRefused
 from quarterdeck.backend.core.inputs import Input, Receive
@@ -52,10 +53,10 @@ class Watching(MemberMachine):
 
     arrivals: list[float] = []
 
-    def step(self, now: int, input: Input) -> Sequence[Effect]:
+    def step(self, now: int, input: Input, because: RecordId | None = None) -> Sequence[Effect]:
         if isinstance(input, Receive) and type(input.message) is Heartbeat:
             Watching.arrivals.append(time.monotonic())
-        return super().step(now, input)
+        return super().step(now, input, because)
 
 
 def a_member(place: int) -> MemberService:

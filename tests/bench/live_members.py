@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Sequence
 
+from quarterdeck.backend.core.causes import RecordId
 from quarterdeck.backend.core.effects import Effect
 from quarterdeck.backend.core.inputs import Input, Receive
 from quarterdeck.backend.core.member import MemberMachine
@@ -28,10 +29,10 @@ class Counting(MemberMachine):
 
     heartbeats = 0
 
-    def step(self, now: int, input: Input) -> Sequence[Effect]:
+    def step(self, now: int, input: Input, because: RecordId | None = None) -> Sequence[Effect]:
         if isinstance(input, Receive) and type(input.message) is Heartbeat:
             Counting.heartbeats += 1
-        return super().step(now, input)
+        return super().step(now, input, because)
 
 
 def measure(members: int, seconds: float) -> dict[str, object]:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import msgspec
 
 from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.causes import RecordId
 from quarterdeck.backend.core.commands.commands import ArrangePartitions, DropMessages, StartMember
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.membership.state import Membership
@@ -82,7 +83,7 @@ def published(cost: MigrationCost) -> Iterator[None]:
     encode, send = msgspec.msgpack.Encoder().encode, Membership.send
     counting = 0.0
 
-    def counted(state: Membership, to: Address, message: Message) -> None:
+    def counted(state: Membership, to: Address, message: Message, because: RecordId | None = None) -> None:
         nonlocal counting
         if isinstance(message, TableUpdate):
             began = time.process_time()
@@ -93,7 +94,7 @@ def published(cost: MigrationCost) -> Iterator[None]:
             if message.since >= 0:
                 cost.largest_bytes = max(cost.largest_bytes, size)
             counting += time.process_time() - began
-        send(state, to, message)
+        send(state, to, message, because)
 
     Membership.send = counted  # type: ignore[method-assign]
     began = time.process_time()

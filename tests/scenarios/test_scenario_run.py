@@ -17,6 +17,7 @@ from quarterdeck.backend.scenarios.interpreter import Interpreter
 from quarterdeck.backend.scenarios.outcome import Outcome, StepOutcome
 from quarterdeck.backend.scenarios.run_state import RunState
 from quarterdeck.backend.simulation.simulated_driver import SimulatedDriver, simulate
+from tests.picture.explain.unnamed_causes import assert_causes_are_named
 from tests.picture.played_scenarios import MemoryJournal, index_of
 from tests.thoroughness import long_after
 
@@ -46,6 +47,7 @@ def test_acceptance_scenarios_pass_under_several_seeds(path: Path, seed: int) ->
     assert outcome.violations == ()
     assert outcome.passed
     event_index = index_of(recorder.records)
+    assert_causes_are_named(recorder.records)
     for place, record in enumerate(event_index.records):
         for because in direct_causes(event_index, record):
             cause_place = event_index.place_of(because.record)

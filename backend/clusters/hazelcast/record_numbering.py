@@ -5,7 +5,7 @@ from __future__ import annotations
 from operator import attrgetter
 from typing import NamedTuple
 
-from quarterdeck.backend.core.events import FORM, Event, Record
+from quarterdeck.backend.core.events import WITNESSED_FORM, Event, Record
 from quarterdeck.backend.core.membership.events import MemberMerging, MemberStopped
 
 ONCE: tuple[type, ...] = (MemberMerging, MemberStopped)
@@ -62,4 +62,4 @@ class RecordNumbering:
             if len(known) > MOST_NUMBERED:
                 del known[next(iter(known))]  # long since nothing was heard of it
         utc_us = self._began_utc_us + at_us
-        return Record(self.run, one.member, one.uuid, number + 1, at_us, utc_us, one.event, form=FORM)
+        return Record(self.run, one.member, one.uuid, number + 1, at_us, utc_us, one.event, form=WITNESSED_FORM)

@@ -42,7 +42,7 @@ def adopt(state: MemberState, now: int, merge_entries: MergeEntries | None) -> N
     if merge_entries is None:
         return
     if state.settings.merge_policy == "discard":
-        state.record(now, EntriesMerged("discard", 0, 0, ""))
+        state.record(now, EntriesMerged("discard", 0, 0, ""), state.begun)
         return
     state.data.merge_entries = merge_entries
 
@@ -84,7 +84,8 @@ def on_merging_timer(state: MemberState, now: int) -> None:
         map_calls.ask_for_merge(state, now, partition, offer, merge_entries.batches)
     if not merge_entries.in_flight:
         state.data.merge_entries = None
-        state.record(now, EntriesMerged(state.settings.merge_policy, merge_entries.offered, merge_entries.taken, ""))
+        merged = EntriesMerged(state.settings.merge_policy, merge_entries.offered, merge_entries.taken, "")
+        state.record(now, merged, state.begun)
 
 
 def _next_batch(merge_entries: MergeEntries, policy: str, partitions: int) -> tuple[int, MergeBatch] | None:

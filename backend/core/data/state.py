@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.causes import RecordId
 from quarterdeck.backend.core.cluster_profile import allows_promotions
 from quarterdeck.backend.core.data.messages import BackupWrite, MapAnswer, MergeBatch, OwnerOperation
 from quarterdeck.backend.core.data.partition_store import UNWRITTEN, PartitionStore, Stamp, StoredEntry
@@ -30,6 +31,8 @@ class PendingCall:
     begun_us: Instant
     deadline_us: Instant
     watched: bool = False
+    started: RecordId | None = None
+    """The record of its beginning, if it is watched."""
     outstanding: int = 0
     """How many partitions have not answered."""
     answers: list[Answer] = field(default_factory=list)
@@ -216,7 +219,7 @@ class Data:
     """By partition, where this member is a backup: writes that have overtaken others, by the stamps that they wait for."""
     outgoing: dict[tuple[int, str], Outgoing] = field(default_factory=dict)
     """By partition and receiving incarnation."""
-    out_of_step: dict[int, None] = field(default_factory=dict)
+    out_of_step: dict[int, RecordId] = field(default_factory=dict)
     """Partitions of which this backup is known to lack something, until it is known to have all (chapter `replica_sync`)."""
     stale: dict[int, None] = field(default_factory=dict)
     """Partitions of which this backup wants a whole copy, in the order in which they are served."""

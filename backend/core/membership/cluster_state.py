@@ -40,7 +40,9 @@ def request(state: Membership, now: int, wanted: ClusterState) -> None:
     if isinstance(state.doing, Leading):
         begin_change(state, state.doing, now, ClusterStanding(wanted))
     elif isinstance(state.doing, Following) and state.master is not None and not state.suspects(state.master):
-        state.state_change_request = StateChangeRequest(wanted, now + state.settings.state_lease_us, state.next_token())
+        state.state_change_request = StateChangeRequest(
+            wanted, now + state.settings.state_lease_us, state.next_token(), state.context.cause
+        )
         _pass_on(state, now, state.master, state.state_change_request)
     else:
         state.record(
@@ -53,6 +55,7 @@ def on_request_timer(state: Membership, now: int) -> None:
     pending_request = state.state_change_request
     if pending_request is None:
         return
+    state.context.act_for(pending_request.because)
     if now >= pending_request.until_us:
         state.state_change_request = None
         state.record(
@@ -80,7 +83,7 @@ def begin_change(state: Membership, leading: Leading, now: int, wanted: ClusterS
         return False
     wanted = ClusterStanding(wanted.state, state.standing.edition + 1, wanted.thawed)
     deadline_us = now + state.settings.state_lease_us
-    leading.state_change = StateChange(state.next_token(), wanted, set(state.peers), deadline_us)
+    leading.state_change = StateChange(state.next_token(), wanted, set(state.peers), deadline_us, state.context.cause)
     _proceed(state, leading, now, leading.state_change)
     return True
 
@@ -195,6 +198,7 @@ def on_state_timer(state: Membership, now: int) -> None:
     if not isinstance(leading, Leading) or leading.state_change is None:
         return
     change = leading.state_change
+    state.context.act_for(change.because)
     if now < change.deadline_us:
         _ask(state, now, change)
     elif change.decided:

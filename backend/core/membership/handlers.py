@@ -211,11 +211,13 @@ REACTIONS: dict[type, tuple[Reaction, ...]] = {
 def settle(state: Membership, now: int) -> None:
     """Let chapters react to all facts reported, until no further fact follows."""
     context = state.context
-    waiting = context.facts
+    handled, waiting = context.cause, context.facts
     while waiting:
-        fact = waiting.popleft()
+        fact, cause = waiting.popleft()
         context.facts = type(waiting)()
         for react in REACTIONS[type(fact)]:
+            context.act_for(cause)
             react(state, now, fact)
         waiting.extendleft(reversed(context.facts))
     context.facts = waiting
+    context.act_for(handled)

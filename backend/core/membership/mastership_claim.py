@@ -60,11 +60,7 @@ def _start_if_due(state: Membership, now: int) -> None:
         _from_on(members, state.address), now + state.settings.mastership_claim_timeout_us, state.next_token()
     )
     state.doing = claim
-    latest = max(
-        (held.evidence.because for held in state.suspicions.values() if held.evidence.because),
-        key=lambda because: because.seq,
-        default=None,
-    )
+    latest = state.latest_suspicion
     state.follow(now, state.address, Reason("suspects-older", "it suspects every older member", latest))
     asked = tuple(address for address in state.peers if not state.suspects(address))
     state.record(now, ClaimStarted(members.version, state.suspected_addresses, asked), latest)
@@ -111,7 +107,7 @@ def on_claim_accepted(state: Membership, claim: Claim, now: int, sender: Address
     claim.accepted.add(sender)
     state.context.heartbeat_round = None  # it takes this claimant for its master, and wants to hear of it
     cluster_state.adopt(state, now, answer.standing, "claim-answer", f"{sender} has heard of it")
-    state.record(now, ClaimAnswered(sender, "accepted", answer.members.version, ""), claim.started)
+    state.record(now, ClaimAnswered(sender, "accepted", answer.members.version, ""), state.context.origin)
     if answer.members.version > claim.latest.version:
         claim.latest = answer.members
         _ask_newly_known(state, now, claim)
@@ -124,9 +120,7 @@ def on_claim_refused(state: Membership, claim: Claim, now: int, sender: Address,
         return
     if claim.refusals.get(sender) != answer.reason:
         claim.refusals[sender] = answer.reason
-        state.record(
-            now, ClaimAnswered(sender, "retry" if answer.retry else "refused", 0, answer.reason), claim.started
-        )
+        state.record(now, ClaimAnswered(sender, "retry" if answer.retry else "refused", 0, answer.reason))
     if not answer.retry:
         claim.refused.add(sender)
         conclude_when_settled(state, now)
@@ -241,7 +235,7 @@ def _ask_newly_known(state: Membership, now: int, claim: Claim) -> None:
 
 
 def _ask(state: Membership, claim: Claim, address: Address) -> None:
-    state.send(address, MastershipClaim(state.uuid, claim.asked[address], claim.token))
+    state.send(address, MastershipClaim(state.uuid, claim.asked[address], claim.token), claim.started)
 
 
 def _conclude(state: Membership, now: int, claim: Claim) -> None:
@@ -261,7 +255,7 @@ def _conclude(state: Membership, now: int, claim: Claim) -> None:
     members = MemberList(version, staying, mint_lineage(state.uuid, version))
     left_out = tuple(address for address in claim.asked if members.find(address) is None)
     state.record(now, ClaimFinished(version, members.lineage, members.addresses[1:], left_out), claim.started)
-    publishing.install(state, now, members, state.address, "mastership claim", because=state.latest_record)
+    publishing.install(state, now, members, state.address, "mastership claim")
     state.report(BecameMaster())
     state.state_locked = None
     await_confirmations(state, now)

@@ -13,7 +13,7 @@ from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.causes import Evidence, HeldSuspicion, MasterCause, Reason, RecordId, UnreachableCause
 from quarterdeck.backend.core.cluster_profile import ClusterStanding, ClusterState
 from quarterdeck.backend.core.effects import Disconnect, Effect, Halt, Happened, Incarnations, Transmit
-from quarterdeck.backend.core.events import FORM, Event, Record
+from quarterdeck.backend.core.events import FORM, NOTES, Event, Record
 from quarterdeck.backend.core.membership import undertakings
 from quarterdeck.backend.core.membership.events import MasterChanged, MergeVerdict
 from quarterdeck.backend.core.membership.facts import Fact
@@ -67,10 +67,31 @@ class Context:
     """What the present step wants done; empty between two steps."""
     departing_for: Address | None = None
     """When the present step ends, this incarnation does too, and the next one joins that cluster."""
-    facts: deque[Fact] = field(default_factory=deque)
-    """What chapters have reported, and no chapter has reacted to yet; empty between two steps, too."""
+    facts: deque[tuple[Fact, RecordId | None]] = field(default_factory=deque)
+    """What chapters have reported, each with its cause, and no chapter has reacted to yet; empty between two steps, too."""
+    origin: RecordId | None = None
+    """The record that brought about what the present handler reacts to."""
+    latest: Record | None = None
+    """The last record that the present handler has made, but for those that bring nothing about."""
     heartbeat_round: Transmit | None = None
     """The messages of a round of heartbeats (chapter `heartbeats`); None when they have to be made again."""
+
+    @property
+    def cause(self) -> RecordId | None:
+        """The record that what comes next in the present handler follows from, where that is known."""
+        latest = self.latest
+        return self.origin if latest is None else RecordId(latest.uuid, latest.seq)
+
+    def act_for(self, because: RecordId | None) -> None:
+        """Let what comes next in the present handler follow from this record."""
+        self.origin, self.latest = because, None
+
+    def go_on_from(self, *kinds: type[Event]) -> None:
+        """Let what comes next in this step follow from its last record of one of these kinds, if it has one."""
+        for effect in reversed(self.effects):
+            if type(effect) is Happened and type(effect.record.event) in kinds:
+                self.act_for(RecordId(effect.record.uuid, effect.record.seq))
+                return
 
 
 @dataclass(slots=True)
@@ -152,7 +173,8 @@ class Membership(Process):
     merge_not_before_us: Deadline = 0
     merge_delay_us: int = 0
     """The back-off after a merge whose links were not proven; 0 after anything else."""
-    verdicts: dict[Address, MergeVerdict] = field(default_factory=dict)
+    verdicts: dict[Address, tuple[MergeVerdict, RecordId]] = field(default_factory=dict)
+    """The last verdict on each other cluster, and its record."""
     not_merging: dict[Address | None, str] = field(default_factory=dict)
     """Why this master is not merging, for each cluster that it has met; under None what keeps it from meeting any."""
     unusable: dict[Address, Reason[UnreachableCause]] = field(default_factory=dict)
@@ -160,6 +182,10 @@ class Membership(Process):
     unanswered: set[Address] = field(default_factory=set)
     """Addresses that have not answered since the last search for other clusters."""
     operating: bool = True
+    listed: RecordId | None = None
+    """The record that the present list was installed."""
+    followed: RecordId | None = None
+    """The record that the present master is followed."""
 
     @classmethod
     def born(cls, context: Context, randomness: Randomness) -> Self:
@@ -272,6 +298,17 @@ class Membership(Process):
         """The addresses of the suspected incarnations, in order."""
         return tuple(sorted(held.address for held in self.suspicions.values()))
 
+    @property
+    def begun(self) -> RecordId:
+        """The record of the beginning of this incarnation."""
+        return RecordId(self.uuid, 1)
+
+    @property
+    def latest_suspicion(self) -> RecordId | None:
+        """The record of the last suspicion of those that are held."""
+        records = [held.evidence.because for held in self.suspicions.values() if held.evidence.because]
+        return max(records, key=lambda record: record.seq, default=None)
+
     def beliefs_changed(self) -> None:
         """Drop what was derived from the list, the master or the suspicions, for they have changed."""
         self.context.heartbeat_round = None
@@ -300,22 +337,33 @@ class Membership(Process):
             self.master = master
             self.beliefs_changed()
             self.record(now, MasterChanged(master, reason.text, reason.cause, named_by), reason.because)
+            self.followed = self.latest_record
 
     def report(self, fact: Fact) -> None:
         """Let other chapters react to what has come about, when the present handler or reaction has ended."""
-        self.context.facts.append(fact)
+        self.context.facts.append((fact, self.context.cause))
 
-    def send(self, to: Address, message: Message) -> None:
-        self.context.effects.append(Transmit(((to, message),)))
+    def send(self, to: Address, message: Message, because: RecordId | None = None) -> None:
+        """Send `message`, which the record `because` brought about, or what the present handler has come to."""
+        self.context.effects.append(Transmit(((to, message),), because or self.context.cause))
 
-    def send_all(self, to: tuple[Address, ...], message: Message) -> None:
+    def send_all(self, to: tuple[Address, ...], message: Message, because: RecordId | None = None) -> None:
         if to:
-            self.context.effects.append(Transmit(tuple((address, message) for address in to)))
+            deliveries = tuple((address, message) for address in to)
+            self.context.effects.append(Transmit(deliveries, because or self.context.cause))
 
     def record(self, now: int, event: Event, because: RecordId | None = None) -> None:
-        """Record that `event` happened to this incarnation, brought about by what the record `because` describes."""
+        """Record that `event` happened to this incarnation, brought about by what the record `because` describes.
+
+        Where none is given it is the record before it in the same handler, or what the handler reacts to. Records of one kind
+        that follow one another, such as those of several suspicions, have one cause.
+        """
+        context, kind = self.context, type(event)
+        if because is None:
+            latest = context.latest
+            because = latest.because if latest is not None and type(latest.event) is kind else context.cause
         self.record_count += 1
-        member_configuration = self.context.member_configuration
+        member_configuration = context.member_configuration
         record = Record(
             member_configuration.run,
             member_configuration.label,
@@ -327,7 +375,9 @@ class Membership(Process):
             because,
             FORM,
         )
-        self.context.effects.append(Happened(record))
+        context.effects.append(Happened(record))
+        if kind not in NOTES:
+            context.latest = record
 
     @property
     def latest_record(self) -> RecordId:

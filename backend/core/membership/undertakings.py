@@ -140,6 +140,8 @@ class DisconnectionReports:
 
     by_reporter: dict[Address, tuple[Address, ...]] = field(default_factory=dict)
     changed_us: Instant = 0
+    latest: RecordId | None = None
+    """The record of the last of them."""
 
 
 @dataclass(slots=True)
@@ -157,6 +159,7 @@ class StateChangeRequest:
     wanted: ClusterState
     until_us: Instant
     token: str
+    because: RecordId | None = None
 
 
 @dataclass(slots=True)
@@ -167,6 +170,7 @@ class StateChange:
     wanted: ClusterStanding
     waiting: set[Address]
     deadline_us: Instant
+    because: RecordId | None = None
     decided: bool = False
 
 
@@ -178,8 +182,9 @@ class MergeUndertaking:
     remote: ClusterProfile
     deadline_us: Instant
     phase: MergePhase
+    started: RecordId | None
+    """The record of its beginning; before that, of what was decided."""
     waiting: set[Address] = field(default_factory=set)
-    started: RecordId | None = None
 
 
 # What a member is doing: one of these at a time

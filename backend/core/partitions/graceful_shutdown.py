@@ -119,7 +119,7 @@ def accept_shutdown(state: PartitionedMember, now: int, master_role: MasterRole,
         master_role.demoting.pop(uuid, None)
         state.record(now, DrainStarted(address))
         if master_role.recovery is None and state.partitions.table is not None:
-            cancel(state, now, Reason("member-leaves", f"{address} wants to leave", state.latest_record))
+            cancel(state, now, Reason("member-leaves", f"{address} wants to leave"))
 
 
 def grant_shutdowns(state: PartitionedMember, now: int, master_role: MasterRole) -> None:

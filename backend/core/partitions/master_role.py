@@ -29,7 +29,7 @@ def follow(state: PartitionedMember, now: int) -> None:
         return
     master_role = partitions.master_role
     if master_role is None or master_role.lineage != members.lineage:
-        master_role = partitions.master_role = MasterRole(members.lineage)
+        master_role = partitions.master_role = MasterRole(members.lineage, changed=state.listed)
         follow_list(state, master_role)
         begin_recovery(state, now, master_role)
         if partitions.draining_until_us is not None:
@@ -70,7 +70,7 @@ def _react(state: PartitionedMember, now: int, master_role: MasterRole, before: 
     else:
         master_role.wants_plan = True
         why = f"the cluster is {state.standing.state}, and as many members hold data as before"
-        master_role.plan_reason = Reason("state-changed", why)
+        master_role.plan_reason = Reason("state-changed", why, state.context.cause)
     master_role.repair_due = True
     master_role.failures = master_role.not_before_us = 0
 

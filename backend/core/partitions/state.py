@@ -69,6 +69,8 @@ class ActiveMigration:
     """At the destination: services that need no more."""
     complete: bool = False
     """At the destination: nothing more is needed."""
+    accepted: RecordId | None = None
+    """The record that this member takes part."""
 
 
 RunningPhase = Literal["copying", "committing"]
@@ -84,6 +86,8 @@ class RunningMigration:
     deadline_us: Instant
     phase: RunningPhase = "copying"
     ask_again_us: Instant = 0
+    latest: RecordId | None = None
+    """The record of its beginning, later that its commit is asked for."""
 
 
 @dataclass(slots=True)
@@ -93,6 +97,7 @@ class TableRecovery:
     token: str
     waiting: dict[Address, str]
     """Address and uuid of the incarnations that have neither answered nor left."""
+    started: RecordId | None = None
     rows: dict[int, VersionedRow] = field(default_factory=dict)
     completed: dict[str, CompletedMigration] = field(default_factory=dict)
     active: dict[str, PartitionMigration] = field(default_factory=dict)
@@ -136,6 +141,8 @@ class MasterRole:
     followers: dict[Address, TableFollower] = field(default_factory=dict)
     changes: int = 0
     """Counts the changes of the table and of the completed list."""
+    changed: RecordId | None = None
+    """The record of the last of them."""
     changed_at: OrderedDict[int, int] = field(default_factory=OrderedDict)
     """By partition, the number of its last change, the latest last; without those that every member is known to have.
 

@@ -31,7 +31,7 @@ from math import inf
 from msgspec import structs
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.events import FORM, Event, Record
+from quarterdeck.backend.core.events import WITNESSED_FORM, Event, Record
 from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.properties import SECOND_US
@@ -230,4 +230,4 @@ class EventReconstruction:
 
     def _record(self, now: int, utc: int, event: Event) -> Record:
         self._seqs[self._uuid] += 1
-        return Record(self._run, self._member, self._uuid, self._seqs[self._uuid], now, utc, event, form=FORM)
+        return Record(self._run, self._member, self._uuid, self._seqs[self._uuid], now, utc, event, form=WITNESSED_FORM)

@@ -8,7 +8,7 @@ import logging
 from collections.abc import Sequence
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.causes import RefusalCause, UnreachableCause
+from quarterdeck.backend.core.causes import RecordId, RefusalCause, UnreachableCause
 from quarterdeck.backend.core.cluster_snapshot import CapturedMember, InFlight
 from quarterdeck.backend.core.commands.commands import CallMap, CommandRefused, KillAt
 from quarterdeck.backend.core.effects import Deliveries, Incarnations, carry_out
@@ -92,15 +92,18 @@ class MemberHost:
         await self.transport.listen()
         self.step(START)
 
-    async def execute(self, command: MemberCommand) -> None:
-        """Do it at once, or begin to. Raises `CommandRefused`, and then nothing was changed."""
+    async def execute(self, command: MemberCommand, because: RecordId | None = None) -> None:
+        """Do it at once, or begin to; `because` is the record of the request.
+
+        Raises `CommandRefused`, and then nothing was changed.
+        """
         match command:
             case CallMap(_, operation):
                 self.call(operation, watched=True, on_answer=_forget)
             case KillAt():
                 self.kill_point = command
             case _:
-                self.step(command)
+                self.step(command, because)
 
     def call(self, operation: Operation, watched: bool, on_answer: AnswerCallback) -> None:
         if self.ended:
@@ -117,9 +120,9 @@ class MemberHost:
         """All that the member knows, also while it is paused: then what waits in its sockets is not in it."""
         now_us, now_seconds = self._clock.now_us(), self._loop.time()
         waiting = tuple(
-            InFlight(self.machine.address, address, message, now_us + round(seconds * SECOND_US))
+            InFlight(self.machine.address, address, message, now_us + round(seconds * SECOND_US), because)
             for address, peer in self.transport.peers.items()
-            for seconds, message in peer.waiting(now_seconds)
+            for seconds, message, because in peer.waiting(now_seconds)
         )
         return CapturedMember(self.machine.snapshot(), now_us, waiting)
 
@@ -164,12 +167,12 @@ class MemberHost:
 
     # What the network brings
 
-    def received(self, sender: Address, message: Message) -> None:
+    def received(self, sender: Address, message: Message, because: RecordId | None) -> None:
         if self.ended:
             return
         machine = self.machine
         try:
-            effects = machine.step(self._clock.now_us(), Receive(sender, message))
+            effects = machine.step(self._clock.now_us(), Receive(sender, message, because))
             if effects:
                 carry_out(effects, self)
         except Exception:  # noqa: BLE001 - logged by _crash, which ends the member
@@ -209,7 +212,7 @@ class MemberHost:
             self._timer.cancel()
             self._timer = None
 
-    def step(self, input: Input) -> None:
+    def step(self, input: Input, because: RecordId | None = None) -> None:
         """Give the machine `input`, and carry out the effects.
 
         Raises `CommandRefused`; whatever else the machine raises ends the member.
@@ -217,7 +220,7 @@ class MemberHost:
         if self.ended:
             return
         try:
-            carry_out(self.machine.step(self._clock.now_us(), input), self)
+            carry_out(self.machine.step(self._clock.now_us(), input, because), self)
         except CommandRefused:
             raise
         except Exception:  # noqa: BLE001 - logged by _crash, which ends the member
@@ -227,9 +230,9 @@ class MemberHost:
 
     # Effects
 
-    def transmit(self, deliveries: Deliveries) -> None:
+    def transmit(self, deliveries: Deliveries, because: RecordId | None) -> None:
         for address, message in deliveries:
-            self.transport.send(address, message)
+            self.transport.send(address, message, because)
 
     def record(self, record: Record) -> None:
         self._observer.recorded(record)

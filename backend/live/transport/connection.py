@@ -18,10 +18,10 @@ from contextlib import suppress
 from typing import Any, Protocol
 
 import msgspec
-from msgspec import structs
+from msgspec import Struct, structs
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.causes import RefusalCause, UnreachableCause
+from quarterdeck.backend.core.causes import RecordId, RefusalCause, UnreachableCause
 from quarterdeck.backend.core.messages import Message
 from quarterdeck.backend.live.security.cluster_secret import ClusterSecret
 from quarterdeck.backend.live.security.tls import is_tls_refusal, tls_reason
@@ -38,7 +38,16 @@ from quarterdeck.backend.live.transport.handshake import Agreement, HandshakeRef
 from quarterdeck.backend.live.transport.handshake_messages import HandshakeRejection
 from quarterdeck.backend.live.transport.limits import network_of
 
-MESSAGE: msgspec.msgpack.Decoder[Message] = msgspec.msgpack.Decoder(Message)
+
+class CausedMessage(Struct, frozen=True, tag="caused", array_like=True):
+    """A message with the record of its sender that brought it about. Members know it from protocol version 4 on."""
+
+    message: Message
+    uuid: str
+    seq: int
+
+
+MESSAGE: msgspec.msgpack.Decoder[Message | CausedMessage] = msgspec.msgpack.Decoder(Message | CausedMessage)
 
 WRITE_BACKLOG_BYTES = 1024 * 1024
 """A receiver that leaves this much of what is urgent unread is not sent anything more until it reads again."""
@@ -103,7 +112,7 @@ class ConnectionOwner(Protocol):
     def responder(self, connection: PeerConnection) -> Responder: ...
     def opened(self, connection: PeerConnection) -> None: ...
     def agreed(self, connection: PeerConnection) -> None: ...
-    def received(self, connection: PeerConnection, message: Message) -> None: ...
+    def received(self, connection: PeerConnection, message: Message, because: RecordId | None) -> None: ...
     def protocol_error(
         self, connection: PeerConnection, reason: str, cause: RefusalCause, hostile: bool = True
     ) -> None:
@@ -269,7 +278,11 @@ class PeerConnection(asyncio.BufferedProtocol):
                 if self.peer is None:
                     self._shake_hands(payload)
                 elif payload:
-                    self._owner.received(self, content_of(MESSAGE, payload))
+                    content = content_of(MESSAGE, payload)
+                    if isinstance(content, CausedMessage):
+                        self._owner.received(self, content.message, RecordId(content.uuid, content.seq))
+                    else:
+                        self._owner.received(self, content, None)
                 else:
                     self._hang_up()
         except BadFrame as problem:

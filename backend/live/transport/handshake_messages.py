@@ -14,11 +14,11 @@ from msgspec import Struct
 from quarterdeck.backend.core.address import Address, BadAddress, parse_address
 from quarterdeck.backend.core.causes import RefusalCause
 
-PROTOCOL_VERSION = 3
+PROTOCOL_VERSION = 4
 """Raised whenever members say something that those of the version before could not understand."""
 
 OLDEST_VERSION = 2
-"""The version before, which members of this one speak, too, so that a cluster can be upgraded member by member."""
+"""The oldest version that members of this one speak, too, so that a cluster can be upgraded member by member."""
 
 NO_SECRET_THERE = "does not prove that it knows the secret of the cluster"
 NO_SECRET_HERE = "asks for proof of a cluster secret, and no secret is configured here"

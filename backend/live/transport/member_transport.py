@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, Protocol
 
 from quarterdeck.backend.core.address import Address, host_of, numeric_order, port_of
-from quarterdeck.backend.core.causes import RefusalCause, UnreachableCause, one_line
+from quarterdeck.backend.core.causes import RecordId, RefusalCause, UnreachableCause, one_line
 from quarterdeck.backend.core.effects import Incarnations
 from quarterdeck.backend.core.link_condition import LinkChanged
 from quarterdeck.backend.core.messages import Message
@@ -39,7 +39,7 @@ CLOSED_LOOK_SECONDS = 0.005
 class Receiver(Protocol):
     """Receives what the network brings."""
 
-    def received(self, sender: Address, message: Message) -> None: ...
+    def received(self, sender: Address, message: Message, because: RecordId | None) -> None: ...
     def unreachable(self, address: Address, reason: str, cause: UnreachableCause) -> None: ...
     def peer_rejected(self, remote: str, reason: str, cause: RefusalCause) -> None: ...
 
@@ -101,12 +101,15 @@ class MemberTransport:
         """Bind another port, for HTTP only. Raises OSError when it is not to be had."""
         await self._listener.listen(self._bind_host, port, frames=False)
 
-    def send(self, address: Address, message: Message) -> None:
-        """Send `message`, dialling first if need be. Raises `FrameTooLarge`; nothing else is known of its fate."""
+    def send(self, address: Address, message: Message, because: RecordId | None = None) -> None:
+        """Send `message`, which the record `because` brought about, dialling first if need be.
+
+        Raises `FrameTooLarge`; nothing else is known of its fate.
+        """
         if self._closed:
             return
         peer = self.peers.get(address) or self._peer(address)
-        queued_frame = self._queued_frame(peer, message)
+        queued_frame = self._queued_frame(peer, message, because)
         condition = None if self._network.plain else self._network.condition(self.address, address)
         for _ in range(1 if condition is None else self._network.copies(condition, message)):
             apart_us = self._network.delay_of_kind_us(condition, message) if condition is not None else 0
@@ -240,12 +243,12 @@ class MemberTransport:
         if not crossed:
             self._attach(connection)
 
-    def received(self, connection: PeerConnection, message: Message) -> None:
+    def received(self, connection: PeerConnection, message: Message, because: RecordId | None) -> None:
         sender = connection.peer
         assert sender is not None
         if self._peer(sender).connection is not connection:
             self._attach(connection)
-        self._receiver.received(sender, message)
+        self._receiver.received(sender, message, because)
 
     def protocol_error(
         self, connection: PeerConnection, reason: str, cause: RefusalCause, hostile: bool = True
@@ -299,11 +302,11 @@ class MemberTransport:
     def _precedes(self, other: Address) -> bool:
         return numeric_order(self.address) < numeric_order(other)
 
-    def _queued_frame(self, peer: TransportPeer, message: Message) -> QueuedFrame:
+    def _queued_frame(self, peer: TransportPeer, message: Message, because: RecordId | None) -> QueuedFrame:
         """Return the frame of `message`, made once when it goes to many, as lists do, or again and again, as heartbeats do."""
-        if message is not peer.message:
-            if message is not self._last_message:
-                self._last_frame = queued_frame_of(message)
+        if message is not peer.message or because != peer.queued_frame.because:
+            if message is not self._last_message or because != self._last_frame.because:
+                self._last_frame = queued_frame_of(message, because)
                 self._last_message = message
             peer.message, peer.queued_frame = message, self._last_frame
         return peer.queued_frame

@@ -92,4 +92,4 @@ class EventRow(Generic[E]):
     external: bool = False
     """Whether it comes from outside, and so follows from nothing that is recorded."""
     follows: tuple[Follows, ...] = ()
-    """What it follows from: the record that it names as its cause, or the latest of that kind of the same incarnation."""
+    """What it follows from where it names no cause: the latest of that kind of the same incarnation."""

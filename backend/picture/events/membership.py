@@ -68,6 +68,7 @@ INCARNATIONS = (
         kind=events.JoinRequested,
         words=lambda event, name_of: f"asks {name_of(event.master)} to let it join (attempt {event.attempt})",
         level=DEBUG, mark=lambda event, letter: (f"ask {letter(event.master)}", "plain"), part="detail",
+        follows=(Follows(events.MasterChanged, "it has learned who is master"),),
     ),
     EventRow(
         kind=events.JoinFailed, words=_join_failed, tone="bad", level=WARNING,
@@ -102,7 +103,7 @@ LISTS = (
             + (f" ({event.acknowledged} of {event.expected} acknowledged it)" if event.expected else "")
         ),
         tone="good", level=DEBUG, mark=lambda event, letter: (f"+ {letter(event.address)}", "good"), part="detail",
-        decides=6,
+        decides=6, follows=(Follows(events.ListInstalled, "it is on the list, and the others know or had time to"),),
     ),
     EventRow(
         kind=events.MemberRemoved,
@@ -115,6 +116,7 @@ LISTS = (
             f"holds {name_of(event.address)} back until its links to {names_text(event.missing, name_of)} are proven"
         ),
         tone="warning", mark=lambda event, letter: (f"hold {letter(event.address)}", "warning"), decides=7,
+        follows=(Follows(events.DisconnectionResolved, "it had to go for links that were down"),),
     ),
     EventRow(
         kind=events.JoinDelayed,
@@ -122,7 +124,7 @@ LISTS = (
             f"is held back by {name_of(event.master)}: proves its links to {names_text(event.missing, name_of)}, "
             f"again in {duration_text(event.wait)}"
         ),
-        tone="warning", mark=("held", "warning"),
+        tone="warning", mark=("held", "warning"), follows=(Follows(events.JoinRequested, "it asked to be let in"),),
     ),
     EventRow(
         kind=events.ProtectionChanged,
@@ -142,6 +144,7 @@ CLAIMS = (
     ),
     EventRow(
         kind=events.ClaimAnswered, words=_claim_answered, level=DEBUG, mark=_claim_answer_mark, part="detail",
+        follows=(Follows(events.ClaimStarted, "it claims mastership and asked"),),
     ),
     EventRow(
         kind=events.ClaimFinished, words=_claim_finished, tone="good",
@@ -154,5 +157,6 @@ CLAIMS = (
         kind=events.ClaimAbandoned, words=lambda event, name_of: f"abandons its claim: {event.reason}",
         tone="warning", level=WARNING, mark=("◇ drop", "warning"),
         landmark=lambda event, member: LandmarkMark("claims", "A", "bad", f"{member} abandons its claim"), decides=12,
+        follows=(Follows(events.ClaimStarted, "it had claimed mastership"),),
     ),
 )  # fmt: skip

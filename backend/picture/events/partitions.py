@@ -84,6 +84,7 @@ TABLE = (
     EventRow(
         kind=events.TableChanged, words=_table_changed, tone="faint", level=DEBUG,
         mark=lambda event, letter: (f"t{event.table_version}", "faint"), part="frequent",
+        follows=(Follows(ListInstalled, "these are the members to hold the partitions", deeper=False),),
     ),
     EventRow(
         kind=events.PartitionLost, words=_lost, tone="bad", level=WARNING,
@@ -104,7 +105,7 @@ TABLE = (
     EventRow(
         kind=events.CompletedEvicted,
         words=lambda event, name_of: f"all members know the end of {counted(len(event.migration_ids), 'migration')}",
-        tone="faint", level=DEBUG, part="frequent",
+        tone="faint", level=DEBUG, part="frequent", follows=(Follows(events.MigrationDecided, "that had ended"),),
     ),
     EventRow(
         kind=events.DrainStarted,
@@ -123,15 +124,17 @@ MIGRATIONS = (
     EventRow(
         kind=events.MigrationsPlanned, words=_planned, tone="strong",
         mark=lambda event, letter: (f"plan {len(event.planned)}", "strong"), decides=1,
+        follows=(Follows(ListInstalled, "other members hold data now"),),
     ),
     EventRow(
         kind=events.MigrationsCancelled,
         words=lambda event, name_of: f"drops {counted(event.remaining, 'planned migration')}: {event.reason}",
-        tone="warning", decides=2,
+        tone="warning", decides=2, follows=(Follows(ListInstalled, "other members hold data now"),),
     ),
     EventRow(
         kind=events.MigrationStarted, words=_started, level=DEBUG,
         mark=lambda event, letter: (f"▷ p{event.partition}", "plain"), part="frequent",
+        follows=(Follows(events.MigrationsPlanned, "it is part of the plan"),),
     ),
     EventRow(
         kind=events.MigrationAccepted,
@@ -148,6 +151,7 @@ MIGRATIONS = (
     EventRow(
         kind=events.MigrationCopied, words=_copied, tone="faint", level=DEBUG,
         mark=lambda event, letter: (f"▶ p{event.partition}", "plain"), mark_weight=3, part="frequent",
+        follows=(Follows(events.MigrationAccepted, "the destination waits for the data", same="migration_id"),),
     ),
     EventRow(
         kind=events.MigrationCommitting, words=lambda event, name_of: f"asks for the commit of p{event.partition}",
@@ -161,6 +165,11 @@ MIGRATIONS = (
             (f"✓ p{event.partition}", "good") if event.committed else (f"✗ p{event.partition}", "warning")
         ),
         mark_weight=4, part="frequent",
+        follows=(
+            Follows(events.MigrationRejected, "it could not take part", same="migration_id"),
+            Follows(events.MigrationCommitting, "the destination was asked to commit", same="migration_id"),
+            Follows(events.MigrationStarted, "it had begun", same="migration_id"),
+        ),
     ),
     EventRow(
         kind=events.MigrationFinished,
@@ -171,5 +180,9 @@ MIGRATIONS = (
         tone="faint", level=DEBUG,
         mark=lambda event, letter: (f"{'✓' if event.committed else '✗'} p{event.partition}", "plain"),
         part="frequent",
+        follows=(
+            Follows(events.MigrationDecided, "the master decided so", same="migration_id"),
+            Follows(events.MigrationCommitting, "the master asked it to commit", same="migration_id"),
+        ),
     ),
 )  # fmt: skip

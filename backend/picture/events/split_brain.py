@@ -43,7 +43,10 @@ MERGES = (
             Follows(events.MasterChanged, "a master looks for other clusters"),
         ),
     ),
-    EventRow(kind=events.AddressesRemembered, words=_remembered, mark=None, part="background"),
+    EventRow(
+        kind=events.AddressesRemembered, words=_remembered, mark=None, part="background",
+        follows=(Follows(events.ListInstalled, "they are on its list no more"),),
+    ),
     EventRow(
         kind=events.JoinListChanged, words=_join_list, tone="strong",
         mark=lambda event, letter: (f"list e{event.edition}", "strong"),
@@ -63,7 +66,7 @@ MERGES = (
             if event.reason
             else "what kept it from merging is over"
         ),
-        level=DEBUG, decides=16,
+        level=DEBUG, decides=16, follows=(Follows(events.MergeVerdict, "that is what it found"),),
     ),
     EventRow(
         kind=events.MergeStarted,
@@ -71,6 +74,7 @@ MERGES = (
             f"begins to merge {names_text(event.merging, name_of)} into the cluster of {name_of(event.target)}"
         ),
         tone="strong", mark=lambda event, letter: (f"⇒ {letter(event.target)}", "strong"), mark_weight=5, decides=18,
+        follows=(Follows(events.MergeVerdict, "it is the one that has to go"),),
     ),
     EventRow(
         kind=events.MergeAbandoned,

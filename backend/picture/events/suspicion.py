@@ -6,7 +6,7 @@ from logging import DEBUG, WARNING
 
 from quarterdeck.backend.core.address import bracketed
 from quarterdeck.backend.core.membership import events
-from quarterdeck.backend.picture.events.event_row import EventRow
+from quarterdeck.backend.picture.events.event_row import EventRow, Follows
 from quarterdeck.backend.picture.text.formatting import NameOf, duration_text, names_text
 
 
@@ -59,6 +59,7 @@ SUSPICION = (
         kind=events.ExplicitSuspicionSent,
         words=lambda event, name_of: f"asks {name_of(event.to)} to suspect it: {event.reason}",
         mark=lambda event, letter: (f"! {letter(event.to)}", "warning"), part="detail",
+        follows=(Follows(events.ListInstalled, "that one is not on it, or does not follow its master"),),
     ),
     EventRow(
         kind=events.ExplicitSuspicionReceived, words=_explicit_received, level=WARNING,
@@ -71,6 +72,7 @@ SUSPICION = (
             f"complains to {name_of(event.master)} of heartbeats from the stranger {name_of(event.stranger)}"
         ),
         mark=lambda event, letter: (f"¿ {letter(event.stranger)}", "faint"), part="detail",
+        follows=(Follows(events.ListInstalled, "the stranger is not on it", deeper=False),),
     ),
 )  # fmt: skip
 
@@ -81,6 +83,6 @@ PARTIAL_DISCONNECTIONS = (
     ),
     EventRow(
         kind=events.DisconnectionResolved, words=_resolved, tone="bad", level=WARNING, mark=("◆ settle", "bad"),
-        decides=14,
+        decides=14, follows=(Follows(events.DisconnectionReported, "members cannot reach one another"),),
     ),
 )  # fmt: skip

@@ -1,7 +1,8 @@
 """Why something happened: from an event back to what brought it about, link by link, each with its reason.
 
-A link is drawn only where two records name the same thing: a list, a claim, a migration, a suspect, a link of the network. That
-one thing happened before another is never reason enough.
+A record of our own members names the one that brought it about. What no member knows, such as what was done to the network, is
+found by rules, and so are the causes in logs of other members and in journals of form 2 and before, whose records name few.
+A rule draws a link only where two records name the same thing: a list, a claim, a suspect, a link of the network.
 """
 
 from __future__ import annotations
@@ -10,8 +11,9 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from quarterdeck.backend.core.causes import RecordId
-from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.events import OperatorAsked, Record
 from quarterdeck.backend.picture.events.catalogue import ROWS
+from quarterdeck.backend.picture.explain.data_causes import DATA_RULES
 from quarterdeck.backend.picture.explain.event_index import (
     Causes,
     DirectCause,
@@ -22,10 +24,9 @@ from quarterdeck.backend.picture.explain.event_index import (
 )
 from quarterdeck.backend.picture.explain.healing_causes import HEALING_RULES
 from quarterdeck.backend.picture.explain.membership_causes import MEMBERSHIP_RULES
-from quarterdeck.backend.picture.explain.partition_causes import PARTITION_RULES
 from quarterdeck.backend.picture.text.formatting import NameOf
 
-RULES = {**MEMBERSHIP_RULES, **HEALING_RULES, **PARTITION_RULES}
+RULES = {**MEMBERSHIP_RULES, **HEALING_RULES, **DATA_RULES}
 
 MOST_CAUSES = 200
 """Links of one chain; what lies behind them is left out."""
@@ -71,12 +72,28 @@ def direct_causes(event_index: EventIndex, record: Record) -> list[DirectCause]:
     if place is None:
         return []
     effect, rule = Effect(event_index, place, record), RULES.get(type(record.event))
-    found = rule(effect, record.event) if rule is not None else followed(effect)
+    found = [*rule(effect, record.event)] if rule is not None else []
+    named = event_index.find(record.because)
+    if named is None:
+        found = found or [*followed(effect)]
+    elif all(cause.record is not named for cause in found):
+        found.insert(0, _named_cause(effect, named))
     return [cause._replace(message=cause.message and cause.record.member != record.member) for cause in found]
 
 
+def _named_cause(effect: Effect, named: Record) -> DirectCause:
+    """Return the record that the effect names, with the reason that the row of the effect has for it, if it has one."""
+    if isinstance(named.event, OperatorAsked):
+        return DirectCause(named, f"{named.event.remote} asked for it", deeper=False)
+    known = next((one for one in ROWS[type(effect.record.event)].follows if one.kind is type(named.event)), None)
+    if known is not None:
+        return DirectCause(named, known.reason, True, known.deeper)
+    is_own = named.member == effect.record.member
+    return DirectCause(named, "that led to it" if is_own else f"{named.member} let it know", True)
+
+
 def followed(effect: Effect) -> Causes:
-    """Yield what an event follows from according to its row."""
+    """Yield what an event that names no cause follows from according to its row."""
     event = effect.record.event
     for kind, reason, deeper, same in ROWS[type(event)].follows:
         if same == "migration_id":

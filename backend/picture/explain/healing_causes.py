@@ -25,18 +25,6 @@ from quarterdeck.backend.picture.explain.event_index import (
 # Partial disconnections
 
 
-def _held_back(effect: Effect, event: events.MemberHeldBack) -> Causes:
-    label = effect.name(event.address)
-    settled = effect.own(events.DisconnectionResolved, lambda one: event.address in one.remove)
-    yield from local_cause(settled, f"{label} had to go for links that were down")
-    yield from message_cause(effect.of(label, events.MasterChanged), f"{label} wants in", deeper=settled is None)
-
-
-def _join_delayed(effect: Effect, event: events.JoinDelayed) -> Causes:
-    held = effect.at(event.master, events.MemberHeldBack, lambda one: effect.is_own(one.address))
-    yield from message_cause(held, f"{effect.name(event.master)} holds it back")
-
-
 def _reported(effect: Effect, event: events.DisconnectionReported) -> Causes:
     reporter = effect.name(event.reporter)
     for suspect in event.suspects:
@@ -49,20 +37,6 @@ def _reported(effect: Effect, event: events.DisconnectionReported) -> Causes:
         yield from message_cause(
             effect.of(reporter, events.SuspicionCleared), f"{reporter} suspects no member any more"
         )
-
-
-def _resolved(effect: Effect, event: events.DisconnectionResolved) -> Causes:
-    before = effect.own(events.DisconnectionResolved)
-    reporters: set[Address] = set()
-    for report in effect.all_own(events.DisconnectionReported):
-        if before is not None and report.seq < before.seq:
-            return
-        said = event_of(events.DisconnectionReported, report)
-        if said.reporter not in reporters and said.suspects:
-            concerns = said.reporter in event.remove or any(suspect in event.remove for suspect in said.suspects)
-            if concerns:
-                yield from local_cause(report, f"{effect.name(said.reporter)} cannot reach some of them")
-        reporters.add(said.reporter)
 
 
 # Merges
@@ -96,30 +70,6 @@ def _healed_between(effect: Effect, here: set[str], there: set[str]) -> Record |
         return joins and link.is_plain
 
     return effect.anywhere(LinkChanged, mended)
-
-
-def _not_merging(effect: Effect, event: events.NotMerging) -> Causes:
-    if event.cause == "verdict":
-        verdict = effect.own(events.MergeVerdict, lambda one: one.remote == event.remote)
-        yield from local_cause(verdict, "that is what it found")
-    elif event.remote is not None:
-        abandoned = effect.own(events.MergeAbandoned, lambda one: one.target == event.remote)
-        if event.cause != "links-missing":  # for which it gives up before it begins
-            yield from local_cause(abandoned, "it had begun, and gave up")
-    elif not event.reason:
-        before = effect.own(events.NotMerging)
-        edited = effect.own(events.JoinListChanged, lambda one: one.edition > 0)
-        if before is not None and edited is not None and edited.at >= before.at:
-            yield from local_cause(edited, "its join list was edited")
-
-
-def _merge_started(effect: Effect, event: events.MergeStarted) -> Causes:
-    decided = effect.own(events.MergeVerdict, lambda one: one.remote == event.target and one.decision == "local-merges")
-    yield from local_cause(decided, "it is the one that has to go")
-    theirs = effect.at(
-        event.target, events.MergeVerdict, lambda one: effect.is_own(one.remote) and one.decision == "remote-merges"
-    )
-    yield from message_cause(theirs, f"{effect.name(event.target)} found the same", deeper=decided is None)
 
 
 def _member_merging(effect: Effect, event: events.MemberMerging) -> Causes:
@@ -166,12 +116,7 @@ def _state_changed(effect: Effect, event: events.ClusterStateChanged) -> Causes:
 
 HEALING_RULES: Mapping[type, Rule] = {
     events.DisconnectionReported: _reported,
-    events.DisconnectionResolved: _resolved,
-    events.MemberHeldBack: _held_back,
-    events.JoinDelayed: _join_delayed,
     events.MergeVerdict: _verdict,
-    events.NotMerging: _not_merging,
-    events.MergeStarted: _merge_started,
     events.MemberMerging: _member_merging,
     events.JoinListChanged: _join_list_changed,
     events.ClusterStateChanged: _state_changed,

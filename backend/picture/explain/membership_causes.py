@@ -32,13 +32,6 @@ def _started(effect: Effect, event: events.MemberStarted) -> Causes:
         yield from local_cause(left, "its incarnation before ended in a merge")
 
 
-def _join_requested(effect: Effect, event: events.JoinRequested) -> Causes:
-    follows = effect.own(events.MasterChanged, lambda one: one.master == event.master)
-    yield from local_cause(follows, f"it takes {effect.name(event.master)} for the master")
-    if follows is None:
-        yield from local_cause(effect.own(events.MemberStarted), "it looks for its cluster")
-
-
 def _stopped(effect: Effect, event: events.MemberStopped) -> Causes:
     yield from local_cause(effect.own(events.JoinFailed), "it could not join")
     drained = effect.anywhere(DrainFinished, lambda one: effect.is_own(one.address))
@@ -49,15 +42,6 @@ def _stopped(effect: Effect, event: events.MemberStopped) -> Causes:
         since_us = began.at if began is not None else 0
         yield from request_cause(effect, "stop", target=effect.record.member, since_us=since_us)
         yield from request_cause(effect, "stop-cluster", since_us=since_us)
-
-
-def _admitted(effect: Effect, event: events.MemberAdmitted) -> Causes:
-    label = effect.name(event.address)
-    asked = effect.of(label, events.JoinRequested)
-    if asked is not None and asked.uuid == event.joined_uuid:
-        yield from message_cause(asked, f"{label} asked to be let in")
-    listed = effect.own(events.ListInstalled, lambda one: one.version == event.version)
-    yield from local_cause(listed, f"{label} is on the list, and the others know or had time to")
 
 
 # Lists and masters
@@ -151,11 +135,6 @@ def _suspicions(effect: Effect, wanted: Callable[[Address], bool]) -> Causes:
             yield from local_cause(raised, f"it suspects {effect.name(suspect)}")
 
 
-def _remembered(effect: Effect, event: events.AddressesRemembered) -> Causes:
-    if event.addresses:
-        yield from local_cause(effect.own(events.ListInstalled), "they are on its list no more")
-
-
 # Suspicion
 
 
@@ -190,48 +169,9 @@ def _heard_again(effect: Effect, label: str, noticed: Record | None) -> Causes:
             yield from local_cause(healed, why)
 
 
-def _explicit_sent(effect: Effect, event: events.ExplicitSuspicionSent) -> Causes:
-    label = effect.name(event.to)
-    if event.cause == "master-asked":
-        follows = effect.own(events.MasterChanged)
-        if follows is not None:
-            master = effect.name(event_of(events.MasterChanged, follows).master)
-            asked = effect.of(master, events.ExplicitSuspicionSent, lambda one: one.to == event.to)
-            yield from message_cause(asked, f"{master} wants {label} to go its own way")
-    elif event.cause == "complaint":
-        complaint = effect.anywhere(
-            events.ComplaintSent, lambda one: effect.is_own(one.master) and one.stranger == event.to
-        )
-        complaint = complaint or effect.of(label, events.ComplaintSent, lambda one: effect.is_own(one.master))
-        yield from message_cause(complaint, "a complaint about heartbeats came")
-    elif event.cause == "foreign-list":
-        rejected = effect.own(events.ListRejected, lambda one: one.sender == event.to)
-        yield from local_cause(rejected, f"{label} published a list without being its master")
-    removed = effect.own(events.MemberRemoved, lambda one: one.address == event.to)
-    listed = effect.own(events.ListInstalled, lambda one: any(member.address == event.to for member in one.members))
-    if removed is not None and listed is not None and removed.seq < listed.seq:
-        removed = None  # it has come back since
-    yield from local_cause(removed, f"{label} is on its list no more")
-    if removed is None:
-        claimed = effect.own(events.ClaimFinished, lambda one: event.to not in one.accepted)
-        yield from local_cause(claimed, f"{label} is not on the list that its claim came to")
-
-
 def _explicit_received(effect: Effect, event: events.ExplicitSuspicionReceived) -> Causes:
     sent = effect.at(event.sender, events.ExplicitSuspicionSent, lambda one: effect.is_own(one.to))
     yield from message_cause(sent, f"{effect.name(event.sender)} ordered it")
-
-
-def _complaint(effect: Effect, event: events.ComplaintSent) -> Causes:
-    stranger, own = effect.name(event.stranger), effect.record.member
-
-    def holds_both(one: events.ListInstalled) -> bool:
-        return any(effect.name(member.address) == own for member in one.members)
-
-    beats = effect.of(stranger, events.ListInstalled, holds_both)
-    yield from message_cause(beats, f"{stranger} has {own} on its list, and so sends it heartbeats")
-    mine = effect.own(events.ListInstalled)
-    yield from local_cause(mine, f"{stranger} is not on the list of {own}", deeper=False)
 
 
 def _observer_paused(effect: Effect, event: events.ObserverPaused) -> Causes:
@@ -257,15 +197,6 @@ def _claim_started(effect: Effect, event: events.ClaimStarted) -> Causes:
     yield from _suspicions(effect, lambda one: one in event.suspected)
 
 
-def _claim_answered(effect: Effect, event: events.ClaimAnswered) -> Causes:
-    own = effect.record.member
-    if event.answer == "accepted":
-        follows = effect.at(event.by, events.MasterChanged, lambda one: effect.name(one.master) == own)
-        yield from message_cause(follows, f"{effect.name(event.by)} follows it from now on")
-    else:
-        yield from local_cause(effect.own(events.ClaimStarted), "it claims mastership and asked")
-
-
 def _claim_finished(effect: Effect, event: events.ClaimFinished) -> Causes:
     started = effect.own(events.ClaimStarted)
     yield from local_cause(started, "it claims mastership")
@@ -276,32 +207,19 @@ def _claim_finished(effect: Effect, event: events.ClaimFinished) -> Causes:
                 yield from local_cause(answer, f"{effect.name(said.by)} accepts it")
 
 
-def _claim_abandoned(effect: Effect, event: events.ClaimAbandoned) -> Causes:
-    yield from local_cause(effect.own(events.ClaimStarted), "it had claimed mastership")
-    if event.cause == "merging":
-        yield from local_cause(effect.own(events.MergeStarted), "it merges")
-
-
 MEMBERSHIP_RULES: Mapping[type, Rule] = {
     events.MemberStarted: _started,
-    events.JoinRequested: _join_requested,
     events.MemberStopped: _stopped,
     events.ListInstalled: _list_installed,
     events.ListRejected: _list_rejected,
     events.MasterChanged: _master_changed,
-    events.AddressesRemembered: _remembered,
-    events.MemberAdmitted: _admitted,
     events.MemberRemoved: lambda effect, event: causes_of_suspicion(effect, event.address, event.removed_uuid, event),
     events.HeartbeatLate: _late,
     events.SuspicionRaised: _raised,
     events.SuspicionCleared: _cleared,
-    events.ExplicitSuspicionSent: _explicit_sent,
     events.ExplicitSuspicionReceived: _explicit_received,
-    events.ComplaintSent: _complaint,
     events.ObserverPaused: _observer_paused,
     events.ClaimStarted: _claim_started,
-    events.ClaimAnswered: _claim_answered,
     events.ClaimFinished: _claim_finished,
-    events.ClaimAbandoned: _claim_abandoned,
 }
 """By class of events, what finds the causes of one; see also `follows` and `external` in the rows of events."""

@@ -14,7 +14,7 @@ from uuid import uuid4
 import msgspec
 
 from quarterdeck.backend.core.address import Address, BadAddress, parse_address
-from quarterdeck.backend.core.causes import RefusalCause
+from quarterdeck.backend.core.causes import RecordId, RefusalCause
 from quarterdeck.backend.core.cluster_snapshot import MemberReport
 from quarterdeck.backend.core.commands import commands
 from quarterdeck.backend.core.commands.catalogue import command_text, description_of
@@ -254,8 +254,8 @@ class MemberService:
 
     def shut_down(self, caller: Caller, *, whole_cluster: bool = False) -> None:
         command = commands.StopCluster(self.label) if whole_cluster else commands.StopMember(self.label)
-        self._record_request(command, caller)
-        stop = partial(self.host.step, command) if whole_cluster else self._stop_unless_stopping
+        asked = self._record_request(command, caller)
+        stop = partial(self.host.step, command, asked) if whole_cluster else self._stop_unless_stopping
         self._loop.call_later(ANSWER_SENT_SECONDS, stop)
 
     def _check(self, command: commands.Command) -> None:
@@ -275,18 +275,19 @@ class MemberService:
             return
         command = msgspec.structs.replace(command, member=self.label)
         check(command, (self.label,), self._condition_of)
-        self._record_request(command, caller)
+        asked = self._record_request(command, caller)
         handler = HANDLERS.get(type(command))
         if handler is not None:
             handler(self, command)
         elif isinstance(command, MemberCommand):
             tries = self.member.settings.join_port_try_count
-            await self.host.execute(with_addresses(command, self.network.addresses, tries))
+            await self.host.execute(with_addresses(command, self.network.addresses, tries), asked)
 
-    def _record_request(self, command: commands.Command, caller: Caller) -> None:
+    def _record_request(self, command: commands.Command, caller: Caller) -> RecordId:
         who = f"{caller.name} at {caller.remote}" if caller.name else caller.remote
         tag = str(command.__struct_config__.tag)
         self.record(OperatorAsked(command_text(command), caller.role, who, True, "", do=tag, target=self.label))
+        return RecordId(self._own_records_uuid, self._own_records)
 
     def _pause(self, _: commands.PauseMember) -> None:
         self.host.pause()

@@ -13,6 +13,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.causes import RecordId
 from quarterdeck.backend.core.commands.commands import CommandRefused, KillAt
 from quarterdeck.backend.core.effects import Deliveries, Effect, Incarnations, carry_out
 from quarterdeck.backend.core.events import Record
@@ -251,7 +252,8 @@ class StepEffects:
         self.records: list[Record] = []
         self.ended = False
 
-    def transmit(self, deliveries: Deliveries) -> None:
+    def transmit(self, deliveries: Deliveries, because: RecordId | None) -> None:
+        """Causes are left out: they would make two states of one."""
         self.sent += [(address, self._inputs.number(message)) for address, message in deliveries]
 
     def record(self, record: Record) -> None:

@@ -62,7 +62,8 @@ def forked_world(
     for member in snapshot.members:
         _resume(world, member, snapshot.at_us)
     for message in snapshot.in_flight:
-        network.put_in_flight(message.due_us, message.receiver, Receive(message.sender, message.message))
+        received = Receive(message.sender, message.message, message.because)
+        network.put_in_flight(message.due_us, message.receiver, received)
     return world
 
 
@@ -110,11 +111,11 @@ def snapshot_of(world: World) -> ClusterSnapshot:
                 )
             )
     in_flight = [
-        InFlight(content.sender, target.address, content.message, due_us)
+        InFlight(content.sender, target.address, content.message, due_us, content.because)
         for due_us, target, content in network.in_flight()
     ]
     in_flight += [
-        InFlight(content.sender, node.address, content.message, world.now_us)
+        InFlight(content.sender, node.address, content.message, world.now_us, content.because)
         for node in world.nodes.values()
         for _, content in node.inbox
         if isinstance(content, Receive)

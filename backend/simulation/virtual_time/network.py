@@ -10,7 +10,7 @@ from operator import itemgetter
 from msgspec.structs import replace
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.causes import UnreachableCause
+from quarterdeck.backend.core.causes import RecordId, UnreachableCause
 from quarterdeck.backend.core.commands.commands import CommandRefused, HoldMessages, ReplayMessages
 from quarterdeck.backend.core.effects import Deliveries
 from quarterdeck.backend.core.inputs import PeerUnreachable, Receive
@@ -115,13 +115,13 @@ class SimulatedNetwork:
         if self.elision is not None:
             self.elision.end_calm((self.now_us, self.now_order))
 
-    def transmit(self, sender: SimulatedNode, deliveries: Deliveries) -> None:
+    def transmit(self, sender: SimulatedNode, deliveries: Deliveries, because: RecordId | None) -> None:
         """Send these messages. Each draws its own latency, but a round of heartbeats draws only once."""
         model = self._latency_model
         batch: DeliveryBatch
         self.messages += len(deliveries)
         if self.links.conditions or self.has_several_names or model.model != "uniform":
-            batch = [arrival for delivery in deliveries for arrival in self._on_link(sender, *delivery)]
+            batch = [arrival for delivery in deliveries for arrival in self._on_link(sender, *delivery, because)]
         elif deliveries[0][1].__class__ is Heartbeat:
             self._broadcast(sender, deliveries)
             return
@@ -129,7 +129,12 @@ class SimulatedNetwork:
             latency, order, nodes, address = self._latency, self._order, self.nodes, sender.address
             least_us, spread_us = self.now_us + model.least_us, model.most_us - model.least_us
             batch = [
-                (least_us + int(latency() * spread_us), order := order + 1, nodes[receiver], Receive(address, message))
+                (
+                    least_us + int(latency() * spread_us),
+                    order := order + 1,
+                    nodes[receiver],
+                    Receive(address, message, because),
+                )
                 for receiver, message in deliveries
             ]
             self._order = order
@@ -153,7 +158,9 @@ class SimulatedNetwork:
         self._fingerprint.add(sender.index)
         self._enqueue(sender, schedule.batch(self.now_us, draw, first_order))
 
-    def _on_link(self, sender: SimulatedNode, address: Address, message: Message) -> Iterator[Arrival]:
+    def _on_link(
+        self, sender: SimulatedNode, address: Address, message: Message, because: RecordId | None
+    ) -> Iterator[Arrival]:
         """When and where a message arrives under the condition of its link: not at all, once or twice."""
         target = self.nodes[address]
         condition = self.links.of(sender.label, target.label)
@@ -163,7 +170,7 @@ class SimulatedNetwork:
                 self.report_unreachable(sender, target, reason, "other-cluster")
             return
         first_us = self._latency_model.sample_us(self._latency())
-        received = Receive(sender.address, message)
+        received = Receive(sender.address, message, because)
         if condition is None:
             yield self._arrival(first_us, target, received)
             return

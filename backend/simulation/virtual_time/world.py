@@ -15,6 +15,7 @@ from typing import Any, get_args
 import msgspec
 
 from quarterdeck.backend.core.address import Address, parse_address
+from quarterdeck.backend.core.causes import RecordId
 from quarterdeck.backend.core.commands import commands as do
 from quarterdeck.backend.core.commands.check import Condition, check, with_addresses
 from quarterdeck.backend.core.effects import Deliveries, Effect, Incarnations, carry_out
@@ -362,7 +363,7 @@ class _Process:
 
     __slots__ = ("_node", "_world", "transmit")
 
-    transmit: Callable[[Deliveries], None]
+    transmit: Callable[[Deliveries, RecordId | None], None]
     """Straight to the network: every round of heartbeats goes this way."""
 
     def __init__(self, world: World, node: SimulatedNode) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
+from quarterdeck.backend.core.causes import RecordId
 from quarterdeck.backend.core.commands.commands import (
     CommandRefused,
     KillAt,
@@ -28,9 +29,9 @@ from tests.live.cluster.observed_cluster import BASE_PORT, QUICK, ObservedCluste
 class Telling(MemberMachine):
     """Asked to operate, it notes that something has happened, and says goodbye to everybody next."""
 
-    def step(self, now: int, input: Input) -> Sequence[Effect]:
+    def step(self, now: int, input: Input, because: RecordId | None = None) -> Sequence[Effect]:
         if not isinstance(input, Operate):
-            return super().step(now, input)
+            return super().step(now, input, because)
         state = state_of(self)
         state.record(now, JoinFailed({}))
         state.send_all(tuple(state.peers), Leave(state.uuid))

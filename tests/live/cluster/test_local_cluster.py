@@ -12,6 +12,7 @@ import pytest
 
 from quarterdeck.backend.clusters.cluster import Cluster
 from quarterdeck.backend.core.address import port_of
+from quarterdeck.backend.core.causes import RecordId
 from quarterdeck.backend.core.commands.commands import (
     Command,
     CommandRefused,
@@ -280,10 +281,10 @@ def test_everything_drained_is_in_the_journal(start: Callable[..., ObservedClust
 
 def test_a_member_whose_core_raises_dies_alone(start: Callable[..., ObservedCluster]) -> None:
     class Fragile(MemberMachine):
-        def step(self, now: int, input: Input) -> Sequence[Effect]:
+        def step(self, now: int, input: Input, because: RecordId | None = None) -> Sequence[Effect]:
             if isinstance(input, Tick) and self.address == doomed and now > 1_000_000:
                 raise RuntimeError("a defect")
-            return super().step(now, input)
+            return super().step(now, input, because)
 
     doomed = ""
     watched = start(3, machine=Fragile)

@@ -86,7 +86,7 @@ def test_messages_come_back_as_they_went() -> None:
     ("hello", "reason"),
     [
         (HandshakeHello(PROTOCOL_VERSION, "dev", THERE, "u"), None),
-        (HandshakeHello(9, "dev", THERE, "u"), "speaks protocol version 9, not 3"),
+        (HandshakeHello(9, "dev", THERE, "u"), "speaks protocol version 9, not 4"),
         (HandshakeHello(PROTOCOL_VERSION, "prod", THERE, "u"), "belongs to the cluster 'prod', not 'dev'"),
         (HandshakeHello(PROTOCOL_VERSION, "dev", Address("nowhere"), "u"), "gives an address that is none"),
         (HandshakeHello(PROTOCOL_VERSION, "dev", Address("127.0.0.1:05702"), "u"), "instead of"),

@@ -123,7 +123,7 @@ def test_its_own_address_under_another_name_is_told_as_itself() -> None:
         (b"\x00\x00\x00\x02hi", "sent a frame that cannot be read"),
         (b"", "said no hello within 0.3 s"),
         (b"\x00\x00", "said no hello within 0.3 s"),
-        (frame_of(HandshakeHello(7, "dev", Address("127.0.0.1:1"), "u")), "speaks protocol version 7, not 2 to 3"),
+        (frame_of(HandshakeHello(7, "dev", Address("127.0.0.1:1"), "u")), "speaks protocol version 7, not 2 to 4"),
     ],
 )
 def test_a_stranger_is_one_event_and_disturbs_nobody(said: bytes, reason: str) -> None:

@@ -14,7 +14,11 @@ import msgspec
 import pytest
 from msgspec import Struct
 
+from quarterdeck.backend.core.causes import RecordId
 from quarterdeck.backend.core.partitions.messages import ArrangeRequest, LiteChangeRequest
+from quarterdeck.backend.live.transport import peer
+from quarterdeck.backend.live.transport.connection import MESSAGE, CausedMessage
+from quarterdeck.backend.live.transport.frames import PREFIX_BYTES, FrameTooLarge, frame_of
 from quarterdeck.backend.live.transport.handshake import Initiator, Responder
 from quarterdeck.backend.live.transport.handshake_messages import (
     OLDEST_VERSION,
@@ -23,7 +27,7 @@ from quarterdeck.backend.live.transport.handshake_messages import (
     Welcome,
     hello_of,
 )
-from quarterdeck.backend.live.transport.peer import VERSION_OF_KIND, message_of, queued_frame_of
+from quarterdeck.backend.live.transport.peer import VERSION_OF_CAUSES, VERSION_OF_KIND, message_of, queued_frame_of
 from tests.live.transport.wire_shapes import KINDS, fields_of, shapes, wire_file
 
 BEFORE: dict[str, Any] = json.loads(wire_file(OLDEST_VERSION).read_text())
@@ -66,7 +70,28 @@ def test_who_speaks_the_version_before_is_not_sent_what_it_does_not_know() -> No
     assert [type(message_of(frame)) for frame in sent] == [ArrangeRequest, LiteChangeRequest, ArrangeRequest]
 
 
-@pytest.mark.parametrize(("newest", "agreed"), [(0, 2), (2, 2), (3, 3), (4, 3)])
+@pytest.mark.parametrize("version", range(OLDEST_VERSION, PROTOCOL_VERSION + 1))
+def test_a_cause_goes_around_a_message_to_those_who_know_of_causes(version: int) -> None:
+    because, said = RecordId("u1", 7), ArrangeRequest()
+    frame = queued_frame_of(said, because).frame_for(version)
+    if version < VERSION_OF_CAUSES:
+        assert frame == queued_frame_of(said).frame == frame_of(said)
+        assert message_of(frame) == said
+    else:
+        assert MESSAGE.decode(memoryview(frame)[PREFIX_BYTES:]) == CausedMessage(said, "u1", 7)
+
+
+def test_a_message_that_is_too_long_with_its_cause_goes_without_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    queued = queued_frame_of(ArrangeRequest(), RecordId("u1", 7))
+
+    def too_long(content: Struct) -> bytes:
+        raise FrameTooLarge(2, 1)
+
+    monkeypatch.setattr(peer, "frame_of", too_long)
+    assert queued.frame_for(PROTOCOL_VERSION) == queued.frame
+
+
+@pytest.mark.parametrize(("newest", "agreed"), [(0, 2), (2, 2), (3, 3), (4, 4), (5, 4)])
 def test_both_sides_of_a_connection_know_the_version_that_they_have_in_common(newest: int, agreed: int) -> None:
     ours = hello_of("dev", "10.0.0.1:5701", "u1")
     theirs = HandshakeHello(OLDEST_VERSION, "dev", "10.0.0.2:5701", "u2", newest=newest)

@@ -9,7 +9,7 @@ from random import Random
 from typing import TypedDict, Unpack
 
 from quarterdeck.backend.core.address import Address, make_address
-from quarterdeck.backend.core.causes import RefusalCause, UnreachableCause
+from quarterdeck.backend.core.causes import RecordId, RefusalCause, UnreachableCause
 from quarterdeck.backend.core.commands.commands import LinkCommand
 from quarterdeck.backend.core.membership.messages import JoinRefused
 from quarterdeck.backend.core.messages import Message
@@ -42,6 +42,7 @@ class Member:
     def __init__(self, address: Address, network: LiveNetwork, cluster: str = "dev", **wire: Unpack[Wire]) -> None:
         self.uuid = f"life of {address}"
         self.got: list[tuple[Address, str]] = []
+        self.because: list[RecordId | None] = []
         self.failed: list[tuple[Address, str]] = []
         self.causes: list[UnreachableCause] = []
         self.strangers: list[str] = []
@@ -49,9 +50,10 @@ class Member:
         self.transport = MemberTransport(address, cluster, lambda: self.uuid, network, self, **wire)
         self.address = address
 
-    def received(self, sender: Address, message: Message) -> None:
+    def received(self, sender: Address, message: Message, because: RecordId | None) -> None:
         assert isinstance(message, JoinRefused)
         self.got.append((sender, message.reason))
+        self.because.append(because)
 
     def unreachable(self, address: Address, reason: str, cause: UnreachableCause) -> None:
         self.failed.append((address, reason))
@@ -60,9 +62,9 @@ class Member:
     def peer_rejected(self, remote: str, reason: str, cause: RefusalCause) -> None:
         self.strangers.append(reason)
 
-    def say(self, other: Member, *words: str) -> None:
+    def say(self, other: Member, *words: str, because: RecordId | None = None) -> None:
         for word in words:
-            self.transport.send(other.address, JoinRefused(word))
+            self.transport.send(other.address, JoinRefused(word), because)
 
     @property
     def words(self) -> list[str]:

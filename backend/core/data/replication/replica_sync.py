@@ -36,17 +36,17 @@ def request_copy(state: MemberState, now: int, partition: int, cause: OutOfStepC
         return
     state.data.stale[partition] = None
     if partition not in state.data.out_of_step:
-        state.data.out_of_step[partition] = None
         state.record(now, BackupOutOfStep(partition, owner.address, reason, cause))
+        state.data.out_of_step[partition] = state.latest_record
     _begin_some(state, now)
 
 
 def confirm_in_step(state: MemberState, now: int, partition: int, owner: Address) -> None:
     """Record that this backup has all that its owner has, whatever has brought it: a copy, a migration, or a comparison."""
-    if partition in state.data.out_of_step:
-        del state.data.out_of_step[partition]
+    because = state.data.out_of_step.pop(partition, None)
+    if because is not None:
         store = state.data.stores[partition]
-        state.record(now, BackupInStep(partition, owner, store.entries, store.bytes))
+        state.record(now, BackupInStep(partition, owner, store.entries, store.bytes), because)
 
 
 def on_migrated_here(state: MemberState, now: int, partition: int) -> None:

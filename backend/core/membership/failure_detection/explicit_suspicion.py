@@ -24,6 +24,7 @@ def send(
 ) -> None:
     """Ask the member that `about` describes to suspect this one."""
     if about.address != state.address:
+        because = because or state.context.cause or state.listed or state.begun
         state.record(now, ExplicitSuspicionSent(about.address, SEPARATION_TEXT[cause], cause), because)
         state.send(about.address, messages.ExplicitSuspicion(about))
 
@@ -44,9 +45,9 @@ def on_stray_heartbeat(state: Membership, doing: Doing, now: int, sender: Addres
     """
     stranger = ListMetadata(sender, beat.uuid, beat.master, beat.version)
     if isinstance(doing, Leading):
-        send(state, now, stranger, "heartbeat-of-stranger")
+        send(state, now, stranger, "heartbeat-of-stranger", because=state.listed)
     elif isinstance(doing, Following) and state.master is not None and not state.suspects(state.master):
-        state.record(now, ComplaintSent(state.master, sender))
+        state.record(now, ComplaintSent(state.master, sender), state.listed)
         state.send(state.master, messages.HeartbeatComplaint(state.metadata(), stranger))
 
 
@@ -92,7 +93,7 @@ def on_explicit_suspicion(
         _ignore(state, now, sender, "not-listed", "its sender is not on the list")
     else:
         state.record(now, ExplicitSuspicionReceived(sender, True, "", "heeded"))
-        evidence = Evidence("asked", "it asked to be suspected", because=state.latest_record)
+        evidence = Evidence("asked", "it asked to be suspected", because=state.context.cause)
         state.report(EvidenceFound({sender: evidence}))
 
 

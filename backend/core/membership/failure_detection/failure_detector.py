@@ -11,6 +11,7 @@ from math import exp, log, log1p, sqrt
 
 from msgspec import Struct
 
+from quarterdeck.backend.core.causes import RecordId
 from quarterdeck.backend.core.properties import Settings
 from quarterdeck.backend.core.timers import Instant
 
@@ -161,6 +162,8 @@ class Peer:
     """Connection faults in a row (chapter `connection_loss`)."""
     late: bool = False
     """Whether its heartbeat was recorded as late (chapter `silence`)."""
+    lateness: RecordId | None = None
+    """The record of that."""
 
 
 def detector(settings: Settings, now: int) -> FailureDetector:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.causes import Evidence
+from quarterdeck.backend.core.causes import Evidence, RecordId
 from quarterdeck.backend.core.membership.facts import EvidenceFound, Installed, LinkProven, SuspicionEnded
 from quarterdeck.backend.core.membership.failure_detection import link_probes, silence, suspicion
 from quarterdeck.backend.core.membership.failure_detection.failure_detector import Peer
@@ -115,7 +115,7 @@ def report_findings(state: Membership, now: int) -> None:
         else:
             found = state.suspicions[peer.uuid].evidence
             report = FailureReport(address, peer.uuid, False, found.text, found.cause, found.silence_us)
-            _spread(state, report)
+            _spread(state, report, found.because)
 
 
 def on_suspicion_ended(state: Membership, now: int, fact: SuspicionEnded) -> None:
@@ -135,7 +135,9 @@ def on_failure_report(state: Membership, doing: Doing, now: int, sender: Address
     elif peer.uuid not in state.suspicions and not _hears(state, now, report.suspect):
         if report.suspect not in state.reported_silent:
             text = f"{sender} reports: {report.reason}"
-            state.reported_silent[report.suspect] = Evidence(report.cause, text, report.silence, sender)
+            state.reported_silent[report.suspect] = Evidence(
+                report.cause, text, report.silence, sender, state.context.cause
+            )
             link_probes.probe(state, report.suspect, peer.uuid)
 
 
@@ -170,5 +172,5 @@ def _next_unsuspected(state: Membership, *, forward: bool) -> Iterator[Address]:
             yield address
 
 
-def _spread(state: Membership, report: FailureReport) -> None:
-    state.send_all(tuple(address for address in state.peers if not state.suspects(address)), report)
+def _spread(state: Membership, report: FailureReport, because: RecordId | None = None) -> None:
+    state.send_all(tuple(address for address in state.peers if not state.suspects(address)), report, because)

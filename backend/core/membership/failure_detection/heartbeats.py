@@ -64,7 +64,7 @@ def send_round(state: Membership) -> None:
     """Send a heartbeat to every member that is not suspected."""
     context = state.context
     if context.heartbeat_round is None:
-        context.heartbeat_round = Transmit(_make_round(state))
+        context.heartbeat_round = Transmit(_make_round(state), state.latest_suspicion)
     if context.heartbeat_round.deliveries:
         context.effects.append(context.heartbeat_round)
 
@@ -130,7 +130,8 @@ def _look_for_silence(state: Membership, now: int) -> None:
         silent_us = detector.silent_from_us()
         if silent_us <= now and not detector.alive(now):
             silence_us = detector.silence_us(now)
-            silent[address] = Evidence("no-heartbeat", f"no heartbeat for {silence_us / SECOND_US:.1f} s", silence_us)
+            text = f"no heartbeat for {silence_us / SECOND_US:.1f} s"
+            silent[address] = Evidence("no-heartbeat", text, silence_us, because=peer.lateness)
             continue
         # The grace of a newcomer ends in the future, and its first heartbeat may come any time.
         late_us = min(detector.last_heard_us, now) + late_after_us

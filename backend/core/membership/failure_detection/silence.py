@@ -20,14 +20,16 @@ def look_at(state: Membership, now: int, address: Address, peer: Peer) -> None:
     if late and not peer.late:
         peer.late = True
         state.record(now, HeartbeatLate(address, peer.uuid, silence_us, state.settings.max_no_heartbeat_us, False))
+        peer.lateness = state.latest_record
     elif peer.late and not late:  # nothing was heard, but the silence counts from another time now
         end_lateness(state, now, address, peer, silence_us=0)
 
 
 def end_lateness(state: Membership, now: int, address: Address, peer: Peer, silence_us: int) -> None:
     """Record that a late heartbeat came after `silence_us`; 0 when this member only does not wait for it as before."""
-    peer.late = False
-    state.record(now, HeartbeatLate(address, peer.uuid, silence_us, state.settings.max_no_heartbeat_us, True))
+    over = HeartbeatLate(address, peer.uuid, silence_us, state.settings.max_no_heartbeat_us, True)
+    state.record(now, over, peer.lateness)
+    peer.late, peer.lateness = False, None
 
 
 def discount_own_pause(state: Membership, now: int) -> None:

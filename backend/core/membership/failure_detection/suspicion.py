@@ -88,7 +88,6 @@ def _remove(state: Membership, now: int, evidence: Mapping[Address, Evidence]) -
             address, state.peers[address].uuid, found.text, found.cause, found.silence_us, found.reporter
         )
         state.record(now, removed, found.because)
-    latest = state.latest_record
-    publishing.install(state, now, state.members.without(gone), state.address, "removal", because=latest)
+    publishing.install(state, now, state.members.without(gone), state.address, "removal")
     publishing.publish(state)
     state.report(facts.Removed(gone))

@@ -46,6 +46,7 @@ def on_report(state: Membership, now: int, reporter: Address, suspects: tuple[Ad
         del reports[reporter]
     state.disconnections.changed_us = now
     state.record(now, DisconnectionReported(reporter, suspects))
+    state.disconnections.latest = state.latest_record
 
 
 def resolve_when_quiet(state: Membership, now: int) -> None:
@@ -72,10 +73,9 @@ def resolve_when_quiet(state: Membership, now: int) -> None:
         out_of_time=_outer_guard(state),
     )
     remove = tuple(map(Address, resolution.remove))
-    state.record(
-        now, DisconnectionResolved(tuple(map(Address, resolution.keep)), remove, resolution.exact, resolution.why)
-    )
-    why = Evidence("disconnected", "it is disconnected from some of the members", because=state.latest_record)
+    resolved = DisconnectionResolved(tuple(map(Address, resolution.keep)), remove, resolution.exact, resolution.why)
+    state.record(now, resolved, reports.latest)
+    why = Evidence("disconnected", "it is disconnected from some of the members", because=state.context.cause)
     for address in remove:
         readmission.hold_back(state, now, address)
     state.report(EvidenceFound(dict.fromkeys(remove, why)))

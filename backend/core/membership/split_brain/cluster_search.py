@@ -59,7 +59,8 @@ def plan_search(state: Membership, now: int, due_us: int) -> None:
         if min(off_us, every_us - off_us) <= every_us // ANNOUNCED_WITHIN:
             return
     state.search_announced = due_us, state.settings.merge_next_run_delay_us
-    state.record(now, SearchPlanned(due_us - now, state.settings.merge_next_run_delay_us))
+    planned = SearchPlanned(due_us - now, state.settings.merge_next_run_delay_us)
+    state.record(now, planned, state.context.cause or state.followed)
 
 
 def on_search_timer(state: Membership, now: int) -> None:
@@ -204,13 +205,14 @@ def judge(state: Membership, now: int, remote: ClusterProfile) -> MergeDecision:
         readmission.heard_of(state, now, member.address)
     decision = decide_merge(profile(state), remote)
     verdict = MergeVerdict(remote.address, decision.decision, decision.rule, decision.why)
-    because = None
-    if state.verdicts.get(remote.address) != verdict:
-        state.verdicts[remote.address] = verdict
+    known, because = state.verdicts.get(remote.address, (None, None))
+    if known == verdict:
+        state.context.act_for(because)
+    else:
         state.record(now, verdict)
-        because = state.latest_record
+        state.verdicts[remote.address] = verdict, state.latest_record
     if decision.decision != "local-merges":
-        explain(state, now, Reason("verdict", decision.why, because), remote.address)
+        explain(state, now, Reason("verdict", decision.why), remote.address)
     if decision.rule == "i-am-its-member":
         about = ListMetadata(remote.address, remote.uuid, remote.address, remote.list_version)
         explicit_suspicion.send(state, now, about, "leads-another-cluster")

@@ -43,7 +43,9 @@ def on_merge_decided(state: Membership, now: int, fact: facts.MergeDecided) -> N
         return
     if leading.merge or leading.state_change or leading.admission or now < state.merge_not_before_us:
         return
-    merge = leading.merge = MergeUndertaking(state.next_token(), fact.remote, now + PHASE_US, "proving")
+    merge = leading.merge = MergeUndertaking(
+        state.next_token(), fact.remote, now + PHASE_US, "proving", state.context.cause
+    )
     if state.settings.disconnection_heartbeats:
         _prove(state, leading, now, merge)
     else:
@@ -112,6 +114,7 @@ def on_merge_timer(state: Membership, now: int) -> None:
     leading, merge = state.doing, state.merge
     if not isinstance(leading, Leading) or merge is None:
         return
+    state.context.act_for(merge.started)
     if now < merge.deadline_us:
         if merge.phase == "proving":
             _ask_for_proof(state, now, merge)
@@ -152,11 +155,10 @@ def _give_up(state: Membership, leading: Leading, now: int, cause: ObstacleCause
     state.timers.clear(MERGE)
     if merge.phase == "freezing":
         cluster_state.cancel_for_merge(state, leading, now)
-    because = None
+    state.context.act_for(merge.started)
     if merge.phase != "proving":
-        state.record(now, events.MergeAbandoned(merge.remote.address, reason, cause), merge.started)
-        because = state.latest_record
-    cluster_search.explain(state, now, Reason(cause, reason, because), merge.remote.address)
+        state.record(now, events.MergeAbandoned(merge.remote.address, reason, cause))
+    cluster_search.explain(state, now, Reason(cause, reason), merge.remote.address)
     if state.standing.thawed is not None:
         cluster_state.begin_change(state, leading, now, ClusterStanding(state.standing.thawed))
 
@@ -226,7 +228,6 @@ def rejoin_as_new_incarnation(state: Membership, now: int, target: Address, *, b
     old_uuid, uuid = state.uuid, state.draw_uuid()
     left = [address for address in state.peers if address in state.remembered]
     state.record(now, events.MemberMerging(target, uuid, brings_entries))
-    leaves = state.latest_record
     state.timers.clear_all()
     seen_version = state.members.version if state.members is not None else state.seen_version
     state.begin_incarnation(uuid)
@@ -236,7 +237,7 @@ def rejoin_as_new_incarnation(state: Membership, now: int, target: Address, *, b
     state.disconnect()  # the others are to know the uuid of the next incarnation
     settings = state.settings.not_as_documented()
     started = events.MemberStarted(state.address, state.lite, state.join_list, old_uuid, settings)
-    state.record(now, started, leaves)
+    state.record(now, started)
     if left:
         state.record(now, events.AddressesRemembered(tuple(left)))
     joining.begin(state, now, target)
@@ -278,7 +279,7 @@ def _wait_for_links(state: Membership, leading: Leading, now: int, reason: str) 
 def _freeze(state: Membership, leading: Leading, now: int, merge: MergeUndertaking) -> None:
     assert state.members is not None
     state.merge_delay_us = 0
-    state.record(now, events.MergeStarted(merge.remote.address, state.members.addresses))
+    state.record(now, events.MergeStarted(merge.remote.address, state.members.addresses), merge.started)
     merge.started = state.latest_record
     _enter(state, now, merge, "freezing")
     frozen = ClusterStanding("FROZEN", thawed=state.standing.state)

@@ -12,7 +12,7 @@ admit it.
 from __future__ import annotations
 
 from quarterdeck.backend.core.address import Address, numeric_order
-from quarterdeck.backend.core.causes import ListCause, Reason, UnreachableCause
+from quarterdeck.backend.core.causes import ListCause, Reason, RecordId, UnreachableCause
 from quarterdeck.backend.core.membership import cluster_state, messages
 from quarterdeck.backend.core.membership.events import JoinFailed, JoinRequested, MemberStopped
 from quarterdeck.backend.core.membership.facts import BecameMaster, HeldLinksProven, Joined, ListReceived
@@ -62,6 +62,7 @@ def on_join_timer(state: Membership, now: int) -> None:
     search = state.search
     if search is None:
         return
+    state.context.act_for(state.followed or state.begun)
     if now >= search.deadline_us and search.target is None:
         _give_up(state, now, search)
         return
@@ -164,15 +165,15 @@ def on_finalize_join(
     A master that this joiner has asked may answer late, when the joiner has given it up and looks for another: the admission
     counts.
     """
-    members = final.members
+    members, admitted = final.members, state.context.cause
     was_asked = sender in search.asked_to_join and final.to_uuid == state.uuid
     if sender != state.master and not was_asked:
         on_foreign_join_answer(state, search, now, sender, final)
     elif final.to_uuid == state.uuid and members.holds(state.address, state.uuid):
         cluster_state.adopt(state, now, final.standing, "joined", "the cluster it joins is so", new_lineage=True)
         early = search.early_update
-        state.follow(now, sender, Reason("named", "it let this member in"), named_by=sender)
-        _become_member(state, now, members, sender, "joined")
+        state.follow(now, sender, Reason("named", "it let this member in", admitted), named_by=sender)
+        _become_member(state, now, members, sender, "joined", admitted)
         state.send(sender, messages.MembersUpdateAck(members.version))
         if early is not None and early.members.master == members.master:
             state.report(ListReceived(sender, early))
@@ -262,9 +263,8 @@ def _new_round(state: Membership, now: int, search: JoinSearch) -> None:
 
 def _ask_around(state: Membership, search: JoinSearch) -> None:
     waiting = tuple(address for address in search.targets if address not in search.unreachable)
-    state.send_all(
-        waiting, messages.WhoIsMaster(state.uuid, search.token) if search.bid_votes is None else _bid(state, search)
-    )
+    question = messages.WhoIsMaster(state.uuid, search.token) if search.bid_votes is None else _bid(state, search)
+    state.send_all(waiting, question, state.begun)
 
 
 def _decide_when_heard_of_all(state: Membership, now: int, search: JoinSearch) -> None:
@@ -362,15 +362,22 @@ def _keep_failures(search: JoinSearch) -> None:
 
 def _form(state: Membership, now: int) -> None:
     """Become the master of a new cluster (Hazelcast: first start)."""
-    state.follow(now, state.address, Reason("forms-cluster", "it forms the cluster"))
+    state.follow(now, state.address, Reason("forms-cluster", "it forms the cluster", state.begun))
     members = first_list(state.address, state.uuid, state.lite, state.member_configuration.zone)
     _become_member(state, now, members, state.address, "formed")
 
 
-def _become_member(state: Membership, now: int, members: MemberList, author: Address, cause: ListCause) -> None:
+def _become_member(
+    state: Membership,
+    now: int,
+    members: MemberList,
+    author: Address,
+    cause: ListCause,
+    because: RecordId | None = None,
+) -> None:
     state.doing = Leading() if state.master == state.address else Following()
     state.timers.clear(JOIN)
-    publishing.install(state, now, members, author, cause)
+    publishing.install(state, now, members, author, cause, because=because)
     state.joined_us = state.last_round_us = now
     state.report(Joined())
     if state.is_master:
@@ -384,5 +391,5 @@ def _give_up(state: Membership, now: int, search: JoinSearch) -> None:
     state.record(now, JoinFailed(reasons))
     tried = "; ".join(f"{address}: {reason}" for address, reason in reasons.items())
     reason = f"could not join in {ATTEMPTS} attempts within {state.settings.max_join_us / SECOND_US:g} s ({tried})"
-    state.record(now, MemberStopped(reason, "could-not-join"), state.latest_record)
+    state.record(now, MemberStopped(reason, "could-not-join"))
     state.halt(reason, failed=True)

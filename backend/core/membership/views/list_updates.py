@@ -40,7 +40,7 @@ def on_foreign_list(
     members = update.members
     _reject(state, now, sender, members, "not-its-master", "its sender is not this member's master")
     claimed = ListMetadata(sender, members.master.uuid, sender, members.version)
-    explicit_suspicion.send(state, now, claimed, "foreign-list", because=state.latest_record)
+    explicit_suspicion.send(state, now, claimed, "foreign-list")
 
 
 def on_members_update(

@@ -56,18 +56,19 @@ def install(
     state.beliefs_changed()
     installed = ListInstalled(members.version, members.lineage, members.master.address, members.members, author, cause)
     state.record(now, installed, because)
+    state.listed = state.latest_record
     state.report(Installed(tuple(gone), tuple(newcomers)))
-    return state.latest_record
+    return state.listed
 
 
 def publish(state: Membership) -> None:
     """Send the list to every other member."""
-    state.send_all(tuple(state.peers), update(state))
+    state.send_all(tuple(state.peers), update(state), state.listed)
 
 
 def publish_to(state: Membership, address: Address) -> None:
     """Send the list to one member that lags."""
-    state.send(address, update(state))
+    state.send(address, update(state), state.listed)
 
 
 def on_lagging(state: Membership, now: int, address: Address, peer: Peer, version: int) -> None:

@@ -83,8 +83,9 @@ def arrange_first(state: PartitionedMember, now: int, master_role: MasterRole) -
     partitions.table = empty_table(state.settings.partition_count, state.settings.backups + 1)
     rows = [VersionedRow(partition, 1, _full_row(state, row, members)) for partition, row in enumerate(wanted.table)]
     partitions.wants_arrangement = False
-    master_role.plan_reason = Reason("arranged", "the partitions are arranged")
+    state.context.act_for(state.context.cause or state.listed)
     change(state, now, rows, (), "arranged")
+    master_role.plan_reason = Reason("arranged", "the partitions are arranged", master_role.changed)
     publish(state, now)
     return True
 

@@ -44,9 +44,9 @@ def cancel(state: PartitionedMember, now: int, reason: Reason[PlanCause]) -> Non
     remaining = sum(map(len, master_role.queue.values()))
     master_role.queue.clear()
     master_role.wants_plan = True
-    master_role.plan_reason = reason
+    master_role.plan_reason = reason._replace(because=state.context.cause)
     if remaining:
-        state.record(now, MigrationsCancelled(remaining, reason.text, reason.cause), reason.because)
+        state.record(now, MigrationsCancelled(remaining, reason.text, reason.cause))
 
 
 def start_next(state: PartitionedMember, now: int) -> None:
@@ -260,13 +260,14 @@ def _start(
         ),
         master_role.planned,
     )
+    running.latest = state.latest_record
     _ask_to_copy(state, now, running)
 
 
 def _ask_to_copy(state: PartitionedMember, now: int, running: RunningMigration) -> None:
     running.ask_again_us = now + ASK_AGAIN_US
     if running.owner_uuid != state.uuid:
-        state.send(running.owner, MigrationRequest(running.migration))
+        state.send(running.owner, MigrationRequest(running.migration), running.latest)
         return
     report = begin_copy(state, now, state.address, running.migration)
     if report is not None:

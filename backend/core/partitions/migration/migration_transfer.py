@@ -104,7 +104,7 @@ def on_transfer_timer(state: PartitionedMember, now: int) -> None:
         if sending is not None and not sending.finished and sending.resend_us <= now:
             sending.resend_us = now + RESEND_US
             for chunk in sending.in_flight.values():
-                state.send(active.migration.destination.address, chunk)
+                state.send(active.migration.destination.address, chunk, active.accepted)
     _plan_timer(state)
 
 
@@ -138,7 +138,7 @@ def _send_more(state: PartitionedMember, now: int, active: ActiveMigration, send
         sending.sent += 1
         sending.bytes_sent += len(payload)
         sending.ended = not service
-        state.send(active.migration.destination.address, chunk)
+        state.send(active.migration.destination.address, chunk, active.accepted)
     sending.resend_us = now + RESEND_US
     _plan_timer(state)
 
@@ -205,7 +205,8 @@ def on_chunk(state: PartitionedMember, now: int, sender: Address, chunk: message
         _receive(state, now, active, last)
     # The answer is about the last chunk that was taken, which a repeated one may not be.
     enough = last.number == active.received - 1 and last.service in active.satisfied
-    state.send(sender, messages.MigrationChunkAck(migration.id, active.received - 1, enough, active.complete))
+    ack = messages.MigrationChunkAck(migration.id, active.received - 1, enough, active.complete)
+    state.send(sender, ack, active.accepted)
 
 
 def _receive(state: PartitionedMember, now: int, active: ActiveMigration, chunk: messages.MigrationChunk) -> None:
@@ -283,6 +284,7 @@ def _accept(state: PartitionedMember, now: int, migration: PartitionMigration, e
     state.partitions.active[migration.partition] = active
     state.partitions.rejected.pop(migration.partition, None)
     state.record(now, events.MigrationAccepted(migration.id, migration.partition, endpoint, current, new))
+    active.accepted = state.latest_record
     for service in state.context.services:
         service.before(now, event)
     return active

@@ -27,6 +27,7 @@ def begin_commit(state: PartitionedMember, now: int, running: RunningMigration) 
     """Let the destination commit before all others, since the copy is made."""
     running.phase = "committing"
     state.record(now, MigrationCommitting(running.migration.id, running.migration.partition))
+    running.latest = state.latest_record
 
 
 def ask_to_commit(state: PartitionedMember, now: int, running: RunningMigration) -> bool | None:
@@ -38,7 +39,7 @@ def ask_to_commit(state: PartitionedMember, now: int, running: RunningMigration)
     running.ask_again_us = now + ASK_AGAIN_US
     if migration.destination.uuid == state.uuid:
         return _commit_here(state, now, migration)
-    state.send(migration.destination.address, MigrationCommit(migration))
+    state.send(migration.destination.address, MigrationCommit(migration), running.latest)
     return None
 
 
@@ -57,9 +58,10 @@ def decide(
     master_role.members_busy = False
     if committed:
         cause, reason = "", ""
-    state.record(
-        now, MigrationDecided(migration.id, migration.partition, committed, decided.final_version, reason, cause)
-    )
+    end = MigrationDecided(migration.id, migration.partition, committed, decided.final_version, reason, cause)
+    state.record(now, end, state.context.cause or running.latest)
+    if not committed:
+        master_role.plan_reason = master_role.plan_reason._replace(because=state.latest_record)
     row = _row_after(state, decided)
     change(state, now, [row], [decided], "migration")
     if not all(replica is None or _is_member(state, replica) for replica in row.replicas):

@@ -63,6 +63,7 @@ def change(
     for migration in decided:
         master_role.decided_at[migration.migration.id] = master_role.changes
     learn(state, now, rows, decided, author=state.uuid, cause=cause)
+    master_role.changed = state.context.cause
 
 
 def publish(state: PartitionedMember, now: int) -> None:
@@ -181,7 +182,7 @@ def _send(
     follower.sent = master_role.changes
     if not follower.unanswered:
         follower.resend_us = now + (RESEND_US if since >= 0 else NEWCOMER_RESEND_US)
-    state.send(address, made[since])
+    state.send(address, made[since], master_role.changed)
 
 
 def _send_again(

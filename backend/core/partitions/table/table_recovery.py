@@ -37,10 +37,11 @@ ASK_AGAIN_US = 1 * SECOND_US
 def begin_recovery(state: PartitionedMember, now: int, master_role: MasterRole) -> None:
     """Ask all members. `is_settled` says when the answers are complete."""
     waiting = {address: peer.uuid for address, peer in state.peers.items()}
-    master_role.recovery = TableRecovery(state.next_token(), waiting)
+    master_role.recovery = TableRecovery(state.next_token(), waiting, state.listed)
     table = state.partitions.table
     if table is not None:
         state.record(now, TableRecoveryStarted(tuple(waiting)))
+        master_role.recovery.started = state.latest_record
         master_role.recovery.rows, master_role.recovery.completed = _all_known(state.partitions)
         state.partitions.early.clear()
     _ask(state, now, master_role.recovery)
@@ -88,6 +89,7 @@ def conclude_recovery(state: PartitionedMember, now: int, master_role: MasterRol
     """Decide on the table and on every migration under way, and publish."""
     partitions = state.partitions
     master_role.recovery = None
+    state.context.act_for(recovery.started)
     state.timers.clear(RECOVERY)
     if not recovery.rows:
         return  # partitions were never used so far
@@ -114,6 +116,7 @@ def conclude_recovery(state: PartitionedMember, now: int, master_role: MasterRol
     change(state, now, recovery.rows.values(), decided, "recovered")
     master_role.changed_at = OrderedDict.fromkeys(recovery.rows, master_role.changes)
     state.record(now, TableRecovered(partitions.table.version, recovery.answered, committed, rolled_back))
+    master_role.plan_reason = master_role.plan_reason._replace(because=state.latest_record)
     publish(state, now)
 
 
@@ -127,7 +130,7 @@ def _has_arrived(migration: PartitionMigration, row: VersionedRow) -> bool:
 
 def _ask(state: PartitionedMember, now: int, recovery: TableRecovery) -> None:
     if recovery.waiting:
-        state.send_all(tuple(recovery.waiting), TableFetch(recovery.token))
+        state.send_all(tuple(recovery.waiting), TableFetch(recovery.token), recovery.started)
         state.timers.set(RECOVERY, now + ASK_AGAIN_US)
 
 

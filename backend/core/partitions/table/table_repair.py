@@ -34,7 +34,7 @@ def repair(state: PartitionedMember, now: int, present: Set[str]) -> bool:
             repaired.append(VersionedRow(partition, table.versions[partition] + steps, row))
             lost = _lost_backups(replicas, present)
             if lost >= 0:
-                state.record(now, PartitionLost(partition, lost))
+                state.record(now, PartitionLost(partition, lost), state.listed)
     if repaired:
         change(state, now, repaired, (), "repaired")
         publish(state, now)

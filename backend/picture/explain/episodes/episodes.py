@@ -90,8 +90,8 @@ class Episodes:
 
     def _nearest(self, record: Record, *, background: bool) -> Episode:
         known = self._known
-        found = known.cause_of(record) or known.touched.get(record.member)
-        if found is not None and (background or record.at - found.end_us <= MOMENT_US):
-            return found
+        for found in (known.cause_of(record), known.touched.get(record.member)):
+            if found is not None and (background or record.at - found.end_us <= MOMENT_US):
+                return found
         words = one_line(with_names(describe_event(record.event, known.label_of), known.label_of))
         return known.begin("other", record, note=f"{one_line(record.member)} {words}")

@@ -176,8 +176,9 @@ class OpenEpisodes:
         return self._by_record.get((record.uuid, record.seq))
 
     def cause_of(self, record: Record) -> Episode | None:
-        """Return the episode of the record that this one names as its cause."""
-        return self.of(record.because) if record.because is not None else None
+        """Return the episode of the record that this one names as its cause. What comes of a late heartbeat is another one."""
+        found = self.of(record.because) if record.because is not None else None
+        return found if found is not None and found.kind != "late" else None
 
     def befalling(self, label: str, observer: str = "") -> Episode | None:
         """Return the latest episode that befalls `label`, and not `observer` too: a split is two episodes, one for each side."""

@@ -46,7 +46,7 @@ def suspicion_episode(known: OpenEpisodes, record: Record, event: Event) -> Epis
         case events.ComplaintSent(stranger=stranger):
             return known.befalling(known.label_of(stranger), observer)
         case events.ExplicitSuspicionSent(to):
-            return known.cause_of(record) or known.befalling(known.label_of(to), observer)
+            return known.befalling(known.label_of(to), observer)
         case events.ExplicitSuspicionReceived(sender):
             return known.befalling(observer) or known.befalling(known.label_of(sender), observer)
         case events.ObserverPaused():
