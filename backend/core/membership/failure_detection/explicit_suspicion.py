@@ -9,7 +9,7 @@ moved on and the request is void. So a late request never harms a cluster that h
 from __future__ import annotations
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.causes import SEPARATION_TEXT, Evidence, RecordId, SeparationAnswer, SeparationCause
+from quarterdeck.backend.core.causes import SEPARATION_TEXT, Evidence, SeparationAnswer, SeparationCause
 from quarterdeck.backend.core.membership import messages
 from quarterdeck.backend.core.membership.events import ComplaintSent, ExplicitSuspicionReceived, ExplicitSuspicionSent
 from quarterdeck.backend.core.membership.facts import EvidenceFound
@@ -19,12 +19,10 @@ from quarterdeck.backend.core.membership.views import publishing
 from quarterdeck.backend.core.membership.views.identity import ListMetadata
 
 
-def send(
-    state: Membership, now: int, about: ListMetadata, cause: SeparationCause, *, because: RecordId | None = None
-) -> None:
+def send(state: Membership, now: int, about: ListMetadata, cause: SeparationCause) -> None:
     """Ask the member that `about` describes to suspect this one."""
     if about.address != state.address:
-        because = because or state.context.cause or state.listed or state.begun
+        because = state.context.cause or state.listed or state.begun
         state.record(now, ExplicitSuspicionSent(about.address, SEPARATION_TEXT[cause], cause), because)
         state.send(about.address, messages.ExplicitSuspicion(about))
 
@@ -45,7 +43,7 @@ def on_stray_heartbeat(state: Membership, doing: Doing, now: int, sender: Addres
     """
     stranger = ListMetadata(sender, beat.uuid, beat.master, beat.version)
     if isinstance(doing, Leading):
-        send(state, now, stranger, "heartbeat-of-stranger", because=state.listed)
+        send(state, now, stranger, "heartbeat-of-stranger")
     elif isinstance(doing, Following) and state.master is not None and not state.suspects(state.master):
         state.record(now, ComplaintSent(state.master, sender), state.listed)
         state.send(state.master, messages.HeartbeatComplaint(state.metadata(), stranger))

@@ -138,7 +138,8 @@ def _admit_all(state: Membership, leading: Leading, now: int) -> None:
         members = members.joined_by(address, request.uuid, request.lite, request.seen_version, request.zone)
     state.asking_to_join.clear()
     admission = leading.admission = Admission(joiners, members.version, others, len(others))
-    admission.listed = publishing.install(state, now, members, state.address, "join")
+    publishing.install(state, now, members, state.address, "join")
+    admission.listed = state.listed
     state.timers.set(ADMISSION, now + publishing.ACKNOWLEDGEMENT_TIMEOUT_US)
     state.send_all(tuple(sorted(others)), publishing.update(state, wants_ack=True))
     _answer_when_settled(state, leading, now, admission)

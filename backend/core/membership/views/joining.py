@@ -12,7 +12,7 @@ admit it.
 from __future__ import annotations
 
 from quarterdeck.backend.core.address import Address, numeric_order
-from quarterdeck.backend.core.causes import ListCause, Reason, RecordId, UnreachableCause
+from quarterdeck.backend.core.causes import ListCause, Reason, UnreachableCause
 from quarterdeck.backend.core.membership import cluster_state, messages
 from quarterdeck.backend.core.membership.events import JoinFailed, JoinRequested, MemberStopped
 from quarterdeck.backend.core.membership.facts import BecameMaster, HeldLinksProven, Joined, ListReceived
@@ -172,8 +172,9 @@ def on_finalize_join(
     elif final.to_uuid == state.uuid and members.holds(state.address, state.uuid):
         cluster_state.adopt(state, now, final.standing, "joined", "the cluster it joins is so", new_lineage=True)
         early = search.early_update
-        state.follow(now, sender, Reason("named", "it let this member in", admitted), named_by=sender)
-        _become_member(state, now, members, sender, "joined", admitted)
+        state.context.act_for(admitted)
+        state.follow(now, sender, Reason("named", "it let this member in"), named_by=sender)
+        _become_member(state, now, members, sender, "joined")
         state.send(sender, messages.MembersUpdateAck(members.version))
         if early is not None and early.members.master == members.master:
             state.report(ListReceived(sender, early))
@@ -367,17 +368,10 @@ def _form(state: Membership, now: int) -> None:
     _become_member(state, now, members, state.address, "formed")
 
 
-def _become_member(
-    state: Membership,
-    now: int,
-    members: MemberList,
-    author: Address,
-    cause: ListCause,
-    because: RecordId | None = None,
-) -> None:
+def _become_member(state: Membership, now: int, members: MemberList, author: Address, cause: ListCause) -> None:
     state.doing = Leading() if state.master == state.address else Following()
     state.timers.clear(JOIN)
-    publishing.install(state, now, members, author, cause, because=because)
+    publishing.install(state, now, members, author, cause)
     state.joined_us = state.last_round_us = now
     state.report(Joined())
     if state.is_master:

@@ -8,7 +8,7 @@ Only the master makes a new version. All others install what it sends (chapter `
 from __future__ import annotations
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.causes import Evidence, ListCause, RecordId
+from quarterdeck.backend.core.causes import Evidence, ListCause
 from quarterdeck.backend.core.cluster_profile import allows_joins
 from quarterdeck.backend.core.membership.events import ListInstalled
 from quarterdeck.backend.core.membership.facts import BecameMaster, EvidenceFound, Installed
@@ -26,16 +26,8 @@ ACKNOWLEDGEMENT_TIMEOUT_US = 2 * SECOND_US
 """How long a joiner waits for its answer until the others have acknowledged the list that it is on (Emergent Leader)."""
 
 
-def install(
-    state: Membership,
-    now: int,
-    members: MemberList,
-    author: Address,
-    cause: ListCause,
-    *,
-    because: RecordId | None = None,
-) -> RecordId:
-    """Install `members`, which the caller has checked. Return the record of that."""
+def install(state: Membership, now: int, members: MemberList, author: Address, cause: ListCause) -> None:
+    """Install `members`, which the caller has checked."""
     gone, newcomers = _differences(state, members)
     if gone:
         oldest_us = now - state.settings.stale_join_prevention_us
@@ -55,10 +47,9 @@ def install(
         state.lite = this.lite
     state.beliefs_changed()
     installed = ListInstalled(members.version, members.lineage, members.master.address, members.members, author, cause)
-    state.record(now, installed, because)
+    state.record(now, installed)
     state.listed = state.latest_record
     state.report(Installed(tuple(gone), tuple(newcomers)))
-    return state.listed
 
 
 def publish(state: Membership) -> None:
