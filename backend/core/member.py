@@ -159,7 +159,7 @@ class MemberMachine:
         state, context = self._state, self._context
         if type(input) is Receive:
             # The hot path. A message that asks for nothing and ends no incarnation has no consequences either.
-            message, context.origin = input.message, input.because
+            message, context.cause = input.message, input.because
             rules = RULES[type(message)]
             if rules is not None:
                 doing = state.doing
@@ -257,12 +257,12 @@ def _on_tick(state: MemberState, now: int, _: Tick) -> None:
         handlers = TIMER_HANDLERS.get(name)
         if handlers is None:
             prefix, colon, address = name.partition(":")
-            context.origin = context.latest = None
+            context.cause = context.latest = None
             ADDRESS_TIMER_HANDLERS[prefix + colon](state, now, Address(address))
             settle(state, now)
         else:
             for handler in handlers:
-                context.origin = context.latest = None
+                context.cause = context.latest = None
                 handler(state, now)
                 if context.facts:
                     settle(state, now)

@@ -124,7 +124,7 @@ def record_start(state: MemberState, now: int, pending: PendingCall) -> None:
     if pending.watched and isinstance(operation, Put | Get | Remove):
         value = _text(operation.value) if isinstance(operation, Put) else ""
         state.record(now, CallStarted(pending.call, _word(operation), operation.map, operation.key, value))
-        pending.started = state.latest_record
+        pending.started = state.context.cause
 
 
 def _record_end(state: MemberState, now: int, pending: PendingCall, answer: Answer) -> None:

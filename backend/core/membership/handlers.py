@@ -216,7 +216,7 @@ def settle(state: Membership, now: int) -> None:
         fact, cause = waiting.popleft()
         context.facts = type(waiting)()
         for react in REACTIONS[type(fact)]:
-            context.act_for(cause)
+            context.cause, context.latest = cause, None
             react(state, now, fact)
         waiting.extendleft(reversed(context.facts))
     context.facts = waiting

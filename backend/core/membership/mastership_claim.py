@@ -64,7 +64,7 @@ def _start_if_due(state: Membership, now: int) -> None:
     state.follow(now, state.address, Reason("suspects-older", "it suspects every older member", latest))
     asked = tuple(address for address in state.peers if not state.suspects(address))
     state.record(now, ClaimStarted(members.version, state.suspected_addresses, asked), latest)
-    claim.started = state.latest_record
+    claim.started = state.context.cause
     _ask_newly_known(state, now, claim)
     state.timers.set(CLAIM, now + FIRST_ASK_AGAIN_US)
     conclude_when_settled(state, now)
@@ -104,10 +104,11 @@ def on_claim_accepted(state: Membership, claim: Claim, now: int, sender: Address
     """Count a follower: its list may be newer, and may name members that this one does not know yet."""
     if not _is_awaited(claim, sender, answer):
         return
+    answered = state.context.cause
     claim.accepted.add(sender)
     state.context.heartbeat_round = None  # it takes this claimant for its master, and wants to hear of it
     cluster_state.adopt(state, now, answer.standing, "claim-answer", f"{sender} has heard of it")
-    state.record(now, ClaimAnswered(sender, "accepted", answer.members.version, ""), state.context.origin)
+    state.record(now, ClaimAnswered(sender, "accepted", answer.members.version, ""), answered)
     if answer.members.version > claim.latest.version:
         claim.latest = answer.members
         _ask_newly_known(state, now, claim)

@@ -69,22 +69,17 @@ class Context:
     """When the present step ends, this incarnation does too, and the next one joins that cluster."""
     facts: deque[tuple[Fact, RecordId | None]] = field(default_factory=deque)
     """What chapters have reported, each with its cause, and no chapter has reacted to yet; empty between two steps, too."""
-    origin: RecordId | None = None
-    """The record that brought about what the present handler reacts to."""
+    cause: RecordId | None = None
+    """The record that what comes next in the present handler follows from, where that is known: the last one that it has made,
+    but for those that bring nothing about, or the one behind what it reacts to."""
     latest: Record | None = None
-    """The last record that the present handler has made, but for those that bring nothing about."""
+    """That record, if the handler has made it."""
     heartbeat_round: Transmit | None = None
     """The messages of a round of heartbeats (chapter `heartbeats`); None when they have to be made again."""
 
-    @property
-    def cause(self) -> RecordId | None:
-        """The record that what comes next in the present handler follows from, where that is known."""
-        latest = self.latest
-        return self.origin if latest is None else RecordId(latest.uuid, latest.seq)
-
     def act_for(self, because: RecordId | None) -> None:
         """Let what comes next in the present handler follow from this record."""
-        self.origin, self.latest = because, None
+        self.cause, self.latest = because, None
 
     def go_on_from(self, *kinds: type[Event]) -> None:
         """Let what comes next in this step follow from its last record of one of these kinds, if it has one."""
@@ -337,7 +332,7 @@ class Membership(Process):
             self.master = master
             self.beliefs_changed()
             self.record(now, MasterChanged(master, reason.text, reason.cause, named_by), reason.because)
-            self.followed = self.latest_record
+            self.followed = self.context.cause
 
     def report(self, fact: Fact) -> None:
         """Let other chapters react to what has come about, when the present handler or reaction has ended."""
@@ -377,7 +372,7 @@ class Membership(Process):
         )
         context.effects.append(Happened(record))
         if kind not in NOTES:
-            context.latest = record
+            context.latest, context.cause = record, RecordId(self.uuid, self.record_count)
 
     @property
     def latest_record(self) -> RecordId:

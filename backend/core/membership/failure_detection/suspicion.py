@@ -33,7 +33,7 @@ def on_evidence(state: Membership, now: int, fact: facts.EvidenceFound) -> None:
         found, uuid = known[address], state.peers[address].uuid
         raised = SuspicionRaised(address, uuid, found.text, found.cause, found.silence_us, found.reporter)
         state.record(now, raised, found.because)
-        state.suspicions[uuid] = HeldSuspicion(address, found._replace(because=state.latest_record))
+        state.suspicions[uuid] = HeldSuspicion(address, found._replace(because=state.context.cause))
     state.beliefs_changed()
     state.report(facts.SuspectedFact(newly))
 

@@ -46,7 +46,7 @@ def on_report(state: Membership, now: int, reporter: Address, suspects: tuple[Ad
         del reports[reporter]
     state.disconnections.changed_us = now
     state.record(now, DisconnectionReported(reporter, suspects))
-    state.disconnections.latest = state.latest_record
+    state.disconnections.latest = state.context.cause
 
 
 def resolve_when_quiet(state: Membership, now: int) -> None:

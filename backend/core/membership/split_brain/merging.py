@@ -280,7 +280,7 @@ def _freeze(state: Membership, leading: Leading, now: int, merge: MergeUndertaki
     assert state.members is not None
     state.merge_delay_us = 0
     state.record(now, events.MergeStarted(merge.remote.address, state.members.addresses), merge.started)
-    merge.started = state.latest_record
+    merge.started = state.context.cause
     _enter(state, now, merge, "freezing")
     frozen = ClusterStanding("FROZEN", thawed=state.standing.state)
     if not cluster_state.begin_change(state, leading, now, frozen):

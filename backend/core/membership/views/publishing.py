@@ -48,7 +48,7 @@ def install(state: Membership, now: int, members: MemberList, author: Address, c
     state.beliefs_changed()
     installed = ListInstalled(members.version, members.lineage, members.master.address, members.members, author, cause)
     state.record(now, installed)
-    state.listed = state.latest_record
+    state.listed = state.context.cause
     state.report(Installed(tuple(gone), tuple(newcomers)))
 
 

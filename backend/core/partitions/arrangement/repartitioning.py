@@ -122,7 +122,7 @@ def plan(state: PartitionedMember, now: int, master_role: MasterRole) -> None:
     without = tuple(master_role.leaving.values())
     event = MigrationsPlanned(planned, wanted.moves, wanted.lower_bound, reason.text, reason.cause, without)
     state.record(now, event, reason.because)
-    master_role.planned = state.latest_record
+    master_role.planned = state.context.cause
 
 
 def _arranged(state: PartitionedMember, current: Sequence[Row] | None, master_role: MasterRole) -> Arrangement | None:

@@ -260,7 +260,7 @@ def _start(
         ),
         master_role.planned,
     )
-    running.latest = state.latest_record
+    running.latest = state.context.cause
     _ask_to_copy(state, now, running)
 
 

@@ -284,7 +284,7 @@ def _accept(state: PartitionedMember, now: int, migration: PartitionMigration, e
     state.partitions.active[migration.partition] = active
     state.partitions.rejected.pop(migration.partition, None)
     state.record(now, events.MigrationAccepted(migration.id, migration.partition, endpoint, current, new))
-    active.accepted = state.latest_record
+    active.accepted = state.context.cause
     for service in state.context.services:
         service.before(now, event)
     return active

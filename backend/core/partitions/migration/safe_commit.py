@@ -27,7 +27,7 @@ def begin_commit(state: PartitionedMember, now: int, running: RunningMigration) 
     """Let the destination commit before all others, since the copy is made."""
     running.phase = "committing"
     state.record(now, MigrationCommitting(running.migration.id, running.migration.partition))
-    running.latest = state.latest_record
+    running.latest = state.context.cause
 
 
 def ask_to_commit(state: PartitionedMember, now: int, running: RunningMigration) -> bool | None:
@@ -61,7 +61,7 @@ def decide(
     end = MigrationDecided(migration.id, migration.partition, committed, decided.final_version, reason, cause)
     state.record(now, end, state.context.cause or running.latest)
     if not committed:
-        master_role.plan_reason = master_role.plan_reason._replace(because=state.latest_record)
+        master_role.plan_reason = master_role.plan_reason._replace(because=state.context.cause)
     row = _row_after(state, decided)
     change(state, now, [row], [decided], "migration")
     if not all(replica is None or _is_member(state, replica) for replica in row.replicas):

@@ -41,7 +41,7 @@ def begin_recovery(state: PartitionedMember, now: int, master_role: MasterRole) 
     table = state.partitions.table
     if table is not None:
         state.record(now, TableRecoveryStarted(tuple(waiting)))
-        master_role.recovery.started = state.latest_record
+        master_role.recovery.started = state.context.cause
         master_role.recovery.rows, master_role.recovery.completed = _all_known(state.partitions)
         state.partitions.early.clear()
     _ask(state, now, master_role.recovery)
@@ -116,7 +116,7 @@ def conclude_recovery(state: PartitionedMember, now: int, master_role: MasterRol
     change(state, now, recovery.rows.values(), decided, "recovered")
     master_role.changed_at = OrderedDict.fromkeys(recovery.rows, master_role.changes)
     state.record(now, TableRecovered(partitions.table.version, recovery.answered, committed, rolled_back))
-    master_role.plan_reason = master_role.plan_reason._replace(because=state.latest_record)
+    master_role.plan_reason = master_role.plan_reason._replace(because=state.context.cause)
     publish(state, now)
 
 
