@@ -111,9 +111,7 @@ def test_members_that_report_enough_for_long_enough() -> None:
     assert judged(counted(witnessed(*CITIES)), after_us=QUIET).answer == "yes"
 
 
-@pytest.mark.parametrize(
-    ("owned", "answer"), [((0, 0, 0), "yes"), ((0, 0, None), "unknown"), ((0, 0, 7), "unknown")]
-)
+@pytest.mark.parametrize(("owned", "answer"), [((0, 0, 0), "yes"), ((0, 0, None), "unknown"), ((0, 0, 7), "unknown")])
 def test_members_that_hold_no_data_yet(owned: tuple[int | None, ...], answer: str) -> None:
     cluster = FakeCluster(CITIES[:3], source="hazelcast")
     for label, partitions in zip(CITIES[:3], owned, strict=True):
