@@ -29,7 +29,7 @@ class Mixed:
         self.came: list[str] = []
         self.receiver.received = self._note  # type: ignore[method-assign]
 
-    def _note(self, _: object, message: Message) -> None:
+    def _note(self, _: object, message: Message, because: object) -> None:
         self.came.append(message.reason if isinstance(message, JoinRefused) else getattr(message, "migration_id", ""))
 
     def bulk(self, *names: str, size: int = CHUNK_BYTES) -> None:
