@@ -21,31 +21,13 @@ from quarterdeck.backend.hazelcast.logs.lines.message_assembly import ClockConte
 from quarterdeck.backend.hazelcast.logs.patterns.matching import match_message
 
 ONLY_LOGGED: tuple[type, ...] = (
-    events.SuspicionRaised,
-    events.SuspicionCleared,
-    events.ExplicitSuspicionReceived,
-    events.DisconnectionReported,
-    events.ClaimStarted,
-    events.ClaimAnswered,
-    events.ClaimFinished,
-    events.MergeVerdict,
-    events.MergeStarted,
-    events.MergeAbandoned,
-    events.MemberMerging,
-    events.MemberStopped,
-    events.MemberRemoved,
-    events.JoinRequested,
-    events.JoinFailed,
-    events.AddressUnusable,
-    events.ListRejected,
-    events.ObserverPaused,
-    events.HeartbeatLate,
-    witnessed.InvocationsSlow,
-    witnessed.JoinerRefused,
-    witnessed.LeaveRequested,
-    witnessed.MigrationsRemaining,
+    events.SuspicionRaised, events.SuspicionCleared, events.ExplicitSuspicionReceived, events.DisconnectionReported,
+    events.ClaimStarted, events.ClaimAnswered, events.ClaimFinished, events.MergeVerdict, events.MergeStarted,
+    events.MergeAbandoned, events.MemberMerging, events.MemberStopped, events.MemberRemoved, events.JoinRequested,
+    events.JoinFailed, events.AddressUnusable, events.ListRejected, events.ObserverPaused, events.HeartbeatLate,
+    witnessed.InvocationsSlow, witnessed.JoinerRefused, witnessed.LeaveRequested, witnessed.MigrationsRemaining,
     witnessed.MigrationFailed,
-)
+)  # fmt: skip
 """What the connection does not report. A log shows everything else later and no better."""
 
 SAMPLES = 15

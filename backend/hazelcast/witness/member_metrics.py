@@ -184,17 +184,8 @@ def _remote_end(pipeline: str) -> Address | None:
 PREFIX = "map."
 READS = ("getCount",)
 WRITES = ("putCount", "setCount", "removeCount")
-WANTED = frozenset(
-    (
-        "ownedEntryCount",
-        "ownedEntryMemoryCost",
-        "backupEntryCount",
-        "backupEntryMemoryCost",
-        "backupCount",
-        *READS,
-        *WRITES,
-    )
-)
+STORED = ("ownedEntryCount", "ownedEntryMemoryCost", "backupEntryCount", "backupEntryMemoryCost", "backupCount")
+WANTED = frozenset((*STORED, *READS, *WRITES))
 MAPS_RECORDED = 100
 """So many maps are recorded, those with most entries first."""
 

@@ -41,14 +41,9 @@ class ClaimsNotAccepted:
     """Collects, for each claimant, the members that refused, those left out, and claims without an end."""
 
     reads = (
-        ClaimFinished,
-        MemberMerging,
-        MemberStopped,
-        logged.LoggedClaimStart,
-        logged.LoggedClaimFinish,
-        logged.LoggedClaimRefusal,
-        logged.LoggedStart,
-    )
+        ClaimFinished, MemberMerging, MemberStopped, logged.LoggedClaimStart, logged.LoggedClaimFinish,
+        logged.LoggedClaimRefusal, logged.LoggedStart,
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self._claimants: dict[str, _Claimant] = {}

@@ -39,9 +39,8 @@ class Diagnosed:
     """Collects what is late at each member, and since when."""
 
     reads = (
-        HeartbeatLate,
-        InvocationsSlow,
-    )
+        HeartbeatLate, InvocationsSlow,
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self._open: dict[tuple[str, ...], _Lateness] = {}

@@ -57,9 +57,8 @@ class ClockJumps:
     """
 
     reads = (
-        SuspicionRaised,
-        ObserverPaused,
-    )
+        SuspicionRaised, ObserverPaused,
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self._members: dict[str, _Jumps] = {}
@@ -113,9 +112,8 @@ class Silences:
     """Follows how a witness reaches members over the network: those that say nothing, or said nothing for a while."""
 
     reads = (
-        MemberWitnessed,
-        ConnectionChanged,
-    )
+        MemberWitnessed, ConnectionChanged,
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self._is_followed: set[str] = set()

@@ -8,18 +8,9 @@ from typing import Literal
 from quarterdeck.backend.core.witnessed.discovery import ANY, discovery_remedies
 
 Situation = Literal[
-    "abandoned",
-    "cannot",
-    "waiting",
-    "redirected",
-    "unmet",
-    "untold",
-    "late",
-    "merged",
-    "merged-untold",
-    "ended",
+    "abandoned", "cannot", "waiting", "redirected", "unmet", "untold", "late", "merged", "merged-untold", "ended",
     "ended-untold",
-]
+]  # fmt: skip
 """Why the sides stay apart, or how that ended."""
 
 JOIN_LIST_PATH = "hazelcast/rest/config/tcp-ip/member-list"

@@ -44,9 +44,8 @@ class LoggedRounds:
     """Pairs what a master plans with the message that all is done."""
 
     reads = (
-        LoggedMigrationPlan,
-        LoggedMigrationsDone,
-    )
+        LoggedMigrationPlan, LoggedMigrationsDone,
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self._open: dict[str, tuple[InterpretedMessage, int]] = {}
@@ -104,9 +103,8 @@ class PartitionsLost:
     """Collects lost partitions, and the members that were removed just before."""
 
     reads = (
-        PartitionLost,
-        MemberRemoved,
-    )
+        PartitionLost, MemberRemoved,
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self._lost: list[InterpretedMessage] = []

@@ -108,12 +108,8 @@ class Readmissions:
     """Follows the lists of all members; each version of a lineage counts once, whichever member installs it first."""
 
     reads = (
-        LoggedStart,
-        events.DisconnectionReported,
-        events.SuspicionRaised,
-        events.MemberRemoved,
-        events.ListInstalled,
-    )
+        LoggedStart, events.DisconnectionReported, events.SuspicionRaised, events.MemberRemoved, events.ListInstalled,
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self._lists: dict[str, events.ListInstalled] = {}

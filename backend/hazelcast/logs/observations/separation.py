@@ -159,20 +159,10 @@ class Separation:
     """Follows which lists are in use; clusters are apart while their lists have no member in common."""
 
     reads = (
-        events.SettingsChanged,
-        events.MemberMerging,
-        events.MemberStopped,
-        events.JoinListChanged,
-        events.ListInstalled,
-        events.MergeVerdict,
-        ConnectionChanged,
-        logged.LoggedJoiner,
-        logged.LoggedStart,
-        logged.LoggedLifecycle,
-        logged.LoggedMergeStart,
-        logged.LoggedMergeAbandonment,
-        logged.LoggedSearchRedirected,
-    )
+        events.SettingsChanged, events.MemberMerging, events.MemberStopped, events.JoinListChanged, events.ListInstalled,
+        events.MergeVerdict, ConnectionChanged, logged.LoggedJoiner, logged.LoggedStart, logged.LoggedLifecycle,
+        logged.LoggedMergeStart, logged.LoggedMergeAbandonment, logged.LoggedSearchRedirected,
+    )  # fmt: skip
 
     def __init__(self, *, every_word: bool = True) -> None:
         """`every_word`: each message about merging comes, as logs have it; of a recording, only what makes a record."""

@@ -42,14 +42,9 @@ class LastingSuspicion:
     """Follows each suspicion until it is withdrawn, the suspect is off the list, or the observer's incarnation ends."""
 
     reads = (
-        LoggedStart,
-        events.MemberMerging,
-        events.MemberStopped,
-        events.SuspicionRaised,
-        events.SuspicionCleared,
-        events.MemberRemoved,
-        events.ListInstalled,
-    )
+        LoggedStart, events.MemberMerging, events.MemberStopped, events.SuspicionRaised, events.SuspicionCleared,
+        events.MemberRemoved, events.ListInstalled,
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self._open: dict[_Pair, InterpretedMessage] = {}
@@ -130,9 +125,8 @@ class MutualSuspicion:
     """Collects the removals by which a master ends a partial disconnection, and the reports that led to them."""
 
     reads = (
-        events.DisconnectionReported,
-        events.MemberRemoved,
-    )
+        events.DisconnectionReported, events.MemberRemoved,
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self._reports: list[InterpretedMessage] = []

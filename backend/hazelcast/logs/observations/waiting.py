@@ -63,12 +63,8 @@ class WaitingShutdowns:
     """Follows members that ask their master to let them leave, until they have left, and what the master does meanwhile."""
 
     reads = (
-        LeaveRequested,
-        MigrationsRemaining,
-        MigrationFailed,
-        MemberStopped,
-        MemberRemoved,
-    )
+        LeaveRequested, MigrationsRemaining, MigrationFailed, MemberStopped, MemberRemoved,
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self._leaving: dict[str, _Leaving] = {}
@@ -148,10 +144,8 @@ class FrozenStates:
     """Follows the state of the cluster at each member, where it is not ACTIVE for long. One spell of all members is one."""
 
     reads = (
-        ClusterStateChanged,
-        MemberMerging,
-        MemberStopped,
-    )
+        ClusterStateChanged, MemberMerging, MemberStopped,
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self._states: dict[str, _StateSpell] = {}
@@ -215,10 +209,8 @@ class RefusedJoins:
     """Collects the members that a master did not let in, or that gave up joining, and why."""
 
     reads = (
-        JoinerRefused,
-        JoinFailed,
-        ListInstalled,
-    )
+        JoinerRefused, JoinFailed, ListInstalled,
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self._refused: dict[str, list[tuple[InterpretedMessage, str]]] = {}
@@ -261,9 +253,8 @@ class UnresolvedNames:
     """Follows the names that have no address for members that look for others under them, until these are not alone."""
 
     reads = (
-        AddressUnusable,
-        ListInstalled,
-    )
+        AddressUnusable, ListInstalled,
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self._open: dict[str, dict[str, list[InterpretedMessage]]] = {}
