@@ -85,12 +85,18 @@ class BoardModel(Generic[Row]):
             self._widths[title] = width
             self._lay_out()
 
-    def narrow(self, *titles: str) -> None:
-        """Give these columns their declared widths again; without titles, all of them."""
-        self._widths |= {
-            column.title: column.width for column in self._declared if not titles or column.title in titles
-        }
+    def narrow(self) -> None:
+        """Give every column its declared width again."""
+        self._widths = {column.title: column.width for column in self._declared}
         self._lay_out()
+
+    def refit(self, title: str, texts: Iterable[str]) -> None:
+        """Make a column as wide as its title and these texts, also if it was wider."""
+        declared = max(column.width for column in self._declared if column.title == title)
+        width = max(declared, max(map(cell_len, texts), default=0) + 1)
+        if width != self._widths[title]:
+            self._widths[title] = width
+            self._lay_out()
 
     def row(self, key: str | None) -> Row | None:
         return self._row(key) if key is not None and key in self.keys else None

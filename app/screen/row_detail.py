@@ -22,7 +22,8 @@ class RowDetail(FactSheet):
     def show_facts(self, row: Hashable, facts: Callable[[], Sequence[Fact]]) -> None:
         """Show the `facts` of this row; none for None."""
         self._asked = row, facts
-        self.set_class(row is None, "-about-nothing")
+        if (row is None) != self.has_class("-about-nothing"):
+            self.set_class(row is None, "-about-nothing")
         if not self.display or not self.size.width:
             return
         subject = (row, self._session.detail_beat)

@@ -228,8 +228,9 @@ class BeliefMatrixModel(MatrixModel[BeliefRow]):
         version = f" v{newest}" if newest else ""
         states = {f"{state_word(belief)}{version}".strip() for belief in beliefs}
         if states == {version.strip()} and not self._marks:  # no member is in a state of its own any more
-            self.narrow("list")
-        self.widen("list", states)
+            self.refit("list", states)
+        else:
+            self.widen("list", states)
         self.widen("list", (self._observer(label).list_text for label in self._marks))
         tables = [belief.table.version for belief in beliefs if belief.table is not None]
         if tables:

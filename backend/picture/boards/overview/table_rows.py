@@ -45,6 +45,9 @@ class TableRows:
 
     def __init__(self) -> None:
         self._counts = CopyCounts()
+        self._judged = (-1, -1)
+        self._lost: dict[str, int] = {}
+        """By master, how many partitions its side has lost."""
 
     def row(self, picture: Picture, label: str, now_s: int) -> TableRow:
         belief = picture.members.get(label)
@@ -60,12 +63,18 @@ class TableRows:
         census = self._counts.census(picture, belief, table, now_s)
         differs = differs_from_master(picture, belief, now_s * SECOND_US)
         state, tone = _state(belief, census, differs)
-        master = picture.master_of(label)
-        for loss in data_losses(picture, now_s * SECOND_US) if tone == "good" else ():
-            if (
-                master is not None and loss.side == master.label and loss.entries != 0
-            ):  # all copies are there, and some are of nothing
-                state, tone = f"∅ {loss.partitions} lost", "bad"
+        if self._judged != (picture.at, now_s):
+            self._judged = picture.at, now_s
+            self._lost = {
+                loss.side: loss.partitions for loss in data_losses(picture, now_s * SECOND_US) if loss.entries != 0
+            }
+        if (
+            tone == "good"
+            and self._lost
+            and (master := picture.master_of(label)) is not None
+            and master.label in self._lost
+        ):
+            state, tone = f"∅ {self._lost[master.label]} lost", "bad"  # all copies are there, and some are of nothing
         return TableRow(
             label=one_line(label),
             version=table_text(belief, "v"),
