@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 import string
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,10 +15,12 @@ from textual.keys import KEY_NAME_REPLACEMENTS, KEY_TO_UNICODE_NAME, format_key
 
 from quarterdeck.app.actions.action import Action, Allowed, ViewName
 from quarterdeck.app.actions.registry import ACTIONS, action_called, available_actions
-from quarterdeck.app.actions.views import VIEW_NAMES
+from quarterdeck.app.actions.views import VIEW_NAMES, VIEWS
 from quarterdeck.app.session import ConsoleSession
 from quarterdeck.backend.core.commands.catalogue import MemberCondition, commands_of_word
 from quarterdeck.backend.picture.fold.belief import MemberBelief
+from quarterdeck.widgets.hint_line import Hint
+from quarterdeck.widgets.view_bar import BarView
 
 ConfiguredKeys = Mapping[str, str]
 """By the id of the action: its keys as Textual names them, separated by commas; empty for none."""
@@ -310,3 +313,19 @@ def _meets(condition: MemberCondition, beliefs: Mapping[str, MemberBelief], labe
             return belief.running and belief.is_master
         case "not paused":
             return belief.running and not paused
+
+
+ACT = re.compile(r"app\.act\('([a-z-]+)'\)")
+"""The binding of an action, as `bindings_of` writes it."""
+
+BAR = tuple(
+    BarView(action.key_display, keys_for(action)[0], view.name, action.title, view.short)
+    for view in VIEWS
+    if view.short and (action := view.opening) is not None
+)
+
+TYPING = (
+    Hint("enter", "accept", "enter"), Hint("tab", "complete", "tab"), Hint("↑", "typed before", "up"),
+    Hint("esc", "close", "escape"),
+)  # fmt: skip
+"""The footer while a command is typed; of a filter it is the first and the last."""

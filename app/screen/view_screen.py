@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
 from time import monotonic
@@ -17,9 +16,9 @@ from textual.widget import Widget
 
 from quarterdeck.app.actions.action import Action, ViewName, WordKind
 from quarterdeck.app.actions.registry import action_called
-from quarterdeck.app.actions.views import VIEW_OF, VIEWS
+from quarterdeck.app.actions.views import VIEW_OF
 from quarterdeck.app.console_interface import ConsoleInterface, Pointed
-from quarterdeck.app.key_map import KEPT, KEPT_AT_HOME, keys_for, works
+from quarterdeck.app.key_map import ACT, BAR, KEPT, KEPT_AT_HOME, TYPING, works
 from quarterdeck.app.screen.header import ConnectionSummary, header_parts
 from quarterdeck.app.screen.row_detail import RowDetail
 from quarterdeck.app.screen.sort_filter_model import SortFilterModel
@@ -35,22 +34,7 @@ from quarterdeck.widgets.hint_line import Hint, HintLine
 from quarterdeck.widgets.line_table import LineTable, TableCell
 from quarterdeck.widgets.prompt import Prompt
 from quarterdeck.widgets.status_line import StatusLine
-from quarterdeck.widgets.view_bar import BarView, ViewBar
-
-ACT = re.compile(r"app\.act\('([a-z-]+)'\)")
-"""The binding of an action, as `app.key_map` writes it."""
-
-BAR = tuple(
-    BarView(action.key_display, keys_for(action)[0], view.name, action.title, view.short)
-    for view in VIEWS
-    if view.short and (action := view.opening) is not None
-)
-
-TYPING = (
-    Hint("enter", "accept", "enter"), Hint("tab", "complete", "tab"), Hint("↑", "typed before", "up"),
-    Hint("esc", "close", "escape"),
-)  # fmt: skip
-"""The footer while a command is typed; of a filter it is the first and the last."""
+from quarterdeck.widgets.view_bar import ViewBar
 
 REST_SECONDS = 0.3
 """How long the cursor rests before the detail follows it: the keys of one who passes by are answered first."""
@@ -59,7 +43,6 @@ STORM_US = 400_000
 """While events never stop, a view is painted once in this time."""
 
 MESSAGE_SECONDS = 60.0
-"""How long a message stays."""
 COLUMNS_FOR_DETAIL = 150
 """The width from which the detail of a row stands beside the tables."""
 
@@ -369,13 +352,11 @@ class ViewScreen(Screen[None]):
         self.paint()
 
     def show_message(self, text: str, *, error: bool = False) -> None:
-        """Show one line above the footer, until the next or for a minute."""
         self._message_since = monotonic()
         parts = [TableCell("✕ error", "bad")] if error else []
         self.message.show([*parts, TableCell(one_line(text), "bad" if error else "plain")])
 
     def focus_body(self) -> None:
-        """Give the focus back after typing."""
         if self.focused_first is not None:
             self.focused_first.focus()
 
