@@ -102,10 +102,7 @@ class MemberTransport:
         await self._listener.listen(self._bind_host, port, frames=False)
 
     def send(self, address: Address, message: Message, because: RecordId | None = None) -> None:
-        """Send `message`, which the record `because` brought about, dialling first if need be.
-
-        Raises `FrameTooLarge`; nothing else is known of its fate.
-        """
+        """Send `message`, dialling first if need be. Raises `FrameTooLarge`; nothing else is known of its fate."""
         if self._closed:
             return
         peer = self.peers.get(address) or self._peer(address)
