@@ -8,6 +8,7 @@ import pytest
 
 from quarterdeck.backend.core.causes import RecordId
 from quarterdeck.backend.core.commands.commands import ChangeState
+from quarterdeck.backend.core.data.events import BackupOutOfStep
 from quarterdeck.backend.core.events import EVENT_KINDS, JournalChanged, Record, StrangerRefused
 from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.witnessed.events import WitnessEvent
@@ -18,7 +19,8 @@ from tests.picture.played_scenarios import SCENARIOS, records_of
 SELDOM = frozenset(
     (
         *(events.ObserverPaused, events.ListRejected, events.ClaimAbandoned, events.MergeAbandoned),
-        *(events.ClusterStateRefused, events.SettingsChanged, StrangerRefused, JournalChanged, *WitnessEvent.__args__),
+        *(events.ClusterStateRefused, events.SettingsChanged, BackupOutOfStep, StrangerRefused, JournalChanged),
+        *WitnessEvent.__args__,
     )
 )
 """No scenario shows these with a cause."""
