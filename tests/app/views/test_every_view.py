@@ -15,7 +15,7 @@ from quarterdeck.app.actions.views import VIEW_NAMES
 from quarterdeck.app.commands.confirmation import ConfirmScreen
 from quarterdeck.app.commands.palette import ActionsProvider
 from quarterdeck.app.key_map import display_of, keys_for, keys_of
-from quarterdeck.backend.clusters.cluster import ONLY_HAZELCAST
+from quarterdeck.backend.clusters.cluster import NO_DIAGNOSTICS
 from tests.app.fakes.console_driver import ConsoleDriver, run
 from tests.app.fakes.screen_text import screen_text, settle
 from tests.app.views.action_outcomes import LINES, OUTCOMES, opens
@@ -150,7 +150,7 @@ def test_every_word_is_obeyed_wherever_it_is_typed(view: ViewName) -> None:
 
 
 def test_no_word_changes_a_read_only_cluster_or_the_past() -> None:
-    allowed = Allowed(lacks=ONLY_HAZELCAST)
+    allowed = Allowed(lacks=NO_DIAGNOSTICS)
     changing = [word for word, (action, _) in command_words(allowed).items() if action.needs_write]
     assert len(changing) > 20
 
