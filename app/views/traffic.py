@@ -21,7 +21,7 @@ from quarterdeck.backend.picture.boards.data_board import (
 )
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.text.fact import NOT_REPORTED
-from quarterdeck.backend.picture.text.formatting import bytes_text
+from quarterdeck.backend.picture.text.formatting import bytes_text, duration_text
 from quarterdeck.widgets.line_table import LineTable, TableCell
 
 LONGEST_NAME = 30
@@ -47,6 +47,10 @@ def _writes(row: DataRow) -> float | None:
     return None if row.rate is None else row.rate.writes
 
 
+def _took(value: float | None) -> str:
+    return "" if value is None else duration_text(round(value))
+
+
 def _tone(row: DataRow) -> str:
     return "faint" if row.entries is None else "plain"
 
@@ -62,6 +66,9 @@ COLUMNS: tuple[ColumnOf[DataRow], ...] = (
     ColumnOf("backup bytes", lambda row: _size(row, row.backup_bytes), _tone, rank=lambda row: row.backup_bytes),
     ColumnOf("backup writes/s", lambda row: _rate(row, row.backup_rate), _tone, rank=lambda row: row.backup_rate),
     ColumnOf("backup lag", lambda row: row.lag, widest="9999 writes, 99.9 s", rank=lambda row: row.behind or None),
+    ColumnOf("hits/s", lambda row: _rate(row, row.answered.hits), _tone, 7, lambda row: row.answered.hits),
+    ColumnOf("read in", lambda row: _took(row.answered.read_us), _tone, 8, lambda row: row.answered.read_us),
+    ColumnOf("write in", lambda row: _took(row.answered.write_us), _tone, 8, lambda row: row.answered.write_us),
 )
 
 

@@ -45,7 +45,7 @@ from quarterdeck.backend.hazelcast.wire.messages import (
 from quarterdeck.backend.hazelcast.wire.requests import GetMemberConfig
 from quarterdeck.backend.hazelcast.wire.settings import WatchSettings
 from quarterdeck.backend.hazelcast.witness.cluster_witness import ClusterWitness, HeardEvent
-from quarterdeck.backend.hazelcast.witness.log_witness import LogClocks, Logged
+from quarterdeck.backend.hazelcast.witness.log_witness import ONLY_LOGGED, LogClocks, Logged
 from quarterdeck.backend.live.cluster.background_loop import BackgroundLoop
 
 _LOG = logging.getLogger(__name__)
@@ -299,7 +299,7 @@ class HazelcastCluster:
             uuid = logged.uuid
             if uuid.startswith(UNKNOWN_UUID_PREFIX):
                 uuid = self._witness.incarnation_of(logged.member)
-            if at_us >= 0 and uuid:
+            if at_us >= 0 and uuid and isinstance(logged.event, ONLY_LOGGED):
                 self._numbering.add(at_us, logged.member, uuid, logged.event, now_us)
 
     def _known(self) -> dict[Address, None]:

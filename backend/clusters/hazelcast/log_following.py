@@ -14,7 +14,7 @@ from quarterdeck.backend.core.address import DEFAULT_PORT, Address, BadAddress, 
 from quarterdeck.backend.core.membership.events import ListInstalled
 from quarterdeck.backend.hazelcast.logs.reader import may_be_log
 from quarterdeck.backend.hazelcast.wire.route import GrowingLog, Route
-from quarterdeck.backend.hazelcast.witness.log_witness import ONLY_LOGGED, LogClocks, Logged, LogWitness
+from quarterdeck.backend.hazelcast.witness.log_witness import LogClocks, Logged, LogWitness
 
 MOST_HISTORY_BYTES = 8 << 20
 """So much of what a file held before is read, to learn who speaks there."""
@@ -139,7 +139,7 @@ class _Stream:
 
 
 class LogFollowing:
-    """Calls `report` for each event that only logs show, with its time by our clock in microseconds of UTC. Run it in a loop."""
+    """Calls `report` for each event that logs show, with its time by our clock in microseconds of UTC. Run it in a loop."""
 
     def __init__(
         self,
@@ -192,6 +192,5 @@ class LogFollowing:
                 self._clocks.logged(logged.member, logged.event, logged.utc_us)
         stream.is_live |= stream.quiet >= QUIET_POLLS and stream.reader.has_begun
         for logged in found:
-            if isinstance(logged.event, ONLY_LOGGED):
-                at_us = logged.utc_us + self._clocks.ahead_us(logged.member)
-                self._report(logged._replace(utc_us=min(at_us, now_us)))
+            at_us = logged.utc_us + self._clocks.ahead_us(logged.member)
+            self._report(logged._replace(utc_us=min(at_us, now_us)))

@@ -82,8 +82,9 @@ class EntriesEvicted(Struct, frozen=True, tag_field="kind", tag="entries-evicted
 class MapMeasured(Struct, frozen=True, omit_defaults=True):
     """One map at one owner: what it contains now, and the operations on single keys since the last such event.
 
-    A witness of members of Hazelcast also has how many `backups` the map is to have, and how many `backup_entries` of it the
-    member holds, where the metrics say so.
+    A witness of members of Hazelcast also has, where the metrics say so, how many `backups` the map is to have, how many
+    `backup_entries` of it the member holds, how often one of its entries was found (`hits`), and how long all of these reads and
+    writes took at the member (`reading`, `writing`, in microseconds; they are measured in whole milliseconds).
     """
 
     map: str
@@ -93,6 +94,9 @@ class MapMeasured(Struct, frozen=True, omit_defaults=True):
     writes: int
     backups: int | None = None
     backup_entries: int | None = None
+    hits: int | None = None
+    reading: int | None = None
+    writing: int | None = None
 
 
 class BackupLag(Struct, frozen=True):

@@ -185,7 +185,11 @@ PREFIX = "map."
 READS = ("getCount",)
 WRITES = ("putCount", "setCount", "removeCount")
 STORED = ("ownedEntryCount", "ownedEntryMemoryCost", "backupEntryCount", "backupEntryMemoryCost", "backupCount")
-WANTED = frozenset((*STORED, *READS, *WRITES))
+HITS = ("hits",)
+READING = ("totalGetLatency",)
+WRITING = ("totalPutLatency", "totalSetLatency", "totalRemoveLatency")
+"""Milliseconds that all operations took together."""
+WANTED = frozenset((*STORED, *READS, *WRITES, *HITS, *READING, *WRITING))
 MAPS_RECORDED = 100
 """So many maps are recorded, those with most entries first."""
 
@@ -223,6 +227,9 @@ def data_measured(before: MapMetrics | None, now: MapMetrics) -> DataMeasured | 
         counts = now.maps[map_name]
         return max(sum(counts.get(name, 0) - earlier.get(name, 0) for name in names), 0)
 
+    def if_known(map_name: str, names: tuple[str, ...], unit: int = 1) -> int | None:
+        return since(map_name, names) * unit if names[0] in now.maps[map_name] else None
+
     largest = sorted(now.maps, key=lambda name: (-now.maps[name].get("ownedEntryCount", 0), name))[:MAPS_RECORDED]
     rows = tuple(
         MapMeasured(
@@ -233,6 +240,9 @@ def data_measured(before: MapMetrics | None, now: MapMetrics) -> DataMeasured | 
             since(name, WRITES),
             now.maps[name].get("backupCount"),
             now.maps[name].get("backupEntryCount") if "backupCount" in now.maps[name] else None,
+            if_known(name, HITS),
+            if_known(name, READING, MILLISECOND_US),
+            if_known(name, WRITING, MILLISECOND_US),
         )
         for name in sorted(largest)
     )

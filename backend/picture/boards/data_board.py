@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple, get_args
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.picture.fold.belief import MemberBelief
-from quarterdeck.backend.picture.fold.member_data import NO_RATE, NOTHING, Lag, Rate
+from quarterdeck.backend.picture.fold.member_data import NO_RATE, NOTHING, Answered, Lag, Rate, Stored, answered
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.text.fact import NOT_REPORTED, Fact, Tone, not_told_fact, under
 from quarterdeck.backend.picture.text.formatting import bytes_text, counted, duration_text, one_line
@@ -37,6 +37,8 @@ class DataRow(NamedTuple):
     oldest_us: int = 0
     """How long the oldest of them has waited."""
     missing: str = ""
+    answered: Answered = Answered()
+    """Of a member or a map."""
 
     @property
     def lag(self) -> str:
@@ -94,13 +96,24 @@ def data_facts(picture: Picture, belief: MemberBelief, now_us: int) -> Iterator[
     backups = f"{counted(data.backup_entries, 'key')}, {bytes_text(data.backup_bytes)} as a backup"
     idle = "nothing is asked of it" if data.span_us else "what is asked of it is not known yet"
     asked = f"{rate_text(rate.reads)} reads/s, {rate_text(rate.writes)} writes/s" if rate else idle
-    yield Fact("data", f"{stored}; {backups}; {asked}")
+    took = answered_text(answered(data.maps.values(), now_us))
+    yield Fact("data", "; ".join(filter(None, (stored, backups, asked, took))))
     waits = (
         f"its backup {picture.label_of(Address(address))} has not confirmed {counted(lag.writes, 'write')} "
         f"for {duration_text(max(now_us - lag.oldest_us, 0))}"
         for address, lag in islice(data.lagging.items(), LAGS_NAMED)
     )
     yield from under("lag", waits, "warning")
+
+
+def answered_text(found: Answered) -> str:
+    """Return it in words; empty where nothing is known."""
+    parts = (
+        "" if found.hits is None else f"{rate_text(found.hits)} hits/s",
+        "" if found.read_us is None else f"a read took {duration_text(round(found.read_us))} in the mean",
+        "" if found.write_us is None else f"a write {duration_text(round(found.write_us))}",
+    )
+    return ", ".join(filter(None, parts))
 
 
 def lags_of_backups(picture: Picture) -> dict[str, Lag]:
@@ -154,12 +167,14 @@ def _member_row(belief: MemberBelief, lag: Lag | None, now_us: int) -> DataRow:
     return DataRow(
         name, "", data.entries, data.bytes, data.rate(now_us),
         data.backup_entries, data.backup_bytes, None if belief.witnessed_by else data.backup_rate(now_us), behind, age_us,
+        answered=answered(data.maps.values(), now_us),
     )  # fmt: skip
 
 
 def _map_rows(picture: Picture, now_us: int) -> dict[str, DataRow]:
     split = len(picture.masters()) > 1
     rows: dict[str, DataRow] = {}
+    parts: dict[str, list[Stored]] = {}
     for belief in _owners(picture):
         master = picture.master_of(belief.label) if split else None
         side = one_line(master.label) if master is not None else ""
@@ -167,12 +182,17 @@ def _map_rows(picture: Picture, now_us: int) -> dict[str, DataRow]:
             key = f"{name}\0{side}"
             one = rows.get(key) or DataRow(one_line(name), side, 0, 0, NO_RATE)
             rate, more = one.rate or NO_RATE, stored.rate(now_us)
+            parts.setdefault(key, []).append(stored)
             rows[key] = one._replace(
                 entries=(one.entries or 0) + stored.entries,
                 bytes=(one.bytes or 0) + stored.bytes,
                 rate=Rate(rate.reads + more.reads, rate.writes + more.writes),
             )
-    return {key: rows[key] for key in sorted(rows) if rows[key].entries or rows[key].rate}
+    return {
+        key: rows[key]._replace(answered=answered(parts[key], now_us))
+        for key in sorted(rows)
+        if rows[key].entries or rows[key].rate
+    }
 
 
 def _partition_rows(picture: Picture, now_us: int) -> dict[str, DataRow]:

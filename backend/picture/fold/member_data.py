@@ -51,10 +51,42 @@ class Stored(NamedTuple):
     """Of a map: how many it is to have; None where that is not reported."""
     backup_entries: int | None = None
     """Of a map: the entries that the member holds as a backup."""
+    hits: int | None = None
+    """Of a map: how often an entry of it was found."""
+    reading_us: int | None = None
+    """Of a map: how long the reads took together."""
+    writing_us: int | None = None
 
     def rate(self, now_us: int) -> Rate:
         """Return what is asked of it now."""
         return rate_of(self.reads, self.writes, self.span_us, self.at_us, now_us)
+
+
+class Answered(NamedTuple):
+    """How owners answered of late; None is not reported, or nothing was asked."""
+
+    hits: float | None = None
+    """How often an entry was found, a second."""
+    read_us: float | None = None
+    """How long a read took at its owner, in the mean."""
+    write_us: float | None = None
+
+
+def answered(maps: Iterable[Stored], now_us: int) -> Answered:
+    """Return how these maps answered together."""
+    late = [one for one in maps if one.rate(now_us)]
+    hits = [one.hits * SECOND_US / one.span_us for one in late if one.hits is not None]
+
+    def mean(parts: Iterable[tuple[int | None, int]]) -> float | None:
+        known = [(took_us, count) for took_us, count in parts if took_us is not None]
+        count = sum(count for _, count in known)
+        return sum(took_us for took_us, _ in known) / count if count else None
+
+    return Answered(
+        sum(hits) if hits else None,
+        mean((one.reading_us, one.reads) for one in late),
+        mean((one.writing_us, one.writes) for one in late),
+    )
 
 
 class Lag(NamedTuple):
@@ -115,7 +147,10 @@ def measured(before: MemberData | None, event: DataMeasured, at: int, *, by_map:
     maps = {name: one for name, one in before.maps.items() if one.entries or one.at_us == at}
     for one in event.maps:
         counts = one.entries, one.bytes, one.reads, one.writes
-        maps[one.map] = Stored(*counts, event.span, at, backups=one.backups, backup_entries=one.backup_entries)
+        maps[one.map] = Stored(
+            *counts, event.span, at, backups=one.backups, backup_entries=one.backup_entries,
+            hits=one.hits, reading_us=one.reading, writing_us=one.writing,
+        )  # fmt: skip
     return replace(
         before,
         entries=event.entries,

@@ -13,6 +13,7 @@ from typing import NamedTuple, get_args
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.boards.table_agreement import is_unsettled, table_digests
 from quarterdeck.backend.picture.fold.belief import MemberBelief
+from quarterdeck.backend.picture.fold.member_data import Stored, answered
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.health.cluster_health import ClusterHealth, Condition, is_merging
 
@@ -47,7 +48,7 @@ def cluster_metrics(
     yield from _lists(picture, running)
     yield from _tables(picture, running, now_us)
     yield from _migrations(picture, running)
-    yield from _data(picture, health, running)
+    yield from _data(picture, health, running, now_us)
     yield from _processes(running)
 
 
@@ -103,7 +104,9 @@ def _migrations(picture: Picture, running: list[MemberBelief]) -> Iterator[Clust
         yield metric._replace(counts_up=True)
 
 
-def _data(picture: Picture, health: ClusterHealth, running: list[MemberBelief]) -> Iterator[ClusterMetric]:
+def _data(
+    picture: Picture, health: ClusterHealth, running: list[MemberBelief], now_us: int
+) -> Iterator[ClusterMetric]:
     lost = {loss.side: loss.partitions for loss in health.losses}
     if picture.without("losses") is None and running:
         yield _metric("lost_partitions", "Partitions that the cluster of a master lost, for good.", lost, "master")
@@ -111,9 +114,22 @@ def _data(picture: Picture, health: ClusterHealth, running: list[MemberBelief]) 
     yield _metric("lost_entries", "About how many entries they had.", entries, "master")
     known = [belief.data for belief in running if belief.data is not None]
     stored: Counter[str] = Counter()
+    maps: dict[str, list[Stored]] = {}
     for data in known:
-        stored.update({name: one.entries for name, one in data.maps.items()})
+        for name, one in data.maps.items():
+            stored[name] += one.entries
+            maps.setdefault(name, []).append(one)
     yield _metric("map_entries", "Entries of a map, at their owners.", stored, "map")
+    late = {name: answered(parts, now_us) for name, parts in maps.items()}
+    hits = {name: one.hits for name, one in late.items() if one.hits is not None}
+    yield _metric("map_hits_per_second", "How often an entry of a map is found, lately.", hits, "map")
+    took = {(name, "read"): one.read_us for name, one in late.items()} | {
+        (name, "write"): one.write_us for name, one in late.items()
+    }
+    yield _metric(
+        "map_operation_seconds", "How long an operation took at the owner of a map, lately, in the mean.",
+        {labels: mean_us / SECOND_US for labels, mean_us in took.items() if mean_us is not None}, "map", "operation",
+    )  # fmt: skip
     yield _metric("entries", "Entries at their owners.", _known(sum(data.entries for data in known) if known else None))
     yield _metric(
         "backup_entries", "Entries in backups.", _known(sum(data.backup_entries for data in known) if known else None)

@@ -6,7 +6,7 @@ What a member does not report is null in JSON and empty in a table.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -22,6 +22,7 @@ from quarterdeck.cli.output import Format, FormatOption, say, write_document, wr
 if TYPE_CHECKING:
     from quarterdeck.backend.core.address import Address
     from quarterdeck.backend.picture.fold.belief import MemberBelief
+    from quarterdeck.backend.picture.fold.member_data import Rate, Stored
     from quarterdeck.backend.picture.health.cluster_health import ClusterHealth
 
 Row = dict[str, object]
@@ -245,6 +246,7 @@ def member_rows(seen: ObservedCluster) -> Iterator[Row]:
                 "read_only": facts.read_only,
                 "version": facts.version or software,
                 "metrics": _metrics(seen, belief),
+                "data": _data(seen, belief),
             }
         missing = status.state if status.contact != "connected" else ""
         yield row | {"url": status.url, "why": status.why or missing}
@@ -257,6 +259,37 @@ def _metrics(seen: ObservedCluster, belief: MemberBelief) -> Row | None:
     from msgspec.structs import asdict
 
     return {**asdict(belief.metrics), "same_for_seconds": round((seen.now_us - belief.metrics_us) / 1_000_000, 1)}
+
+
+def _data(seen: ObservedCluster, belief: MemberBelief) -> Row | None:
+    """Return what the member stores and how it answered lately, all and by map; None where that is not known."""
+    data = belief.data
+    if data is None:
+        return None
+    from quarterdeck.backend.picture.fold.member_data import answered
+
+    def answers(maps: Iterable[Stored]) -> Row:
+        found = answered(maps, seen.now_us)
+        return {"hits_per_second": found.hits, "read_mean_us": found.read_us, "write_mean_us": found.write_us}
+
+    def rates(rate: Rate) -> Row:
+        return {"reads_per_second": rate.reads, "writes_per_second": rate.writes}
+
+    maps = [
+        {"map": name, "entries": one.entries, "bytes": one.bytes, "backup_entries": one.backup_entries}
+        | rates(one.rate(seen.now_us)) | answers([one])
+        for name, one in data.maps.items()
+    ]  # fmt: skip
+    return {
+        "entries": data.entries,
+        "bytes": data.bytes,
+        "backup_entries": data.backup_entries,
+        "backup_bytes": data.backup_bytes,
+        **rates(data.rate(seen.now_us)),
+        **answers(data.maps.values()),
+        "maps": maps,
+        "same_for_seconds": round((seen.now_us - data.at_us) / 1_000_000, 1),
+    }
 
 
 def suspicion_rows(seen: ObservedCluster, belief: MemberBelief) -> Iterator[Row]:

@@ -74,6 +74,17 @@ def test_a_suspicion_of_now_is_told_and_one_of_long_ago_is_not(tmp_path: Path) -
             assert [one.seq for one in own] == list(range(1, len(own) + 1))
 
 
+def test_a_log_counts_before_its_member_suspects_another_one(tmp_path: Path) -> None:
+    """The console said `give logs with --logs` to those who had given them, until the first suspicion."""
+    with fake_cluster(2) as members:
+        a, b = members.addresses
+        (tmp_path / "a.log").write_text(listed(a, b, time.time()))
+        with watching(a, logs=[LogSource(tmp_path / "a.log", a)]) as seen:
+            seen.until(lambda: a in seen.picture.members and seen.picture.members[a].shows("suspicions"))
+            seen.until(lambda: b in seen.picture.members)
+            assert not seen.picture.members[b].shows("suspicions")
+
+
 def test_a_file_is_read_on_and_anew_when_it_was_made_anew(tmp_path: Path) -> None:
     file = GrowingFile(tmp_path / "member.log")
     assert file.lines() == []

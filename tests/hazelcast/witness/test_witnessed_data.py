@@ -19,9 +19,11 @@ from quarterdeck.backend.hazelcast.wire.messages import (
     PartitionsView,
     ReplicaMigrationEvent,
 )
+from quarterdeck.backend.picture.boards.data_board import data_facts, data_rows
 from quarterdeck.backend.picture.boards.member_detail import link_facts, process_facts
 from quarterdeck.backend.picture.boards.migration_board import progress_text
 from quarterdeck.backend.picture.boards.overview.migration_lanes import queue_figure
+from quarterdeck.backend.picture.fold.member_data import Answered, answered
 from quarterdeck.backend.picture.health.data_loss import data_losses
 from tests.hazelcast.witness.test_cluster_witness import A, B, Watched, view
 
@@ -84,6 +86,25 @@ def test_entries_and_operations_of_maps_are_measured_by_the_metrics_that_come_an
     data = watched.picture().members[A].data
     assert data is not None and data.maps["orders"].entries == 52
     assert (data.reads, data.writes) == (10, 7)
+
+
+def test_hits_and_times_of_operations_are_of_the_time_since_the_metrics_before() -> None:
+    watched = Watched()
+    watched.answers(A, "a", view(3, (A, "a")))
+    counts = {"getCount": 100, "putCount": 50, "hits": 90, "totalGetLatency": 7, "totalPutLatency": 40}
+    watched.says(A, "a", of_map(1_000, ownedEntryCount=50, **counts))
+    counts = {"getCount": 140, "putCount": 60, "hits": 80, "totalGetLatency": 9, "totalPutLatency": 45}
+    (second,) = watched.says(A, "a", of_map(6_000, ownedEntryCount=50, **counts))
+    (orders,) = second.maps
+    assert (orders.hits, orders.reading, orders.writing) == (0, 2_000, 5_000), "entries that left took their hits along"
+    data = watched.picture().members[A].data
+    assert data is not None
+    assert answered(data.maps.values(), data.at_us) == Answered(0.0, 50.0, 500.0)
+    assert answered(data.maps.values(), data.at_us + 11_000_000) == Answered(), "it would have reported more"
+    (fact,) = data_facts(watched.picture(), watched.picture().members[A], data.at_us)
+    assert fact.text.endswith("; · hits/s, a read took 0.05 ms in the mean, a write 0.5 ms")
+    (row,) = data_rows(watched.picture(), "map", data.at_us).values()
+    assert row.answered.write_us == 500
 
 
 def test_the_end_of_a_migration_names_members_by_address() -> None:
