@@ -128,7 +128,7 @@ class IncarnationState:
         before, after = set(self._members), set(members)
         joined = ", ".join(member.address for member in members if member not in before)
         left = ", ".join(member.address for member in self._members if member not in after)
-        changes = [f"joined: {joined}"] * bool(joined) + [f"left: {left}"] * bool(left)
+        changes = [f"joined: {joined}"] * bool(joined) + [f"no longer listed: {left}"] * bool(left)
         return "; ".join([self._hint] * bool(self._hint) + changes) or "another version of the same members"
 
     def resolve_pending_suspicion(self, parsed: logged.ParsedMessage | None, thread: str, now: int) -> Iterator[Event]:

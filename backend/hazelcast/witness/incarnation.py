@@ -258,7 +258,7 @@ def _change(before: Sequence[Member], after: Sequence[Member]) -> str:
     former, present = set(before), set(after)
     joined = ", ".join(member.address for member in after if member not in former)
     left = ", ".join(member.address for member in before if member not in present)
-    changes = [f"joined: {joined}"] * bool(joined) + [f"left: {left}"] * bool(left)
+    changes = [f"joined: {joined}"] * bool(joined) + [f"no longer listed: {left}"] * bool(left)
     return "; ".join(changes) or "another version of the same members"
 
 

@@ -22,7 +22,7 @@ from quarterdeck.cli.output import Format, FormatOption, say, write_document, wr
 if TYPE_CHECKING:
     from quarterdeck.backend.core.address import Address
     from quarterdeck.backend.picture.fold.belief import MemberBelief
-    from quarterdeck.backend.picture.fold.member_data import Rate, Stored
+    from quarterdeck.backend.picture.fold.member_data import MemberData, Stored
     from quarterdeck.backend.picture.health.cluster_health import ClusterHealth
 
 Row = dict[str, object]
@@ -272,12 +272,17 @@ def _data(seen: ObservedCluster, belief: MemberBelief) -> Row | None:
         found = answered(maps, seen.now_us)
         return {"hits_per_second": found.hits, "read_mean_us": found.read_us, "write_mean_us": found.write_us}
 
-    def rates(rate: Rate) -> Row:
-        return {"reads_per_second": rate.reads, "writes_per_second": rate.writes}
+    def rates(one: MemberData | Stored) -> Row:
+        rate = one.rate(seen.now_us)
+        known = one.span_us > 0
+        return {
+            "reads_per_second": rate.reads if known else None,
+            "writes_per_second": rate.writes if known else None,
+        }
 
     maps = [
         {"map": name, "entries": one.entries, "bytes": one.bytes, "backup_entries": one.backup_entries}
-        | rates(one.rate(seen.now_us)) | answers([one])
+        | rates(one) | answers([one])
         for name, one in data.maps.items()
     ]  # fmt: skip
     return {
@@ -285,7 +290,7 @@ def _data(seen: ObservedCluster, belief: MemberBelief) -> Row | None:
         "bytes": data.bytes,
         "backup_entries": data.backup_entries,
         "backup_bytes": data.backup_bytes,
-        **rates(data.rate(seen.now_us)),
+        **rates(data),
         **answers(data.maps.values()),
         "maps": maps,
         "same_for_seconds": round((seen.now_us - data.at_us) / 1_000_000, 1),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import msgspec
@@ -14,7 +14,8 @@ from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.data.events import DataMeasured
 from quarterdeck.backend.core.events import ProcessKilled, Record
 from quarterdeck.backend.core.link_condition import LinkChanged
-from quarterdeck.backend.core.membership.events import HeartbeatLate, JoinListChanged, MemberStarted
+from quarterdeck.backend.core.membership.events import HeartbeatLate, JoinListChanged, ListInstalled, MemberStarted
+from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.partitions.events import MigrationDecided, MigrationStarted
 from quarterdeck.backend.core.witnessed.events import ConnectionChanged, MemberWitnessed, ReplicaMigrated
 from quarterdeck.backend.hazelcast.logs.reader import read_logs
@@ -142,6 +143,24 @@ def test_a_witness_tells_of_members_that_keep_no_journal() -> None:
         "replicas move: 2 migrations in 3 ms",
         "m2 cannot be reached: connection refused",
     ]
+
+
+def test_a_member_that_starts_again_has_arrived_where_others_listed_it_first() -> None:
+    """`1 of 1 not there yet` stood for minutes below each restart that was watched without a journal."""
+    a, b = Address("h:1"), Address("h:2")
+    first, again = Member(a, "u1", 1), Member(b, "u2-again", 4)
+    both, lists = (first, again), partial(ListInstalled, lineage="u1", master=a, author=a, cause="unknown")
+    records = [
+        of_cluster(1, 0, MemberStarted(a, False, ()), a, "u1"),
+        of_cluster(2, 0, lists(2, members=(first, Member(b, "u2", 2))), a, "u1"),
+        of_cluster(1, 0, MemberStarted(b, False, ()), b, "u2"),
+        of_cluster(3, 30_000_000, lists(3, members=(first,)), a, "u1"),
+        of_cluster(4, 60_000_000, lists(4, members=both), a, "u1"),
+        of_cluster(1, 60_400_000, MemberStarted(b, False, ()), b, "u2-again"),
+        of_cluster(2, 60_400_000, lists(4, members=both), b, "u2-again"),
+    ]
+    (joined,) = [text for text in told(folded(records).all).splitlines() if "v4 of 2" in text]
+    assert "h:2 joins: v4 of 2" in joined and "not there" not in joined
 
 
 def test_decisions_and_a_line_a_second_for_what_comes_by_the_thousand() -> None:

@@ -111,7 +111,7 @@ def _list_installed(known: OpenEpisodes, record: Record, event: events.ListInsta
         if event.master == event.author and known.label_of(event.master) == label:
             known.work[record.uuid] = episode
     known.list_of[label] = key
-    if known.arriving.get(label) is episode:
+    if label in episode.subjects:  # one that starts again may be expected by the episode of its start, too
         episode.arrived[label] = None
     return episode
 
