@@ -104,9 +104,7 @@ def _migrations(picture: Picture, running: list[MemberBelief]) -> Iterator[Clust
         yield metric._replace(counts_up=True)
 
 
-def _data(
-    picture: Picture, health: ClusterHealth, running: list[MemberBelief], now_us: int
-) -> Iterator[ClusterMetric]:
+def _data(picture: Picture, health: ClusterHealth, running: list[MemberBelief], now_us: int) -> Iterator[ClusterMetric]:
     lost = {loss.side: loss.partitions for loss in health.losses}
     if picture.without("losses") is None and running:
         yield _metric("lost_partitions", "Partitions that the cluster of a master lost, for good.", lost, "master")
@@ -123,12 +121,15 @@ def _data(
     late = {name: answered(parts, now_us) for name, parts in maps.items()}
     hits = {name: one.hits for name, one in late.items() if one.hits is not None}
     yield _metric("map_hits_per_second", "How often an entry of a map is found, lately.", hits, "map")
-    took = {(name, "read"): one.read_us for name, one in late.items()} | {
-        (name, "write"): one.write_us for name, one in late.items()
+    took: dict[Labels, float] = {
+        (name, operation): mean_us / SECOND_US
+        for name, one in late.items()
+        for operation, mean_us in (("read", one.read_us), ("write", one.write_us))
+        if mean_us is not None
     }
     yield _metric(
         "map_operation_seconds", "How long an operation took at the owner of a map, lately, in the mean.",
-        {labels: mean_us / SECOND_US for labels, mean_us in took.items() if mean_us is not None}, "map", "operation",
+        took, "map", "operation",
     )  # fmt: skip
     yield _metric("entries", "Entries at their owners.", _known(sum(data.entries for data in known) if known else None))
     yield _metric(
