@@ -21,6 +21,7 @@ from quarterdeck.cli.output import Format, FormatOption, say, write_document, wr
 
 if TYPE_CHECKING:
     from quarterdeck.backend.core.address import Address
+    from quarterdeck.backend.core.witnessed.events import LinkMeasured, MemberMeasured
     from quarterdeck.backend.picture.fold.belief import MemberBelief
     from quarterdeck.backend.picture.fold.member_data import MemberData, Stored
     from quarterdeck.backend.picture.health.cluster_health import ClusterHealth
@@ -252,13 +253,26 @@ def member_rows(seen: ObservedCluster) -> Iterator[Row]:
         yield row | {"url": status.url, "why": status.why or missing}
 
 
+UNITS = {
+    "heap_used": "bytes", "heap_max": "bytes", "heartbeat_age": "us", "span": "us", "collecting": "us", "idle": "us",
+}  # fmt: skip
+"""Of what members measure; everything else is counted, or has its unit in its name."""
+
+
 def _metrics(seen: ObservedCluster, belief: MemberBelief) -> Row | None:
     """Return what a real member's metrics say, and for how long they are much the same; None where they are not known."""
     if belief.metrics is None:
         return None
     from msgspec.structs import asdict
 
-    return {**asdict(belief.metrics), "same_for_seconds": round((seen.now_us - belief.metrics_us) / 1_000_000, 1)}
+    def with_units(measured: MemberMeasured | LinkMeasured) -> Row:
+        return {f"{name}_{UNITS[name]}" if name in UNITS else name: value for name, value in asdict(measured).items()}
+
+    links = belief.metrics.strained_links
+    return with_units(belief.metrics) | {
+        "strained_links": None if links is None else [with_units(link) for link in links],
+        "same_for_seconds": round((seen.now_us - belief.metrics_us) / 1_000_000, 1),
+    }
 
 
 def _data(seen: ObservedCluster, belief: MemberBelief) -> Row | None:

@@ -218,7 +218,11 @@ class FakeMember:
             case GetSystemProperties():
                 return SystemProperties({"java.version": "17"})
             case ReadMetrics(from_sequence=before):
-                samples = tuple(MetricSample(name, value) for name, value in self.metrics.items())
+                named = ((*key.partition("#"), value) for key, value in self.metrics.items())
+                samples = tuple(
+                    MetricSample(name, value, None, ("name", of_map) if of_map else None)
+                    for name, _, of_map, value in named
+                )
                 return Metrics(before + 1, (MetricSet(1_700_000_000_000, samples),))
             case AddClusterViewListener():
                 return ListenerAdded()

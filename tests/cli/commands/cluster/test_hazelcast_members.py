@@ -42,11 +42,15 @@ def test_questions_are_answered_as_by_members_of_ours(capsys: pytest.CaptureFixt
         assert sorted(status["tables"][0]["held_by"]) == sorted((a, b))
         assert {row["member"]: row["list_version"] for row in told(capsys, members, "lists")} == {a: 1, b: 1}
         assert {row["cluster_state"] for row in told(capsys, members, "state")} == {"ACTIVE"}
-        members.members[0].metrics["memory.usedHeap"] = 38_000_000
+        stored = {"map.ownedEntryCount#orders": 5, "map.getCount#orders": 9, "map.hits#orders": 9}
+        members.members[0].metrics |= {"memory.usedHeap": 38_000_000, **stored}
         rows = told(capsys, members, "members")
         assert {row["node_state"] for row in rows} == {None}
-        heaps = {row["member"]: row["metrics"]["heap_used"] for row in rows}
+        heaps = {row["member"]: row["metrics"]["heap_used_bytes"] for row in rows}
         assert heaps == {a: 38_000_000, b: None}, "what is not reported is no 0"
+        data = {row["member"]: row["data"] for row in rows}
+        assert data[b] is None and data[a]["maps"][0]["map"] == "orders"
+        assert (data[a]["entries"], data[a]["reads_per_second"], data[a]["hits_per_second"]) == (5, None, None)
         table = told(capsys, members, "table", "--to", "1")
         assert [(row["version"], row["replicas"]) for row in table] == [(None, [a]), (None, [b])]
         assert told(capsys, members, "why-not-merging")[0]["obstacles"] is None
