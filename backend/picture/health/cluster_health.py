@@ -170,13 +170,21 @@ class _Judgement:
                 *_named(unknown, names),
                 *([f"not seen: {_names(unseen, names)}"] if unseen else []),
                 *(replicas if self._replicas.safe is not True or not troubles else []),
-                *(f"lost {loss.text(self._now_us)}" for loss in self._lost[:1] if not fresh),
             ]
-            if _fits(condition, parts):
+            lost = [] if fresh else self._lost_part(condition, parts, self._lost)
+            if _fits(condition, [*parts, *lost]):
+                parts += lost
                 break
+        else:  # something is left out, but not that data was lost
+            parts[1:1] = lost
         return ClusterHealth(condition, whole, self._replicas, self._losses, _sentence(condition, parts))
 
     # Conditions
+
+    def _lost_part(self, condition: Condition, parts: Sequence[str], losses: Sequence[DataLoss]) -> list[str]:
+        """Return as much of the first loss as fits behind `parts`, at least that there was one."""
+        texts = [f"lost {text}" for loss in losses[:1] for text in loss.shorter_texts(self._now_us)]
+        return next(([text] for text in texts if _fits(condition, [*parts, text])), texts[-1:])
 
     def _without_members(self) -> ClusterHealth:
         """Nothing runs as far as is seen: all are known to be gone, or begin, or nothing is known."""
@@ -195,7 +203,7 @@ class _Judgement:
             condition, said = "down", f"no member runs: {counted(len(ended), 'member')} ended"
         else:
             condition, said, whole = "unknown", "no member is reached", None
-        parts = [said, *(f"lost {loss.text(self._now_us)}" for loss in self._losses[:1])]
+        parts = [said, *self._lost_part(condition, [said], self._losses)]
         return ClusterHealth(condition, whole, self._replicas, self._losses, _sentence(condition, parts))
 
     def _split(self) -> ClusterHealth:

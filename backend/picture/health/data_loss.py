@@ -10,7 +10,7 @@ from quarterdeck.backend.core.partitions.events import ALL_LOST, lost_partitions
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.fold.losses import SideLoss
 from quarterdeck.backend.picture.fold.picture import Picture
-from quarterdeck.backend.picture.text.formatting import age_text, listed, one_line
+from quarterdeck.backend.picture.text.formatting import age_text, counted, listed, one_line
 
 MEMBERS_NAMED = 3
 
@@ -77,6 +77,11 @@ class DataLoss:
         """All that is known of the loss."""
         loss_text = f"{self.what}, {age_text(max(now_us - self.since_us, 0))} ago"
         return " ".join(filter(None, (loss_text, self.why)))
+
+    def shorter_texts(self, now_us: int) -> tuple[str, str, str]:
+        """Return the same with less and less of it, for where there is little room; the last is only how many partitions."""
+        age = f"{age_text(max(now_us - self.since_us, 0))} ago"
+        return self.text(now_us), f"{self.what}, {age}", counted(self.partitions, "partition")
 
     def as_fields(self, now_us: int) -> dict[str, object]:
         return {

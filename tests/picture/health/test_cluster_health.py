@@ -414,3 +414,19 @@ def test_real_members_that_merged_back_may_have_brought_their_entries() -> None:
     assert health.losses[0].outlook.startswith(
         "byzantium merged back; whether the entries came with that is not reported"
     )
+
+
+def test_a_loss_is_never_left_out_for_want_of_room() -> None:
+    """After a split that had merged, `healthy` stood alone: who went, and why, was too long for the sentence."""
+    names = [f"orders-hazelcast-{place}.production" for place in range(4)]
+    cluster = witnessed(*names)
+    cluster.install(names[0], 5, names[:1])
+    cluster.happen(names[0], PartitionLost(3, 1, True, ("orders-of-all-customers-of-the-last-five-years",)))
+    picture = Picture()
+    assert "2 member lists, another one at orders-hazelcast-0.production · lost 1 partition" in (
+        judged(cluster, picture, 700 * SECOND).sentence
+    )
+    for name in names[1:]:
+        cluster.happen(name, ConnectionChanged("gone", "connection refused"))
+    health = judged(cluster, picture, 700 * SECOND)
+    assert health.sentence == "healthy · 1 member · backups unknown · lost 1 partition"
