@@ -183,7 +183,11 @@ class _Judgement:
 
     def _lost_part(self, condition: Condition, parts: Sequence[str], losses: Sequence[DataLoss]) -> list[str]:
         """Return as much of the first loss as fits behind `parts`, at least that there was one."""
-        texts = [f"lost {text}" for loss in losses[:1] for text in loss.shorter_texts(self._now_us)]
+        texts = [
+            f"{'lost' if loss.certain or loss.entries == 0 else 'maybe lost'} {text}"
+            for loss in losses[:1]
+            for text in loss.shorter_texts(self._now_us)
+        ]
         return next(([text] for text in texts if _fits(condition, [*parts, text])), texts[-1:])
 
     def _without_members(self) -> ClusterHealth:

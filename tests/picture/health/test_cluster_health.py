@@ -411,6 +411,7 @@ def test_real_members_that_merged_back_may_have_brought_their_entries() -> None:
         cluster.happen(label, installed, life=life)
     health = judged(cluster, picture)
     assert not health.losses[0].certain and health.condition == "healthy"
+    assert "· maybe lost 1 partition" in health.sentence
     assert health.losses[0].outlook.startswith(
         "byzantium merged back; whether the entries came with that is not reported"
     )
