@@ -192,9 +192,10 @@ def as_prompt_line(line: str) -> str:
         return line
     if words[:1] == [PROGRAM]:
         words = words[1:]
-    if words[:2] == ["map", "load"] and "--rate" in options:
+    if words[:2] == ["map", "load"]:
+        rate = [options["--rate"]] if "--rate" in options else words[2:]
         said = (f"{word}={options[option]}" for option, word in LOAD_OPTIONS.items() if option in options)
-        return " ".join(("load", options["--rate"], *said))
+        return " ".join(("load", *rate, *said))
     for group in (BY_PROMPT, FAULT):
         literals = group.split()[:-1]
         if words[: len(literals)] == literals and len(words) > len(literals):

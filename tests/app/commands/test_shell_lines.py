@@ -27,7 +27,8 @@ CONNECTION = "--connect https://10.0.0.1:5701 --ca-file ca.pem"
         ("stop n1", "stop n1"),
         ("cluster south", "cluster south"),
         ("cluster close", "cluster close"),
-        ("map load", "map load"),
+        ("map load", "load"),
+        ("map load 200 --keys 50", "load 200 keys=50"),
         ("filter 'open", "filter 'open"),
     ],
 )

@@ -14,7 +14,7 @@ from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.data.events import DataMeasured
 from quarterdeck.backend.core.events import ProcessKilled, Record
 from quarterdeck.backend.core.link_condition import LinkChanged
-from quarterdeck.backend.core.membership.events import HeartbeatLate, JoinListChanged, ListInstalled, MemberStarted
+from quarterdeck.backend.core.membership.events import HeartbeatLate, JoinListChanged, ListInstalled, MemberStarted, SearchPlanned
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.partitions.events import MigrationDecided, MigrationStarted
 from quarterdeck.backend.core.witnessed.events import ConnectionChanged, MemberWitnessed, ReplicaMigrated
@@ -161,6 +161,18 @@ def test_a_member_that_starts_again_has_arrived_where_others_listed_it_first() -
     ]
     (joined,) = [text for text in told(folded(records).all).splitlines() if "v4 of 2" in text]
     assert "h:2 joins: v4 of 2" in joined and "not there" not in joined
+
+
+def test_a_search_that_is_planned_anew_minutes_later_does_not_make_the_start_longer() -> None:
+    """After Ctrl-Z and `fg` the first line of the events said that three members had started in 33.9 s."""
+    a = Address("h:1")
+    records = [
+        of_cluster(1, 0, MemberStarted(a, False, ()), a, "u1"),
+        of_cluster(2, 5_000, ListInstalled(1, "u1", a, (Member(a, "u1", 1),), a, "formed"), a, "u1"),
+        of_cluster(3, 33_900_000, SearchPlanned(3_000_000, 3_000_000), a, "u1"),
+    ]
+    (started,) = folded(records).all
+    assert started.count == 3 and sentence_of(started).text == "start h:1: v1 of 1, master h:1 in 5 ms"
 
 
 def test_decisions_and_a_line_a_second_for_what_comes_by_the_thousand() -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.picture.events.event_row import EpisodePart
 from quarterdeck.backend.picture.network.fault_shapes import LinkRows
 
 EpisodeKind = Literal[
@@ -118,13 +119,14 @@ class Episode:
     since_us: int | None = None
     """When the state began that this episode ends."""
 
-    def add(self, record: Record, kind: str, *, frequent: bool) -> bool:
-        """Add a record. Return whether it is kept."""
+    def add(self, record: Record, kind: str, part: EpisodePart) -> bool:
+        """Add a record. Return whether it is kept. What comes in the background, at any time later, is not its end."""
+        if part != "background" or not self.count:
+            self.end_us = max(self.end_us, record.at)
         self.count += 1
-        self.end_us = max(self.end_us, record.at)
         self.tellers[record.member] = None
         self.kinds.add(kind)
-        if self.forgets or len(self.records) >= (MOST_FREQUENT if frequent else MOST_RECORDS):
+        if self.forgets or len(self.records) >= (MOST_FREQUENT if part == "frequent" else MOST_RECORDS):
             return False
         self.records.append(record)
         return True

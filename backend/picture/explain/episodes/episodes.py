@@ -64,7 +64,7 @@ class Episodes:
             rule = RULES.get(kind)
             episode = rule(known, record, record.event) if rule is not None else None
             episode = episode or self._nearest(record, background=part == "background")
-            known.keep(episode, record, KINDS[kind], frequent=part == "frequent")
+            known.keep(episode, record, KINDS[kind], part)
 
     def of(self, record: Record) -> Episode | None:
         """Return the episode that a record belongs to, as long as that is known; None for what comes by the thousand."""

@@ -10,6 +10,7 @@ from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.causes import RecordId
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.membership import events
+from quarterdeck.backend.picture.events.event_row import EpisodePart
 from quarterdeck.backend.picture.explain.episodes.episode import Episode, EpisodeKind
 from quarterdeck.backend.picture.text.formatting import NameOf, duration_text, with_names
 
@@ -192,11 +193,11 @@ class OpenEpisodes:
         self.about.pop(label, None)
         self.watching.pop(label, None)
 
-    def keep(self, episode: Episode, record: Record, kind: str, *, frequent: bool) -> None:
-        if not frequent:
+    def keep(self, episode: Episode, record: Record, kind: str, part: EpisodePart) -> None:
+        if part != "frequent":
             self._by_record[record.uuid, record.seq] = episode
             self.touched[record.member] = episode
-        self._kept += episode.add(record, kind, frequent=frequent)
+        self._kept += episode.add(record, kind, part)
         while self._kept > MOST_RECORDS and len(self._stripped) > 1:
             self._strip(self._stripped.popleft())
 
