@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from functools import cached_property, partial
 from importlib import import_module
@@ -190,12 +190,17 @@ class Console(App[None]):
             tab.session.close()
 
     def show_message(self, text: str, *, error: bool = False) -> None:
+        for view in self._open_views():  # an older one would be found there again, and be taken for news
+            view.message.show(())
         self.top.show_message(text, error=error)
 
     def withdraw_message(self, text: str) -> None:
-        for view in (view for tab in self._tabs for view in tab.views.values()):
+        for view in self._open_views():
             if any(part.text == text for part in view.message.parts):
                 view.message.show(())
+
+    def _open_views(self) -> Iterator[ViewScreen]:
+        return (view for tab in self._tabs for view in tab.views.values())
 
     def request(self, action_id: str, commands: Sequence[Command]) -> None:
         """Do `commands`; if they are dangerous, ask first."""

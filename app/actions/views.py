@@ -301,7 +301,7 @@ VIEWS: tuple[View, ...] = (
         actions=(
             Action(
                 "audit-run", "run the audit",
-                "Let Spark check the journal of this run, in a process of its own; while it runs: stop it.", "r",
+                "Check the journal of this run, in a process of its own; while it runs: stop it.", "r",
                 words=one_word("audit-run", "text", "[PATH]"),
                 cli="audit DIR",
             ),

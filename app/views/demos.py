@@ -358,6 +358,8 @@ class DemosScreen(ViewScreen):
     def works(self, action_id: str) -> bool:
         if self.demo_cluster is None:
             return action_id not in ("demo-free", "demo-restart")
+        if action_id in ("demo-go", "demo-free"):
+            return self.demo_cluster.lesson.tutor.phase != "over"
         return action_id not in ("demo-simulate", "filter", "demos")
 
     def _answer(self, text: str) -> None:

@@ -75,6 +75,18 @@ def test_a_message_is_gone_when_it_is_no_news_any_more(monkeypatch: pytest.Monke
     in_console(scenario)
 
 
+def test_an_error_does_not_come_back_with_its_view_after_something_else_was_said() -> None:
+    async def scenario(pilot: Pilot[None], app: Console, cluster: FakeCluster) -> None:
+        app.show_message("one group is no partition", error=True)
+        await pilot.press("2")
+        app.show_message("done: kill byzantium")
+        await pilot.press("1")
+        await settle(pilot)
+        assert app.top.view == "overview" and "one group is no partition" not in screen_text(app)
+
+    in_console(scenario)
+
+
 def test_keys_that_do_nothing_are_offered_nowhere() -> None:
     async def scenario(pilot: Pilot[None], app: Console, cluster: FakeCluster) -> None:
         await pilot.press("4")

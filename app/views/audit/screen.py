@@ -238,7 +238,7 @@ class AuditScreen(ViewScreen):
             return self._outcome
         if self.journal is None:
             return "no journal of this run is known here; name one: :audit-run PATH", "plain"
-        return f"r lets Spark check {one_line(str(self.journal))}", "plain"
+        return f"r checks {one_line(str(self.journal))}", "plain"
 
     # The audit
 
@@ -282,7 +282,8 @@ class AuditScreen(ViewScreen):
         findings = of_run(report.findings, self._run)
         violations = sum(finding.severity == "violation" for finding in findings)
         records, runs = report.counts.get("records", 0), report.counts.get("runs", 0)
-        read = f"{counted(records, 'record')} of {counted(runs, 'run')} in {seconds} s"
+        took = f"{seconds} s" if seconds else "less than 1 s"
+        read = f"{counted(records, 'record')} of {counted(runs, 'run')} in {took}"
         quarantined = report.counts.get("quarantined", 0)
         left_out = f"; {counted(quarantined, 'line')} unreadable" if quarantined else ""
         elsewhere = len(report.findings) - len(findings)

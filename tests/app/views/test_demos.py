@@ -103,6 +103,7 @@ def test_a_demo_from_beginning_to_end(size: tuple[int, int], tmp_path: Path) -> 
             await until(pilot, lambda: tutor.phase not in ("doing", "waiting", "expecting"))
         assert tutor.phase == "over"
         await until(pilot, lambda: "summary" in screen_text(app))
+        await until(pilot, lambda: "restart" in screen.hints.text and "go on" not in screen.hints.text)
         assert tutor.summary.passed, tutor.summary
         assert (tutor.summary.right, tutor.summary.judged) == (1, 3)
         await pilot.press("escape")  # nothing is asked: it is over

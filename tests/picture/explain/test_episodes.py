@@ -14,7 +14,13 @@ from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.data.events import DataMeasured
 from quarterdeck.backend.core.events import ProcessKilled, Record
 from quarterdeck.backend.core.link_condition import LinkChanged
-from quarterdeck.backend.core.membership.events import HeartbeatLate, JoinListChanged, ListInstalled, MemberStarted, SearchPlanned
+from quarterdeck.backend.core.membership.events import (
+    HeartbeatLate,
+    JoinListChanged,
+    ListInstalled,
+    MemberStarted,
+    SearchPlanned,
+)
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.partitions.events import MigrationDecided, MigrationStarted
 from quarterdeck.backend.core.witnessed.events import ConnectionChanged, MemberWitnessed, ReplicaMigrated
