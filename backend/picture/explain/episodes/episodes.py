@@ -18,7 +18,7 @@ from collections.abc import Iterable, Sequence
 from itertools import islice
 
 from quarterdeck.backend.core.events import Event, Record
-from quarterdeck.backend.picture.events.catalogue import KINDS, ROWS, describe_event
+from quarterdeck.backend.picture.events.catalogue import KINDS, describe_event, part_of
 from quarterdeck.backend.picture.explain.episodes import fault_rules as faults
 from quarterdeck.backend.picture.explain.episodes import membership_rules as membership
 from quarterdeck.backend.picture.explain.episodes import merge_rules as merges
@@ -57,7 +57,7 @@ class Episodes:
         known = self._known
         for record in records:
             kind = type(record.event)
-            part = ROWS[kind].part
+            part = part_of(record.event)
             self.revision += 1
             if part == "measurement":
                 continue
