@@ -80,6 +80,24 @@ def test_a_write_that_is_asked_again_after_its_owner_was_lost_may_be_done_twice(
     assert [one.invariant for one in found] == ["no lost write"]
 
 
+def test_a_write_of_unknown_outcome_may_be_done_after_its_call_has_ended() -> None:
+    """It was asked again after its owner was lost, and arrives when another write is acknowledged already."""
+    unknown: tuple[Happened, ...] = (
+        *WRITTEN,
+        asked(C, 7, "put", "late"),
+        killed(A),
+        killed(B),
+        answered(C, 7, "put", None, problem="no answer in time; the outcome is not known"),
+        asked(C, 8, "get"),
+        *done(C, 9, "put", None, put="new"),
+        answered(C, 8, "get", "late"),
+        *done(C, 10, "get", "late"),
+    )
+    assert not watched(recorded(*unknown)).violations
+    replaced = (*unknown, *done(C, 11, "put", "late", put="newer"), *done(C, 12, "get", "late"))
+    assert {violation.invariant for violation in watched(recorded(*replaced)).violations} == BOTH
+
+
 def test_what_may_be_lost_is_told() -> None:
     invariant_checker = watched(recorded(*WRITTEN, *CLAIMED_BY_B))
     assert "which lived on" in invariant_checker.writes.why_uncertain()

@@ -33,7 +33,8 @@ class Write:
     done: float = inf
     """When it was certainly done; `inf` while that is not known."""
     ended: float = inf
-    """When its call ended. Until then it is asked again where its owner is lost, and so may be done again."""
+    """When its call ended. Until then it is asked again where its owner is lost, and so may be done again; where its outcome is
+    unknown, what was asked may also arrive later."""
     never: bool = False
     """It ended with a problem and was certainly not done."""
     evicted: bool = False
@@ -127,7 +128,7 @@ class Register:
     def _certainly_replaced(self, write: Write, call: OpenCall, lost_at: float) -> Write | None:
         """Return a write that began after `write` was done, was done when `call` began, and cannot have been lost."""
         asked_again = write.began < lost_at < write.ended
-        done = write.ended if asked_again else write.done
+        done = max(write.done, write.ended) if asked_again else write.done
         for later in reversed(self.writes):
             if later.began <= max(done, lost_at):
                 break
