@@ -115,3 +115,14 @@ def test_a_search_that_grows_too_far_is_given_up() -> None:
     ]
     with pytest.raises(SearchGivenUp):
         states_after(overlapping, (), EMPTY, most=100)
+
+
+def test_writes_of_the_same_value_are_not_told_apart() -> None:
+    """Forty evictions that may have been done, each found by the put after it: one state, not one for each choice of them."""
+    uncertain = [UncertainWrite(float(number), None) for number in range(40)]
+    states = EMPTY
+    for number in range(40):
+        began = 100.0 + 2 * number
+        states = states_after([KnownOperation(began, began + 1, None, True, f"v{number}")], uncertain, states)
+        assert len(states) == 1
+    assert not states_after([KnownOperation(300.0, 301.0, None, True, "more")], uncertain[:39], states)

@@ -114,7 +114,8 @@ def _after(
     """Yield the states after the operation: at once if it found what is there, else after an uncertain write of what it found.
 
     Uncertain writes that nothing finds change nothing, so no others need be tried. `until`: when something has ended that is
-    not done yet, before which such a write must have begun.
+    not done yet, before which such a write must have begun. It never gets less, so of those that wrote the same (removes and
+    evictions do), one is as good as another, also later: the first is tried.
     """
     value = operation.value if operation.writes else operation.found
     if state.value is ANYTHING or state.value == operation.found:
@@ -123,6 +124,7 @@ def _after(
     for place, write in enumerate(uncertain):
         if write.value == operation.found and not state.done >> place & 1 and write.began < until:
             yield RegisterState(value, state.done | 1 << place)
+            return
 
 
 def values_of(states: Collection[RegisterState]) -> list[str | None]:
