@@ -241,6 +241,9 @@ class PeerConnection(asyncio.BufferedProtocol):
             self._transport.resume_reading()
             if self.dialled and self.peer is None and self._handshake is None:
                 self._say_hello()
+            if self._hello_timer is not None:  # what waits in the kernel has to be read before it can be late
+                self._hello_timer.cancel()
+                self._await_hello_anew()
 
     # What asyncio calls
 
@@ -329,10 +332,13 @@ class PeerConnection(asyncio.BufferedProtocol):
         self._handshake = self._owner.responder(self)
         self._hello_timer = asyncio.get_running_loop().call_at(self._hello_by, self._hello_is_late)
 
+    def _await_hello_anew(self) -> None:
+        seconds = self._owner.hello_timeout_seconds
+        self._hello_timer = asyncio.get_running_loop().call_later(seconds, self._hello_is_late)
+
     def _hello_is_late(self) -> None:
         if self._owner.paused:
-            seconds = self._owner.hello_timeout_seconds
-            self._hello_timer = asyncio.get_running_loop().call_later(seconds, self._hello_is_late)
+            self._await_hello_anew()
         else:
             self._protocol_error(f"said no hello within {self._owner.hello_timeout_seconds:g} s", "too-slow")
 
