@@ -151,7 +151,7 @@ class MemberMachine:
     def step(self, now: int, input: Input, because: RecordId | None = None) -> Sequence[Effect]:
         """Let the member act on `input` at the time `now`, and return what it wants done.
 
-        `because` is the record of whoever gave an order; messages bring theirs along.
+        `because` is the record that an order was given; messages bring theirs along.
 
         Raises:
             CommandRefused: This member cannot carry out the order. Then nothing has changed.

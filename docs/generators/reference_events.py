@@ -148,8 +148,7 @@ def meanings_of(kind: type[msgspec.Struct]) -> dict[str, str]:
     docstring = inspect.cleandoc(kind.__doc__ or "")
     names = [field.name for field in msgspec.structs.fields(kind)]
     return {
-        name: below.get(name) or ("see above" if f"`{name}`" in docstring else FIELDS.get(name, ""))
-        for name in names
+        name: below.get(name) or ("see above" if f"`{name}`" in docstring else FIELDS.get(name, "")) for name in names
     }
 
 

@@ -103,5 +103,7 @@ def test_what_is_read_and_written_in_s3(environment: dict[str, str], journal: Pa
     assert found["metrics"]
     of_logs = audit([LOGS])
     assert found["logs"]["counts"] == of_logs.counts
-    assert [one["headline"] for one in found["logs"]["observations"]] == [seen.headline for seen in of_logs.observations]
+    assert [one["headline"] for one in found["logs"]["observations"]] == [
+        seen.headline for seen in of_logs.observations
+    ]
     assert (found["views"], found["written"]) == (here.counts["records"], len(here.findings))

@@ -300,7 +300,9 @@ class RemoteCluster:
 
     def identified(self, stream: MemberStream, facts: ThisMember) -> bool:
         """Note who the member is. Return False when it is followed already under another URL."""
-        twin = next((one for one in self._followed.values() if one.facts and one.address == facts.address), stream)
+        twin = next(
+            (other for other in self._followed.values() if other.facts and other.address == facts.address), stream
+        )
         if twin is not stream:  # two URLs of one member
             with self._lock:
                 del self._followed[stream.url]

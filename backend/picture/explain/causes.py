@@ -85,7 +85,7 @@ def _named_cause(effect: Effect, named: Record) -> DirectCause:
     """Return the record that the effect names, with the reason that the row of the effect has for it, if it has one."""
     if isinstance(named.event, OperatorAsked):
         return DirectCause(named, f"{named.event.remote} asked for it", deeper=False)
-    known = next((one for one in ROWS[type(effect.record.event)].follows if one.kind is type(named.event)), None)
+    known = next((cause for cause in ROWS[type(effect.record.event)].follows if cause.kind is type(named.event)), None)
     if known is not None:
         return DirectCause(named, known.reason, True, known.deeper)
     is_own = named.member == effect.record.member

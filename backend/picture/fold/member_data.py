@@ -74,8 +74,8 @@ class Answered(NamedTuple):
 
 def answered(maps: Iterable[Stored], now_us: int) -> Answered:
     """Return how these maps answered together."""
-    late = [one for one in maps if one.rate(now_us)]
-    hits = [one.hits * SECOND_US / one.span_us for one in late if one.hits is not None]
+    used = [stored for stored in maps if stored.rate(now_us)]
+    hits = [stored.hits * SECOND_US / stored.span_us for stored in used if stored.hits is not None]
 
     def mean(parts: Iterable[tuple[int | None, int]]) -> float | None:
         known = [(took_us, count) for took_us, count in parts if took_us is not None]
@@ -84,8 +84,8 @@ def answered(maps: Iterable[Stored], now_us: int) -> Answered:
 
     return Answered(
         sum(hits) if hits else None,
-        mean((one.reading_us, one.reads) for one in late),
-        mean((one.writing_us, one.writes) for one in late),
+        mean((stored.reading_us, stored.reads) for stored in used),
+        mean((stored.writing_us, stored.writes) for stored in used),
     )
 
 

@@ -29,9 +29,7 @@ def test_a_good_file(quarterdeck: Quarterdeck, tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_file_with_which_no_member_starts(
-    quarterdeck: Quarterdeck, tmp_path: Path, text: str, problem: str
-) -> None:
+def test_a_file_with_which_no_member_starts(quarterdeck: Quarterdeck, tmp_path: Path, text: str, problem: str) -> None:
     file = tmp_path / "member.yaml"
     file.write_text(text)
     found = quarterdeck("config", "check", file)

@@ -113,7 +113,12 @@ class ChangingPods:
         owners = tuple(place % PODS for place in range(PARTITIONS))
         for pod in members:
             installed = ListInstalled(
-                self._hour + 1, members[0].uuid, members[0].address, members, members[0].address, f"no longer listed: {left}"
+                self._hour + 1,
+                members[0].uuid,
+                members[0].address,
+                members,
+                members[0].address,
+                f"no longer listed: {left}",
             )
             self._happen(pod, installed)
             self._happen(pod, OwnersTold(holders, owners, f"digest-{self._hour}", self._hour + 1))

@@ -30,7 +30,9 @@ def test_guided_runs_are_the_same_in_one_process_and_in_two_and_can_be_repeated(
 ) -> None:
     from quarterdeck.backend.simulation.swarm_testing.guided import GuidedSearch
 
-    monkeypatch.setattr(GuidedSearch.__init__, "__defaults__", (None, 4))  # small generations, so that few runs have several
+    monkeypatch.setattr(
+        GuidedSearch.__init__, "__defaults__", (None, 4)
+    )  # small generations, so that few runs have several
     arguments = ("swarm", "--seeds", "1:7", "--sizes", "3:3", "--guided", "--reached")
     runs = [quarterdeck(*arguments, "--jobs", jobs) for jobs in (1, 2)]
     summary = json.loads(runs[0].stdout)

@@ -108,9 +108,7 @@ def test_members_that_write_as_things_happen_are_never_judged_anew(tmp_path: Pat
 @pytest.mark.parametrize("causes_are_named", [True, False])
 def test_what_comes_late_withdraws_what_does_not_hold(tmp_path: Path, causes_are_named: bool) -> None:
     """Where causes are named, records whose causes are missing already show that the run has to be judged as a whole."""
-    records = [
-        replace(record, run=RUN, because=record.because if causes_are_named else None) for record in sound_run()
-    ]
+    records = [replace(record, run=RUN, because=record.because if causes_are_named else None) for record in sound_run()]
     journal = Journal(tmp_path, records)
     stream = Stream(tmp_path)
     for record in records:

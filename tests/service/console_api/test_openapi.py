@@ -116,7 +116,7 @@ def test_bounds_of_numbers_are_those_of_the_standard() -> None:
 
 @pytest.mark.long
 def test_the_whole_interface_keeps_its_contract(description: str, tmp_path: Path) -> None:
-    """All that schemathesis checks, as somebody runs it who has nothing but the description.
+    """All that schemathesis checks, run with nothing but the description.
 
     A key may be called as a path of its map is. So `Allow` of that path has the methods of the key, too, which is documented.
     """
