@@ -7,7 +7,7 @@ import pytest
 from quarterdeck.backend.core.data.events import EntriesMerged
 from quarterdeck.backend.core.membership.events import ClusterStateChanged, MemberMerging, MemberStarted
 from quarterdeck.backend.core.membership.views.identity import Member
-from quarterdeck.backend.core.partitions.events import PartitionLost
+from quarterdeck.backend.core.partitions.events import MigrationsPlanned, PartitionLost, PlannedMigration
 from tests.invariants.test_membership_invariants import (
     CLAIMED_BY_B,
     FORMED,
@@ -165,6 +165,20 @@ SOUND: dict[str, tuple[Happened, ...]] = {
     "what an owner did that the table of a frozen side names, for a caller there, which asked another one again": (
         *(*WRITTEN, *FROZEN, *CLAIMED_BY_B, asked(C, 1, "put", "x"), *A_ALONE, *done(A, 1, "get", "x")),
         *(*REPAIRED_BY_B, answered(C, 1, "put", "two")),
+    ),
+    "what a member reads that was left off before its first list came": (
+        *(*WRITTEN, (D, MemberStarted(D.address, False, ()))),
+        *(installed(member, 4, A, B, C, D) for member in (A, B, C)),
+        *(installed(member, 5, A, B, C) for member in (A, B, C)),
+        *(installed(D, 4, A, B, C, D), table(D, {0: (2, (D, B))}), *done(D, 1, "get", None)),
+    ),
+    "what a member reads that was left off before its first list came, while the others move partitions": (
+        *(*WRITTEN, (D, MemberStarted(D.address, False, ()))),
+        *(installed(member, 4, A, B, C, D) for member in (A, B, C)),
+        *(installed(member, 5, A, B, C) for member in (A, B, C)),
+        (A, MigrationsPlanned((PlannedMigration(0, "MOVE", B.address, C.address, 1),), 1, 1, "x")),
+        *done(C, 1, "get", "two"),
+        *(installed(D, 4, A, B, C, D), table(D, {0: (2, (D, B))}), *done(D, 1, "get", None)),
     ),
     "all holders lost": (*WRITTEN, killed(A), killed(B), *done(C, 1, "get", "one")),
     "the other side of a division": (*SIDE_OF_B, *done(A, 1, "get", "one"), *done(C, 1, "get", "two")),

@@ -127,7 +127,8 @@ class UndividedClusters(EventRules):
             if not self._goes_on(side, incarnation, event):
                 self._end(side)
         elif incarnation.before is None and record.uuid not in self._tables.bringing:
-            self._join(record.uuid, event)
+            if not self._tables.has_left_off(record.uuid, event):
+                self._join(record.uuid, event)
 
     def _change_state(self, record: Record, event: ClusterStateChanged) -> None:
         (self._keeping_names.discard if allows_promotions(event.state) else self._keeping_names.add)(record.uuid)
