@@ -19,7 +19,7 @@ from quarterdeck.backend.hazelcast.logs.patterns.matching import match_message
 _Kind = TypeVar("_Kind", bound=Event)
 
 
-class InterpretedMessage(Struct, frozen=True):
+class InterpretedMessage(Struct, frozen=True, gc=False):
     """A message of a member with its place, what it means, and the records that became known with it."""
 
     place: MemberMessage

@@ -118,7 +118,7 @@ def _aligned(run: str, member: str, readings: Mapping[str, ClockReading], ahead_
 AMBIGUOUS_MEMBER = "it does not say which member speaks, and several speak in this file"
 
 
-class MemberMessage(Struct, frozen=True):
+class MemberMessage(Struct, frozen=True, gc=False):
     """A message of one member of one run, with all that gives it its place among the others."""
 
     run: str

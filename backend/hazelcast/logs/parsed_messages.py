@@ -26,7 +26,7 @@ Subject = Literal[
 ]  # fmt: skip
 
 
-class MemberMention(Struct, frozen=True):
+class MemberMention(Struct, frozen=True, gc=False):
     """A member as a message names it; without a uuid where the message gives none."""
 
     address: Address
@@ -35,7 +35,7 @@ class MemberMention(Struct, frozen=True):
     this: bool = False
 
 
-class _Meaning(Struct, frozen=True, tag_field="kind", tag=True):
+class _Meaning(Struct, frozen=True, gc=False, tag_field="kind", tag=True):
     """A meaning of messages that is no event yet. Processes pass them on among events, so each has its kind."""
 
 

@@ -30,7 +30,7 @@ LOOKED_AT_BYTES = 8_192
 """Of every file, before all is read."""
 
 
-class LogLine(Struct, frozen=True, array_like=True):
+class LogLine(Struct, frozen=True, gc=False, array_like=True):
     """Where a message begins: the line, from 1, and the byte of the file."""
 
     file: str

@@ -10,9 +10,8 @@ Files whose times have no date, that are not UTF-8, or whose JSON objects go ove
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import replace
-from heapq import merge
 from typing import BinaryIO
 
 from msgspec import Struct
@@ -21,6 +20,7 @@ from quarterdeck.backend.hazelcast.logs.lines.envelope import EnvelopedLine, str
 from quarterdeck.backend.hazelcast.logs.lines.file_splits import ENDLESS, UNREADABLE, FileSplit, encoding_of, opened
 from quarterdeck.backend.hazelcast.logs.lines.layout import parse_head
 from quarterdeck.backend.hazelcast.logs.lines.message_assembly import (
+    CONTINUATION,
     JSON_OPENS,
     ClockContext,
     Message,
@@ -45,6 +45,8 @@ CARRIED_BYTES = 1 << 19
 """So much is in sight before and after each place: lines of one message do not lie further apart."""
 END_BYTES = 1 << 16
 """So much of the beginning of a file, and of its end, is read whole."""
+NEAR_BYTES = 1 << 9
+"""So much between two signs is read rather than passed over."""
 MOST_LINES_BACK = 200
 """In so many lines before one the first line of its message is searched."""
 MOST_REMEMBERED = 100_000
@@ -176,16 +178,20 @@ class _Skimmer:
         tail = end
         if is_last and self._split.end == ENDLESS:
             tail = max(start, self._first_line_of(self._line_at(max(0, end - END_BYTES))).start)
-        previous = -1
         # Up to the very end: a message that began before the tail may have its sign in it.
-        for place in merge(*(self._places(sign, start, end) for sign in EVENT_SIGNS)):
+        yield from self._near(list(self._lines_with_signs(start, end)))
+        if tail < end:
+            yield from self._whole(tail, end)
+
+    def _lines_with_signs(self, start: int, end: int) -> Iterator[int]:
+        """Yield where the lines begin that have a sign between two places, and are not those of another program."""
+        previous = -1
+        for place in sorted(place for sign in EVENT_SIGNS for place in self._places(sign, start, end)):
             if place >= previous:
                 line = self._line_at(place)
                 previous = line.end
                 if not _is_foreign(self._text[line.start : line.end]):
-                    yield from self._message_of(line)
-        if tail < end:
-            yield from self._whole(tail, end)
+                    yield line.start
 
     def _places(self, sign: bytes, start: int, end: int) -> Iterator[int]:
         """Yield where a sign begins between two places."""
@@ -224,22 +230,59 @@ class _Skimmer:
             ):
                 yield message
 
-    def _message_of(self, line: _Line) -> Iterator[Message]:
-        """Yield the message to which a line belongs, if it was not yielded yet."""
-        first = self._first_line_of(line)
-        offset = self._began + first.start
-        if not self._is_new(offset):
-            return
+    def _near(self, signs: Sequence[int]) -> Iterator[Message]:
+        """Yield the messages that have lines which begin at `signs`. Those that are near each other are read in one go."""
+        count = 0
+        while count < len(signs):
+            strayed: set[int] = set()
+            count = yield from self._read_on(signs, count, strayed)
+            for sign in sorted(strayed):
+                yield from self._read_on([sign], 0, set())
+
+    def _read_on(self, signs: Sequence[int], count: int, strayed: set[int]) -> Generator[Message, None, int]:
+        """Read from the message with the sign after the first `count` of them on, while others are near, in one stream.
+
+        Yield the messages with signs, and return how many signs were read by then. `strayed` gets those of lines whose messages
+        began before all that is read here.
+        """
         assembler = MessageAssembler(self._clock)
-        here, number = first, self._number_of(first.start)
-        while here.start < len(self._text) and here.start - first.start < CARRIED_BYTES:
-            for found in self._fed(assembler, here, number):
-                if isinstance(found, Message) and found.offset == offset:
-                    yield found
-                    return
-            number += 1
-            here = self._line_at(here.end)
-        yield from (found for found in assembler.end() if isinstance(found, Message) and found.offset == offset)
+        sign = signs[count]
+        count += 1
+        here = self._first_line_of(self._line_at(sign))
+        stream = self._carried(here).stream
+        number = self._number_of(here.start)
+        while here.start < len(self._text) and here.start - sign < CARRIED_BYTES:
+            closed = list(self._fed(assembler, here, number))
+            yield from self._with_sign(closed, sign, stream)
+            number, end = number + 1, here.end
+            further = CONTINUATION.match(self._text, end)
+            if further and assembler.add_continuation(self._began + end, further[0].decode("utf-8", "replace")):
+                number += further[0].count(b"\n")
+                end = further.end()
+            # Of another stream, the first line of this message may not be among those that are read here.
+            is_alone = assembler.streams() <= {stream}
+            while is_alone and count < len(signs) and signs[count] < end:
+                sign = signs[count]
+                count += 1
+            if any(isinstance(found, UnassignedLine) and found.offset <= self._began + sign for found in closed):
+                strayed.add(sign)
+            is_near = is_alone and count < len(signs) and signs[count] < end + NEAR_BYTES
+            if not is_near and not any(offset <= self._began + sign for offset in assembler.open_offsets()):
+                return count
+            here = self._line_at(end)
+        yield from self._with_sign(assembler.end(), sign, stream)
+        return count
+
+    def _with_sign(self, found: Iterable[Message | UnassignedLine], sign: int, stream: str) -> Iterator[Message]:
+        """Yield the messages of a stream, complete now, that begin before the last sign, if they were not yielded yet."""
+        for message in found:
+            if (
+                isinstance(message, Message)
+                and message.stream == stream
+                and message.offset <= self._began + sign
+                and self._is_new(message.offset)
+            ):
+                yield message
 
     def _is_new(self, offset: int) -> bool:
         if offset in self._latest or not self._split.start <= offset < self._split.end:
@@ -278,7 +321,7 @@ class _Skimmer:
         end = self._text.find(b"\n", place)
         return _Line(start, len(self._text) if end < 0 else end + 1)
 
-    def _fed(self, assembler: MessageAssembler, line: _Line, number: int) -> Iterator[object]:
+    def _fed(self, assembler: MessageAssembler, line: _Line, number: int) -> Iterator[Message | UnassignedLine]:
         text = self._text[line.start : line.end].decode("utf-8", "replace")
         return assembler.add_line(self._began + line.start, number, text)
 

@@ -45,7 +45,7 @@ class LogOptions(Struct, frozen=True):
     date: str = ""
 
 
-class EventMessage(Struct, frozen=True):
+class EventMessage(Struct, frozen=True, gc=False):
     """A message that makes events."""
 
     offset: int

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import json
 import re
-from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
+
+from msgspec import Struct, structs
 
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.hazelcast.logs.lines.timestamps import LogTime, parse_time
 
 
-class EnvelopedLine(NamedTuple):
+class EnvelopedLine(Struct, frozen=True, gc=False):
     """A line without what carried it."""
 
     text: str
@@ -30,8 +31,6 @@ class EnvelopedLine(NamedTuple):
     """The carrier is the layout: every such line is a whole message with the time `collected`."""
 
 
-LINES_AT_ONCE = 64
-"""Of so many lines it is remembered what they are: the same line is looked at to find where a message begins, and to read it."""
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-_])")
 _CRI = re.compile(r"(\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)) (?:stdout|stderr) ([FP])(?::\S*)? ?")
 _STAMPED = re.compile(
@@ -62,7 +61,6 @@ _LOGGER_KEYS = ("logger_name", "loggerName", "logger", "log.logger")
 _STREAM_KEYS = ("container_name", "pod", "pod_name", "host.name", "hostname", "host")
 
 
-@lru_cache(maxsize=LINES_AT_ONCE)
 def strip_envelope(line: str) -> EnvelopedLine:
     """Return `line` without its end of line, colours and whatever carries it. Never raises."""
     text = line.rstrip("\r\n")
@@ -107,7 +105,9 @@ def _inside(text: str, stream: str, collected: LogTime | None, *, partial: bool 
         inner = strip_envelope(text)
         if inner.wrapped:
             name = "/".join(part for part in (stream, inner.stream) if part)
-            return inner._replace(stream=name, collected=inner.collected or collected, partial=partial or inner.partial)
+            return structs.replace(
+                inner, stream=name, collected=inner.collected or collected, partial=partial or inner.partial
+            )
     return EnvelopedLine(text, stream, collected, partial, wrapped=True)
 
 

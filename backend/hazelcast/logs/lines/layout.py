@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from quarterdeck.backend.core.address import Address, BadAddress, make_address, parse_port
-from quarterdeck.backend.hazelcast.logs.lines.envelope import LEVELS, LINES_AT_ONCE, EnvelopedLine
+from quarterdeck.backend.hazelcast.logs.lines.envelope import LEVELS, EnvelopedLine
 from quarterdeck.backend.hazelcast.logs.lines.timestamps import LogTime, parse_time
 
 
-class MessageHead(NamedTuple):
+class MessageHead(Struct, frozen=True, gc=False):
     """The beginning of a message."""
 
     stamp: LogTime | None
@@ -56,7 +57,6 @@ _PREFIX_WITHIN = 600
 """Characters of a line in which the product's prefix is looked for."""
 
 
-@lru_cache(maxsize=LINES_AT_ONCE)
 def parse_head(line: EnvelopedLine) -> MessageHead | None:
     """Return the message that begins with `line`, or None when the line only continues another one. Never raises."""
     text = line.text

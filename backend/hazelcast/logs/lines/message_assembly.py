@@ -8,9 +8,12 @@ place are enough to know to which messages the lines there belong: a file may be
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import tzinfo
+
+from msgspec import structs
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.hazelcast.logs.lines.envelope import EnvelopedLine, strip_envelope
@@ -102,6 +105,8 @@ class _PrintedJson:
 JSON_OPENS = frozenset(("{", "[{", "[ {", ",{", ", {", "[\ufeff{", "\ufeff{"))
 MAX_JSON_BYTES = 1 << 17
 """What is longer is no JSON object."""
+CONTINUATION = re.compile(rb"(?:(?:\t[A-Za-z]|Members [\[{])[^\n\r\x1b]*+\n|\]?\n)++")
+"""Lines that no layout begins a message with, and that nothing carries: what stands in a list, in a stack trace, and between."""
 NO_HEAD = "no message before it that it could go on with"
 
 
@@ -125,6 +130,10 @@ class MessageAssembler:
         offsets += [message.offset for message in self._open.values()]
         return offsets + [pieces.offset for pieces in self._pieces.values()]
 
+    def streams(self) -> set[str]:
+        """Return the streams of which a message or a cut line is open."""
+        return {*self._open, *self._pieces}
+
     def add_line(self, offset: int, number: int, line: str) -> Iterator[Message | UnassignedLine]:
         """Add the line at byte `offset`, `number` lines after the first of this reading."""
         printed = self._json
@@ -144,6 +153,22 @@ class MessageAssembler:
             yield from self._line(printed.offsets[0], printed.numbers[0], whole.lstrip("[, "), len(printed.lines))
         elif offset - printed.offsets[0] > MAX_JSON_BYTES:
             yield from self._not_json()
+
+    def add_continuation(self, offset: int, text: str) -> bool:
+        """Add lines that `CONTINUATION` fits, all at once, if they go on with a message of the only stream."""
+        opened = self._open.get("")
+        if (
+            opened is None
+            or opened.awaits
+            or self._json is not None
+            or self._last_wrapped is not None
+            or self._pieces
+            or offset + len(text) - opened.offset > MAX_MESSAGE_BYTES
+        ):
+            return False
+        opened.lines += text.count("\n")
+        _keep(opened, text[:-1])
+        return True
 
     def _not_json(self) -> Iterator[Message | UnassignedLine]:
         """Give up a JSON object that does not end: its lines are lines like others."""
@@ -177,7 +202,7 @@ class MessageAssembler:
 
     def _joined(self, stream: str, pieces: _PartialLine) -> Iterator[Message | UnassignedLine]:
         del self._pieces[stream]
-        line = pieces.first._replace(text="".join(pieces.texts))
+        line = structs.replace(pieces.first, text="".join(pieces.texts))
         yield from self._whole_line(stream, pieces.offset, pieces.number, line, len(pieces.texts))
 
     def end(self) -> Iterator[Message | UnassignedLine]:
@@ -200,7 +225,7 @@ class MessageAssembler:
         first, further = carried.text, ""
         if "\n" in first:
             first, _, further = first.partition("\n")
-            carried = carried._replace(text=first)
+            carried = structs.replace(carried, text=first)
         head = None if standing is not None and standing.awaits else parse_head(carried)
         if head is not None:
             if standing is not None:

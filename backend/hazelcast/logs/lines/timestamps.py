@@ -8,8 +8,10 @@ from __future__ import annotations
 import re
 from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
 from functools import lru_cache
-from typing import Literal, NamedTuple
+from typing import Literal
 from zoneinfo import ZoneInfo
+
+from msgspec import Struct
 
 from quarterdeck.backend.core.properties import SECOND_US
 
@@ -21,7 +23,7 @@ _MAX_OFFSET_US = 15 * 3600 * SECOND_US
 _EPOCH = date(1970, 1, 1).toordinal()
 
 
-class LogTime(NamedTuple):
+class LogTime(Struct, frozen=True, gc=False):
     """A time as written. `us` counts from 1970 on the clock of its zone, UTC when `zoned`."""
 
     us: int
@@ -47,7 +49,7 @@ _MONTHS = {
 _AFTERNOON = {"pm", "em", "p.m.", "pm.", "午後", "下午", "오후", "nachm.", "μμ"}
 _CLOCK = r"(\d\d?):(\d\d):(\d\d)(?:[.,:](\d{1,9}))?"
 _ZONE = r"(?: ?(Z|UTC|GMT|[+-]\d\d:?\d\d)(?![\w:]))?"
-_ISO = re.compile(rf"(\d{{4}}[-/.]\d\d[-/.]\d\d)[T _](\d\d?:\d\d:\d\d)(?:[.,:](\d{{1,9}}))?{_ZONE}", re.ASCII)
+_ISO = re.compile(rf"(\d{{4}}[-/.]\d\d[-/.]\d\d[T _]\d\d?:\d\d:\d\d)(?:[.,:](\d{{1,9}}))?{_ZONE}", re.ASCII)
 _TIME_ONLY = re.compile(rf"(?:\d\d )?{_CLOCK}(?![\w:.])", re.ASCII)
 _DAY_FIRST = re.compile(rf"(\d\d?)[ ./-]([^\W\d_]{{3,9}}|\d\d)\.?[ ./-](\d{{4}})[ :]{_CLOCK}{_ZONE}")
 _MONTH_FIRST = re.compile(
@@ -73,8 +75,8 @@ def parse_time(text: str, start: int = 0) -> LogTime | None:
 
 def _numeric(text: str, start: int) -> LogTime | None:
     if found := _ISO.match(text, start):
-        day, clock, fraction, zone = found.groups()
-        return _stamp(_second(day, clock), _micros(fraction), zone, found.end())
+        second, fraction, zone = found.groups()
+        return _stamp(_second(second), _micros(fraction), zone, found.end())
     if found := _TIME_ONLY.match(text, start):
         return LogTime(_clock(found.groups()), lacks="date", end=found.end())
     if found := _DAY_FIRST.match(text, start):
@@ -122,9 +124,9 @@ def _stamp(day_us: int, of_day: int, zone: str | None, end: int) -> LogTime:
 
 
 @lru_cache(maxsize=4096)
-def _second(day: str, clock: str) -> int:
+def _second(text: str) -> int:
     """Return a second, in microseconds: many lines have the same."""
-    return _day(day[:4], day[5:7], day[8:]) + _clock((*clock.split(":"), None))
+    return _day(text[:4], text[5:7], text[8:10]) + _clock((*text[11:].split(":"), None))
 
 
 @lru_cache(maxsize=4096)
@@ -146,6 +148,7 @@ def _clock(parts: list[str | None] | tuple[str | None, ...]) -> int:
     return (int(hours or 0) * 3600 + int(minutes or 0) * 60 + int(seconds or 0)) * SECOND_US + _micros(fraction)
 
 
+@lru_cache(maxsize=4096)
 def _micros(fraction: str | None) -> int:
     return int(f"{fraction:0<6}"[:6]) if fraction else 0
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.hazelcast.logs.lines.layout import to_address
@@ -63,6 +64,7 @@ def address(text: str) -> Address:
     return mentioned_member(text).address
 
 
+@lru_cache(maxsize=4096)
 def mentioned_member(text: str) -> MemberMention:
     """Return the member in a piece that `MEMBER` matched. Raises `PatternMismatch`."""
     found = _MEMBER.match(text)
