@@ -107,7 +107,7 @@ WITNESSED_FORM = 2
 """The form of what a witness records: it does not know which record brought about another one."""
 
 
-class Record(Struct, frozen=True, omit_defaults=True):
+class Record(Struct, frozen=True, gc=False, omit_defaults=True):
     """One event of one incarnation. (`uuid`, `seq`) is its identity: `seq` counts from 1 without gaps within a uuid."""
 
     run: str

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
-from typing import TypeVar, cast
+from typing import Any, TypeVar
 
 from msgspec import Struct
 
@@ -17,6 +17,7 @@ from quarterdeck.backend.hazelcast.logs.parsed_messages import NoEvent, ParsedMe
 from quarterdeck.backend.hazelcast.logs.patterns.matching import match_message
 
 _Kind = TypeVar("_Kind", bound=Event)
+_NONE: list[Any] = []
 
 
 class InterpretedMessage(Struct, frozen=True, gc=False):
@@ -27,14 +28,14 @@ class InterpretedMessage(Struct, frozen=True, gc=False):
     """Microseconds on the run's clock."""
     parsed: ParsedMessage
     records: tuple[Record, ...]
-    kinds: dict[type, list[Event]]
+    kinds: dict[type, list[Any]]
     """The events of the records, by class: each of many observers asks for a few."""
 
     @classmethod
     def of(
         cls, place: MemberMessage, at: int, parsed: ParsedMessage, records: tuple[Record, ...]
     ) -> InterpretedMessage:
-        kinds: dict[type, list[Event]] = {}
+        kinds: dict[type, list[Any]] = {}
         for record in records:
             kinds.setdefault(type(record.event), []).append(record.event)
         return cls(place, at, parsed, records, kinds)
@@ -45,7 +46,8 @@ class InterpretedMessage(Struct, frozen=True, gc=False):
         return self.place.member
 
     def events(self, kind: type[_Kind]) -> list[_Kind]:
-        return cast(list[_Kind], self.kinds.get(kind, []))
+        found: list[_Kind] = self.kinds.get(kind, _NONE)
+        return found
 
     @property
     def ends_incarnation(self) -> bool:
