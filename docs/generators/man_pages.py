@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import typer
-import typer.completion
 import typer.main
+from typer._completion_shared import get_completion_script
 
 from quarterdeck import __version__
 from quarterdeck.cli.exits import ExitCode
@@ -30,7 +30,7 @@ def write_share(folder: Path) -> None:
     """Write all pages and completions below this folder, which stands for `/usr/share`."""
     pages = {f"man/man1/{name}.1": page for name, page in man_pages().items()}
     scripts = {
-        path: typer.completion.get_completion_script(prog_name=PROGRAM, complete_var=COMPLETION, shell=shell) + "\n"
+        path: get_completion_script(prog_name=PROGRAM, complete_var=COMPLETION, shell=shell) + "\n"
         for shell, path in COMPLETIONS.items()
     }
     for path, text in (pages | scripts).items():

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 from pathlib import Path
+from typing import Any
 
 from quarterdeck.backend.core.membership.handlers import MESSAGE_RULES, ignore
 from quarterdeck.backend.core.membership.undertakings import Claim, Doing, Following, JoinSearch, Leading
@@ -23,15 +24,19 @@ WORDS: dict[type[Doing], str] = {
 }
 
 
+def _tag(kind: Any) -> str:
+    return str(kind.__struct_config__.tag)
+
+
 def membership_table() -> str:
     """A row for each rule: for which message, while the member is doing what, in which chapter, and what it does."""
     lines = ["| message | a member that is | chapter | what it does |", "|---|---|---|---|"]
-    for kind, rules in sorted(MESSAGE_RULES.items(), key=lambda row: str(row[0].__struct_config__.tag)):
+    for kind, rules in sorted(MESSAGE_RULES.items(), key=lambda row: _tag(row[0])):
         for rule in dict.fromkeys(rules[doing] for doing in WORDS if rules[doing] is not ignore):
             doing = ", ".join(word for undertaking, word in WORDS.items() if rules[undertaking] is rule)
             sentence = (inspect.getdoc(rule) or "").partition("\n\n")[0].replace("\n", " ")
             chapter = rule.__module__.rpartition(".")[2]
-            lines.append(f"| `{kind.__struct_config__.tag}` | {doing} | `{chapter}` | {sentence} |")
+            lines.append(f"| `{_tag(kind)}` | {doing} | `{chapter}` | {sentence} |")
     return "\n".join(lines) + "\n"
 
 

@@ -190,7 +190,7 @@ def test_any_keys_while_records_stream_break_nothing(seed: int) -> None:
         draw = random.Random(seed)
         cluster = formed()
         app = Console(cluster)
-        app.do_quit = app.do_screenshot = lambda _: None
+        app.do_quit = lambda _: None
         async with app.run_test(size=(80, 24)) as pilot:
             for step in range(50):
                 observer, other = draw.sample(FIVE, 2)

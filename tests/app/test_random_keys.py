@@ -127,7 +127,6 @@ def test_any_keys_in_any_view_break_nothing(seed: int, tmp_path: Path, monkeypat
         draw = random.Random(f"{seed}/{os.environ.get('QUARTERDECK_SEED', '')}")
         cluster = LongRunCluster(writable=seed % 3 != 0)
         app = Console(cluster)
-        app.do_screenshot = lambda _: None
         monkeypatch.setattr(app, "exit", lambda: None)
         seen: set[str] = set()
         async with app.run_test(size=(100, 30)) as pilot:

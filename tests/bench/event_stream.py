@@ -89,7 +89,7 @@ async def serve(clients: int, rate: int, seconds: float, watcher: Connection, cr
     watcher.send("enough")
     member.stop()
     member.stop()
-    await member.closed(1)
+    await member.close(1)
     return found
 
 
@@ -103,7 +103,7 @@ async def phase(member: MemberService, rate: int, seconds: float, watcher: Conne
         lags.append(now - due)
         while noted < rate * (now - began):
             noted += 1
-            member.note(StrangerRefused(f"10.0.{noted % 200}.7:{noted}", f"no member of ours, number {noted}"))
+            member.record(StrangerRefused(f"10.0.{noted % 200}.7:{noted}", f"no member of ours, number {noted}"))
         due = now + PULSE_SECONDS
         await asyncio.sleep(PULSE_SECONDS)
     wall = time.monotonic() - began
@@ -121,7 +121,7 @@ async def phase(member: MemberService, rate: int, seconds: float, watcher: Conne
 
 def watch(orders: Connection) -> None:
     """The second member, in a process of its own."""
-    member_service.MemberMachine = Watching  # type: ignore[misc]
+    setattr(member_service, "MemberMachine", Watching)  # noqa: B010
 
     async def live() -> None:
         member = a_member(1)
@@ -135,7 +135,7 @@ def watch(orders: Connection) -> None:
                 orders.send(list(Watching.arrivals))
         member.stop()
         member.stop()
-        await member.closed(1)
+        await member.close(1)
 
     asyncio.run(live())
 

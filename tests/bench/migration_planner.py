@@ -12,7 +12,8 @@ import platform
 import random
 import time
 
-from quarterdeck.backend.core.partitions.migration.migration_planner import Row, _planned, plan_migrations
+from quarterdeck.backend.core.partitions.migration.migration_planner import _planned, plan_migrations
+from quarterdeck.backend.core.partitions.table.partition_table import Row
 
 PARTITIONS = 50_021
 MEMBERS = 50

@@ -21,13 +21,13 @@ from quarterdeck.backend.core.membership.failure_detection import heartbeats, ma
 from quarterdeck.backend.core.membership.handlers import settle
 from quarterdeck.backend.core.membership.messages import MasterIs
 from quarterdeck.backend.core.membership.split_brain import cluster_search
-from quarterdeck.backend.core.membership.state import Membership
 from quarterdeck.backend.core.membership.undertakings import Following, Leading
 from quarterdeck.backend.core.membership.views import publishing
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.membership.views.member_list import MemberList
 from quarterdeck.backend.core.messages import Message
 from quarterdeck.backend.core.partitions import master_role as master_role
+from quarterdeck.backend.core.partitions.state import PartitionedMember
 from quarterdeck.backend.core.partitions.table import table_recovery
 from quarterdeck.backend.core.properties import SECOND_US, Settings
 from tests.core.member_state import conclude, state_of
@@ -111,7 +111,7 @@ class SteppedCluster:
             state.timers.set(heartbeats.HEARTBEAT, self.now + self.settings.heartbeat_interval_us)
             state.context.effects.clear()
 
-    def _lead_since_long(self, state: Membership) -> None:
+    def _lead_since_long(self, state: PartitionedMember) -> None:
         """A master put together by hand has nothing to find out about partitions any more."""
         master_role.follow(state, self.now)
         if state.partitions.master_role is not None:

@@ -23,7 +23,6 @@ from quarterdeck.backend.core.commands.commands import (
     StartMember,
     StopMember,
 )
-from quarterdeck.backend.core.data import map_owner
 from quarterdeck.backend.core.data.map_service import MapService
 from quarterdeck.backend.core.data.replication import backups
 from quarterdeck.backend.core.data.state import MemberState
@@ -32,7 +31,7 @@ from quarterdeck.backend.core.partitions.arrangement import repartitioning
 from quarterdeck.backend.core.partitions.messages import TableAck, TableAnswer, TableUpdate
 from quarterdeck.backend.core.partitions.migration import migration, migration_queue, safe_commit
 from quarterdeck.backend.core.partitions.migration.migration import PartitionMigration
-from quarterdeck.backend.core.partitions.table import learning, table_publishing
+from quarterdeck.backend.core.partitions.table import learning, partition_table, table_publishing
 from quarterdeck.backend.core.partitions.table.partition_table import PackedRows, PartitionTable, Replicas
 from quarterdeck.backend.core.properties import MILLISECOND_US, SECOND_US, Settings
 from quarterdeck.backend.invariants import InvariantChecker, Violation
@@ -140,7 +139,7 @@ def rows_are_published_the_other_way_round(patch: Patch) -> None:
             right, rows=tuple((partition, version, *reversed(places)) for partition, version, *places in right.rows)
         )
 
-    sound = table_publishing.packed
+    sound = partition_table.packed
     patch.setattr(table_publishing, "packed", packed)
 
 
@@ -148,7 +147,7 @@ def a_destination_makes_the_table_itself(patch: Patch) -> None:
     def learn(state: MemberState, now: int, rows: Any, decided: Any, *, author: str, cause: Any) -> None:
         sound(state, now, rows, decided, author=state.uuid, cause=cause)
 
-    sound = safe_commit.learn
+    sound = learning.learn
     patch.setattr(safe_commit, "learn", learn)
 
 
@@ -206,7 +205,7 @@ def acknowledgements_are_taken_for_granted(patch: Patch) -> None:
 
 def owners_answer_before_their_backups_have_it(patch: Patch) -> None:
     patch.setattr(
-        map_owner.backups,
+        backups,
         "answer_when_safe",
         lambda state, now, partition, to, answer: backups.reply(state, now, to, answer),
     )

@@ -286,7 +286,7 @@ class FullDisk:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, room: int = 0) -> None:
         self.room = room
         self._write = os.write
-        monkeypatch.setattr(writer_module.os, "write", self)
+        monkeypatch.setattr(os, "write", self)
 
     def __call__(self, descriptor: int, data: bytes) -> int:
         taken = min(self.room, len(data))

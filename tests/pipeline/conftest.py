@@ -1,6 +1,9 @@
 """One Spark session for all tests of the pipeline; without Spark or Java they are skipped, each saying so."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
@@ -8,7 +11,10 @@ from hypothesis import settings
 from quarterdeck.backend.pipeline.spark.requirements import PipelineMissing
 from tests.thoroughness import QUICK
 
-pyspark_sql = pytest.importorskip("pyspark.sql")
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytest.importorskip("pyspark.sql")
 
 FEW_EVENTS = {
     "spark.sql.adaptive.enabled": "false",
@@ -22,7 +28,7 @@ FEW_EVENTS = {
 
 
 @pytest.fixture(scope="session")
-def spark() -> Iterator["pyspark_sql.SparkSession"]:
+def spark() -> Iterator[SparkSession]:
     from quarterdeck.backend.pipeline.spark.session import start_session
 
     # The quick tests have a few rows each; the long ones run under the settings that users have.

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from quarterdeck.backend.pipeline import commit
@@ -29,14 +30,14 @@ def old_form(store: Path) -> None:
     """A store as earlier versions made it: the tables are directories of their own."""
     put(store / "events", "kept", "gone")
     put(store / "views", "gone")
-    (store / commit.MANIFEST).write_bytes(commit.msgspec.json.encode(OLD))
+    (store / commit.MANIFEST).write_bytes(msgspec.json.encode(OLD))
 
 
 def far_form(store: Path) -> None:
     """A store at an address: its manifest names the files."""
     old_form(store)
     names = {"events": ("kept.parquet", "gone.parquet"), "views": ("gone.parquet",)}
-    (store / commit.MANIFEST).write_bytes(commit.msgspec.json.encode(commit.structs.replace(OLD, names=names)))
+    (store / commit.MANIFEST).write_bytes(msgspec.json.encode(msgspec.structs.replace(OLD, names=names)))
 
 
 def new_form(store: Path) -> None:

@@ -47,7 +47,7 @@ def test_it_is_read_back_and_runs_the_same() -> None:
 
 
 def test_scenarios_and_the_health_of_members_ask_the_same() -> None:
-    assert health.unsafety_of is unsafety_of
+    assert health.unsafety_of is unsafety_of  # type: ignore[attr-defined]
     picture, seen = Picture(), set()
     for record in records_of("p-why-not-safe"):
         picture.apply(record)

@@ -7,7 +7,6 @@ import json
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import cast
 
 import pytest
 from textual.pilot import Pilot
@@ -64,7 +63,7 @@ def show(cluster: FakeCluster, talk: Talk, size: tuple[int, int] = (110, 24)) ->
             await pilot.press("0")
             await settle(pilot)
             assert isinstance(app.screen, AuditScreen)
-            await talk(pilot, app, cast(AuditScreen, app.screen))
+            await talk(pilot, app, app.screen)
 
     asyncio.run(scenario())
 

@@ -35,7 +35,7 @@ def show(cluster: FakeCluster, talk: Talk, size: tuple[int, int] = NARROW, *, le
             for _ in range(LEVELS.index(level)):
                 await pilot.press("l")
             await settle(pilot)
-            await talk(pilot, app, cast(EventsScreen, app.screen))
+            await talk(pilot, app, app.screen)
 
     asyncio.run(scenario())
 

@@ -192,7 +192,7 @@ def test_a_list_is_edited_for_one_cluster() -> None:
         assert "nothing new" in text
         await pilot.press("ctrl+s")
         await settle(pilot)
-        assert app.screen is editor, "there is nothing to apply"
+        assert isinstance(app.screen, JoinListEditor), "there is nothing to apply"
         editor.area.text = "n4\nn4\n10.9.9.9:5701\nbad:port"
         text = await until_shown(pilot, lambda text: "line 2" in text)  # the list is judged when typing has rested
         assert "n4 stands on line 1 already" in text

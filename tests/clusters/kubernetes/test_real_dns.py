@@ -14,8 +14,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import hazelcast
 import pytest
+from hazelcast.client import HazelcastClient
 
 from tests.hazelcast.real.real_cluster import RealCluster, why_not
 from tests.waiting import wait_until
@@ -118,7 +118,7 @@ def test_a_pod_behind_a_name_comes_back_at_another_address(cluster: RealCluster,
             lambda: all("Members {size:3," in cluster.log(member).read_text() for member in (1, 2, 3)), limit_seconds=60
         )
         with cluster.inside():
-            client = hazelcast.HazelcastClient(cluster_members=[str(cluster.address(1))])
+            client = HazelcastClient(cluster_members=[str(cluster.address(1))])
             client.get_map("orders").blocking().put_all({str(number): "x" for number in range(500)})
             client.shutdown()
         assert status(dns)["whole"] is True

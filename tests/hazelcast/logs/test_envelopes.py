@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from quarterdeck.backend.hazelcast.logs.reader import LogOptions, read_logs
+from quarterdeck.backend.hazelcast.logs.reader import read_logs
 from quarterdeck.backend.hazelcast.logs.run_reader import RecordsRead, read_run
+from quarterdeck.backend.hazelcast.logs.split_parser import LogOptions
 
 DATA = Path(__file__).parent / "data"
 MEMBERS = ["h1", "h2", "h3", "h4", "h5"]

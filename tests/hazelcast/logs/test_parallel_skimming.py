@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -21,7 +22,7 @@ def test_processes_find_what_one_finds_and_are_as_far(split_bytes: int, monkeypa
     """Also where each of them has parts of every file."""
     alone = list(read_run(RECORDING))
     monkeypatch.setattr(parallel_skimming, "SHARED_BYTES", 0)
-    monkeypatch.setattr(parallel_skimming.os, "cpu_count", lambda: 2)
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
     monkeypatch.setattr(parallel_skimming, "SPLIT_BYTES", split_bytes)
     apart = list(read_run(RECORDING))
     kinds = (RecordsRead, RunRead)
@@ -37,7 +38,7 @@ def test_a_file_that_goes_away_is_an_error_that_names_it(monkeypatch: pytest.Mon
     for file in files:
         file.write_text("2026-11-21 12:15:00,000 nothing\n" * 1000)
     monkeypatch.setattr(parallel_skimming, "SHARED_BYTES", 0)
-    monkeypatch.setattr(parallel_skimming.os, "cpu_count", lambda: 2)
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
     found = skim_files(files, LogOptions())
     monkeypatch.setattr(parallel_skimming, "_apart", lambda shares, _: gone(shares, files[1]))
     with pytest.raises(OSError, match=r"b\.log"):
@@ -55,7 +56,7 @@ REAL = parallel_skimming._apart
 
 def test_an_unfinished_reading_leaves_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parallel_skimming, "SHARED_BYTES", 0)
-    monkeypatch.setattr(parallel_skimming.os, "cpu_count", lambda: 2)
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
     children: list[subprocess.Popen[bytes]] = []
     begin = subprocess.Popen
     monkeypatch.setattr(

@@ -8,6 +8,7 @@ import pytest
 
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.hazelcast.logs import skimming
+from quarterdeck.backend.hazelcast.logs.lines.envelope import strip_envelope
 from quarterdeck.backend.hazelcast.logs.lines.file_splits import plan_splits, whole_file
 from quarterdeck.backend.hazelcast.logs.reader import NoLogs, read_logs
 from quarterdeck.backend.hazelcast.logs.run_reader import LogLine, ReadProgress, RecordsRead, RunRead, read_run
@@ -84,7 +85,7 @@ def test_what_another_program_logs_in_the_same_words_is_not_parsed(
     heads = [line for line in ours.splitlines(keepends=True) if line.startswith("2026-")]
     (tmp_path / "h1.log").write_text(foreign * 50 + ours.replace(heads[-1], foreign * 50 + heads[-1]) + foreign * 50)
     parsed: list[str] = []
-    given = skimming.strip_envelope
+    given = strip_envelope
     monkeypatch.setattr(skimming, "strip_envelope", lambda line: parsed.append(line) or given(line))
     found = skimmed(tmp_path / "h1.log")
     assert [one.text for one in found] == [one.text for one in skimmed(DATA / "split-and-merge-log4j2" / "h1.log")]

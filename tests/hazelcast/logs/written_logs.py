@@ -4,7 +4,8 @@ from pathlib import Path
 
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.hazelcast.logs.observations.observation import Observation
-from quarterdeck.backend.hazelcast.logs.reader import LogOptions, LogRecords, read_logs
+from quarterdeck.backend.hazelcast.logs.reader import LogRecords, read_logs
+from quarterdeck.backend.hazelcast.logs.split_parser import LogOptions
 
 A, B, C, D = (f"10.0.0.{host}:5701" for host in range(1, 5))
 

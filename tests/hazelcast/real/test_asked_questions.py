@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import hazelcast
 import pytest
+from hazelcast.client import HazelcastClient
 
 from tests.hazelcast.real.real_cluster import RealCluster, why_not
 from tests.waiting import wait_until
@@ -97,7 +97,7 @@ def _is_possible() -> None:
 
 def put(cluster: RealCluster, member: int, entries: int, name: str = "orders") -> None:
     with cluster.inside():
-        client = hazelcast.HazelcastClient(cluster_members=[str(cluster.address(member))])
+        client = HazelcastClient(cluster_members=[str(cluster.address(member))])
         client.get_map(name).blocking().put_all({str(number): "x" * 100 for number in range(entries)})
         client.shutdown()
 

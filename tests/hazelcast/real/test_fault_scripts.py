@@ -15,8 +15,8 @@ from pathlib import Path
 from signal import Signals
 from typing import Any, Literal, NamedTuple
 
-import hazelcast
 import pytest
+from hazelcast.client import HazelcastClient
 
 from quarterdeck.backend.clusters.hazelcast.log_following import LogSource
 from quarterdeck.backend.core.address import Address
@@ -201,7 +201,7 @@ class Client:
 
     def __init__(self, cluster: RealCluster, entries: int) -> None:
         addresses = [str(cluster.address(one)) for one in cluster.everybody]
-        self._client = hazelcast.HazelcastClient(cluster_members=addresses, redo_operation=True)
+        self._client = HazelcastClient(cluster_members=addresses, redo_operation=True)
         self._map: Any = self._client.get_map("orders").blocking()
         self._map.put_all({str(number): "x" * 100 for number in range(entries)})
         self.entries = entries

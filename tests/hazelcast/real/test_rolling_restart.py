@@ -11,8 +11,8 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
-import hazelcast
 import pytest
+from hazelcast.client import HazelcastClient
 
 from tests.hazelcast.real.real_cluster import RealCluster, why_not
 from tests.waiting import wait_until
@@ -64,7 +64,7 @@ def test_one_after_the_other_under_writes(cluster: RealCluster, tmp_path: Path) 
         code, found = verdict(cluster, 2)
         assert (code, found["verdict"]) == (0, "yes"), (found, "no data was ever stored")
         addresses = [str(cluster.address(one)) for one in cluster.everybody]
-        client = hazelcast.HazelcastClient(cluster_members=addresses, redo_operation=True)
+        client = HazelcastClient(cluster_members=addresses, redo_operation=True)
         orders = client.get_map("orders").blocking()
         orders.put_all({str(number): "x" * 100 for number in range(ENTRIES)})
 

@@ -9,7 +9,7 @@ import pytest
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.hazelcast.wire.codec.frames import PREAMBLE, FrameLimits, Frames, MessageReader, encode_frames
 from quarterdeck.backend.hazelcast.wire.codec.request_codec import number_of
-from quarterdeck.backend.hazelcast.wire.follower import Dial, Ending, MemberFollower, Output, Send
+from quarterdeck.backend.hazelcast.wire.follower import Dial, MemberFollower, Output, Send
 from quarterdeck.backend.hazelcast.wire.messages import (
     Answer,
     Authenticated,
@@ -31,6 +31,7 @@ from quarterdeck.backend.hazelcast.wire.requests import (
     ReadMetrics,
     Request,
 )
+from quarterdeck.backend.hazelcast.wire.route import Ending
 from quarterdeck.backend.hazelcast.wire.settings import SECOND_US, Pace, WatchSettings
 from tests.hazelcast.wire.member_codec import answer_frames, decode_request
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from quarterdeck.backend.core.causes import RecordId
@@ -24,7 +26,7 @@ def episodes_of(name: str) -> Episodes:
     return episodes
 
 
-def story_at(name: str, kind: type, which: str) -> tuple[str, tuple[object, ...]]:
+def story_at(name: str, kind: type, which: str) -> tuple[str, tuple[Any, ...]]:
     """Heading and events of the trace of this kind that the first event of `kind` is part of."""
     event_index, episodes = event_index_of(name), episodes_of(name)
     record = next(one for one in event_index.records if isinstance(one.event, kind))

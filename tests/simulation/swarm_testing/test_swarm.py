@@ -106,8 +106,8 @@ def test_every_point_of_a_migration_is_drawn_before_and_after() -> None:
     points = set()
     for seed in range(1, 301):
         for step in drawn_once(seed).scenario.steps:
-            if step.do is not None and step.do.kill_at is not None:
-                points |= {(point.event, point.after) for point in step.do.kill_at.values()}
+            kill_at = getattr(step.do, "kill_at", None)
+            points |= {(point.event, point.after) for point in (kill_at or {}).values()}
     assert points >= {(event, after) for event in MIGRATION_POINTS for after in (False, True)}
 
 
