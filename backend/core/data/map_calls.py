@@ -302,7 +302,7 @@ def _send(state: MemberState, now: int, partition: int, in_flight: InFlightCall)
             pending.sent = True
             pending.sent_elsewhere |= in_flight.asked_first != owner
     operations = tuple(sub_operation.operation for sub_operation in in_flight.sub_operations)
-    message = MapCall(state.uuid, partition, in_flight.number, operations)
+    message = MapCall(state.uuid, partition, in_flight.number, operations, owner.uuid)
     if owner.uuid == state.uuid:
         map_owner.on_map_call(state, now, state.address, message)
     else:

@@ -48,6 +48,8 @@ def _why_not(state: MemberState, sender: Address, call: MapCall) -> str:
     peer = state.peers.get(sender)
     if call.caller != (peer.uuid if peer is not None else state.uuid if sender == state.address else None):
         return "the caller is not on the member list here"
+    if call.owner not in ("", state.uuid):
+        return "the call is for an earlier incarnation of this member"
     if call.partition not in state.data.owner_states or not owns(state, call.partition):
         return "the partition is not owned here"
     writes = not all(isinstance(operation, READS) for operation in call.operations)

@@ -26,12 +26,14 @@ class MapCall(Struct, frozen=True, tag="map-call", array_like=True):
     """A member asks the owner of a partition for operations on it, in order; again and again until it is answered.
 
     `number` counts the calls of the incarnation `caller` to this partition, one at a time, so that none is ever done twice.
+    A later incarnation at the address of the `owner` does not remember what was done; empty where the caller does not say.
     """
 
     caller: str
     partition: int
     number: int
     operations: tuple[OwnerOperation, ...]
+    owner: str = ""
 
 
 class MapAnswer(Struct, frozen=True, tag="map-answer", array_like=True):

@@ -286,6 +286,15 @@ def test_calls_of_another_life_are_not_served() -> None:
     assert "not on the member list" in network.messages(MapAnswer)[0].retry
 
 
+def test_calls_for_an_earlier_incarnation_of_the_owner_are_not_done() -> None:
+    """One that was sent twice may arrive after its owner was started anew, which does not remember that it is done."""
+    network = MapNetwork("AB", ["A"])
+    late = MapCall(network.states["B"].uuid, 0, 1, (Put("m", "k", b"old"),), "an earlier incarnation")
+    network.receive("A", "B", late)
+    answer = network.messages(MapAnswer)[0]
+    assert (answer.retry, answer.answers) == ("the call is for an earlier incarnation of this member", ())
+
+
 def test_answers_to_another_life_are_not_heeded() -> None:
     network = MapNetwork("AB", ["A"])
     call = network.call("B", Get("m", "k"))
