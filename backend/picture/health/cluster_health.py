@@ -160,35 +160,30 @@ class _Judgement:
         fresh = loss is not None and self._now_us - loss.since_us < ALARM_US
         if fresh:
             condition = "data-lost"
-        replicas = [self._replicas.text]
-        for names in NAMES:
-            parts = [
+        variants = (
+            [
                 *([loss.text(self._now_us)] if loss is not None and fresh else []),
                 *_named(troubles, names),
                 *(self._disagreement(names) if not settled else []),
                 *([] if troubles and not fresh else [self._agreed(bool(unknown or unseen))]),
                 *_named(unknown, names),
                 *([f"not seen: {_names(unseen, names)}"] if unseen else []),
-                *(replicas if self._replicas.safe is not True or not troubles else []),
+                *([self._replicas.text] if self._replicas.safe is not True or not troubles else []),
             ]
-            lost = [] if fresh else self._lost_part(condition, parts, self._lost)
-            if _fits(condition, [*parts, *lost]):
-                parts += lost
-                break
-        else:  # something is left out, but not that data was lost
-            parts[1:1] = lost
-        return ClusterHealth(condition, whole, self._replicas, self._losses, _sentence(condition, parts))
+            for names in NAMES
+        )
+        sentence = _sentence(condition, variants, () if fresh else self._lost_texts(self._lost))
+        return ClusterHealth(condition, whole, self._replicas, self._losses, sentence)
 
     # Conditions
 
-    def _lost_part(self, condition: Condition, parts: Sequence[str], losses: Sequence[DataLoss]) -> list[str]:
-        """Return as much of the first loss as fits behind `parts`, at least that there was one."""
-        texts = [
-            f"{'lost' if loss.certain or loss.entries == 0 else 'maybe lost'} {text}"
-            for loss in losses[:1]
-            for text in loss.shorter_texts(self._now_us)
-        ]
-        return next(([text] for text in texts if _fits(condition, [*parts, text])), texts[-1:])
+    def _lost_texts(self, losses: Sequence[DataLoss]) -> list[str]:
+        """Return what is said of the greatest of `losses`, shorter and shorter; of one that is certain, if there is one."""
+        loss = max(losses, key=lambda loss: (loss.certain, loss.partitions), default=None)
+        if loss is None:
+            return []
+        verb = "lost" if loss.certain or loss.entries == 0 else "maybe lost"
+        return [f"{verb} {text}" for text in loss.shorter_texts(self._now_us)]
 
     def _without_members(self) -> ClusterHealth:
         """Nothing runs as far as is seen: all are known to be gone, or begin, or nothing is known."""
@@ -207,8 +202,8 @@ class _Judgement:
             condition, said = "down", f"no member runs: {counted(len(ended), 'member')} ended"
         else:
             condition, said, whole = "unknown", "no member is reached", None
-        parts = [said, *self._lost_part(condition, [said], self._losses)]
-        return ClusterHealth(condition, whole, self._replicas, self._losses, _sentence(condition, parts))
+        sentence = _sentence(condition, [[said]], self._lost_texts(self._losses))
+        return ClusterHealth(condition, whole, self._replicas, self._losses, sentence)
 
     def _split(self) -> ClusterHealth:
         masters = self._masters
@@ -218,12 +213,15 @@ class _Judgement:
         since = f" since {age_text(self._now_us - known[1])}" if len(known) == len(masters) else ""
         sizes = " + ".join(str(len(master.members)) for master in masters[: NAMES[0]])
         sizes += " + …" if len(masters) > NAMES[0] else ""
-        for names in NAMES:
-            parts = [f"{sizes}, masters {_names([master.label for master in masters], names)}", self._writes()]
-            if _fits("split", parts, since):
-                break
-        parts += [f"{one_line(loss.side)} lost {counted(loss.partitions, 'partition')}" for loss in self._lost]
-        return ClusterHealth("split", False, self._replicas, self._losses, _sentence("split", parts, since))
+        variants = (
+            [f"{sizes}, masters {_names([master.label for master in masters], names)}", self._writes()]
+            for names in NAMES
+        )
+        lost = [f"{one_line(loss.side)} lost {counted(loss.partitions, 'partition')}" for loss in self._lost]
+        most = max((loss.partitions for loss in self._lost), default=0)
+        texts = [" · ".join(lost), f"one side lost {counted(most, 'partition')}"] if lost else []
+        sentence = _sentence("split", variants, texts, since)
+        return ClusterHealth("split", False, self._replicas, self._losses, sentence)
 
     def _writes(self) -> str:
         serving = [master for master in self._masters if master.operating]
@@ -349,17 +347,25 @@ def _names(labels: Sequence[str], names: int) -> str:
     return one_line(listed(labels, names))
 
 
-def _fits(condition: Condition, parts: Sequence[str], since: str = "") -> bool:
-    return len(" · ".join((SHOWN[condition][0] + since, *parts))) <= LONGEST
+def _sentence(
+    condition: Condition, variants: Iterable[Sequence[str]], lost: Sequence[str] = (), since: str = ""
+) -> str:
+    """Return the first of `variants` that fits, shorter and shorter, with the first that fits of what is said to be `lost`.
 
-
-def _sentence(condition: Condition, parts: Sequence[str], since: str = "") -> str:
-    """Return the sentence; what does not fit is left out from the end, the first part is cut."""
-    kept = list(parts)
-    while len(kept) > 1 and not _fits(condition, kept, since):
+    Where none does, parts of the last one are left out from the end, and its first one is cut, but never that data was lost.
+    """
+    head = SHOWN[condition][0] + since
+    parts: Sequence[str] = ()
+    for parts in variants:
+        for text in lost or [""]:
+            sentence = " · ".join(filter(None, (head, *parts, text)))
+            if len(sentence) <= LONGEST:
+                return sentence
+    first, kept = parts[0], [*lost[-1:], *parts[1:]]
+    while len(kept) > len(lost[-1:]) and len(" · ".join((head, first, *kept))) > LONGEST:
         kept.pop()
-    text = " · ".join((SHOWN[condition][0] + since, *kept))
-    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
+    room = LONGEST - len(" · ".join((head, "", *kept)))
+    return " · ".join((head, first if len(first) <= room else f"{first[: room - 1]}…", *kept))
 
 
 class ReplicaSafety(NamedTuple):
