@@ -54,7 +54,9 @@ class ConnectionSummary:
         torn = [one_line(label) for label, status in connection_status.items() if status.incomplete]
         more = f" and {len(torn) - NAMES_SPELT_OUT} more" if len(torn) > NAMES_SPELT_OUT else ""
         standing = {
-            label: status.state for label, status in connection_status.items() if status.state not in ("", "connected")
+            label: "not reached" if status.contact == "connecting" and status.state == "gone" else status.state
+            for label, status in connection_status.items()
+            if status.state not in ("", "connected")
         }
         if standing:
             named = [f"{one_line(label)} {state}" for label, state in list(standing.items())[:NAMES_SPELT_OUT]]

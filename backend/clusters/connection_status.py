@@ -31,7 +31,7 @@ class ConnectionStatus:
     incomplete: str = ""
     """What is missing of its history; empty when nothing is."""
     is_gone: bool = False
-    """Its host answers, and no process is there: the member has ended."""
+    """It was reached before, its host answers, and no process is there any more: the member has ended."""
 
 
 class MissedMembers(NamedTuple):

@@ -52,8 +52,18 @@ FORMER_MEMBERS = 1_000
 class WitnessedIncarnation:
     """What one incarnation has reported so far. Each method applies one report and yields the events of what is new in it."""
 
-    def __init__(self, address: Address, uuid: str, by: Sequence[Source], aspects: Sequence[Aspect] = ()) -> None:
-        """Begin. `aspects` are those that are known of it from the beginning."""
+    def __init__(
+        self,
+        address: Address,
+        uuid: str,
+        by: Sequence[Source],
+        aspects: Sequence[Aspect] = (),
+        merged_from: WitnessedIncarnation | None = None,
+    ) -> None:
+        """Begin. `aspects` are those that are known of it from the beginning.
+
+        The process of one that merged goes on with its join list: another one then is an edit.
+        """
         self.address, self.uuid = address, uuid
         self.lineage = ""
         """The uuid of its master, which made its list: versions repeat on the two sides of a split, masters do not."""
@@ -69,7 +79,7 @@ class WitnessedIncarnation:
         self._version = 0
         self._master: Address | None = None
         self._state: ClusterState | None = None
-        self._join_list: tuple[Address, ...] | None = None
+        self._join_list: tuple[Address, ...] | None = merged_from._join_list if merged_from is not None else None
         self._edits = 0
         self._map_backups: dict[str, int] = {}
         self._system_properties: dict[str, str] = {}
@@ -165,9 +175,10 @@ class WitnessedIncarnation:
         """
         self._map_backups = configuration.map_backups
         if configuration.uses_join_list:
+            is_first = "join-list" not in self._reported
             yield from self.now_reports("join-list", "settings")
-            if configuration.join_list != self._join_list:
-                self._edits += self._join_list is not None
+            if is_first or configuration.join_list != self._join_list:
+                self._edits += self._join_list not in (None, configuration.join_list)
                 self._join_list = configuration.join_list
                 yield events.JoinListChanged(self._join_list, self._edits, self.address)
         else:

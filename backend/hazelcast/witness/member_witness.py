@@ -173,7 +173,8 @@ class MemberWitness:
             merged_from = before.uuid
             yield WitnessedEvent(before.uuid, MemberMerging(members[0].address, arrival.uuid))
         leads = bool(members and members[0].uuid == arrival.uuid)
-        yield from self._begin(arrival.uuid, ("owners", *(OF_MASTERS if leads else ())))
+        aspects: tuple[Aspect, ...] = ("owners", *(OF_MASTERS if leads else ()))
+        yield from self._begin(arrival.uuid, aspects, before if merged_from else None)
         # Else it was there before the watch began, or it is not known whether it has merged or was started.
         if has_merged is not None and (before is not None or self._not_ready_us is not None):
             lite = any(member.lite for member in members or () if member.uuid == arrival.uuid)
@@ -214,8 +215,10 @@ class MemberWitness:
             return False
         return self._may_have_merged(before, members[0]) and not self._has_stayed()
 
-    def _begin(self, uuid: str, aspects: Sequence[Aspect]) -> Iterator[WitnessedEvent]:
-        self.incarnation = WitnessedIncarnation(self.address, uuid, self._by, (*self._aspects, *aspects))
+    def _begin(
+        self, uuid: str, aspects: Sequence[Aspect], merged_from: WitnessedIncarnation | None = None
+    ) -> Iterator[WitnessedEvent]:
+        self.incarnation = WitnessedIncarnation(self.address, uuid, self._by, (*self._aspects, *aspects), merged_from)
         yield WitnessedEvent(uuid, self.incarnation.witnessed())
 
     def _begin_listed(self, uuid: str) -> Iterator[WitnessedEvent]:

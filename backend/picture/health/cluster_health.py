@@ -284,7 +284,8 @@ class _Judgement:
         if belief.witnessed_by == ("logs",):
             return "silent"  # its log is over, which says nothing about the member
         state = belief.connection.state
-        return "not ready" if state == "merging" else "gone" if state == "gone" else "not reached"
+        is_met = belief.version > 0  # else others list it, and it was never reached
+        return "not ready" if state == "merging" else "gone" if state == "gone" and is_met else "not reached"
 
     def _unseen(self) -> list[str]:
         """Members on no list that is seen, of which it is not known that they have ended: whom they follow is not known."""

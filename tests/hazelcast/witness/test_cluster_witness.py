@@ -348,6 +348,22 @@ def test_the_join_list_of_the_moment_and_the_properties_are_told() -> None:
     assert watched.witness.configurations[A].may_edit_join_list()
 
 
+def test_an_edit_that_is_first_read_after_the_merge_that_it_brought_about_is_an_edit() -> None:
+    """Of four members, the two whose configuration was read before they merged were named alone."""
+    watched = Watched()
+    watched.answers(B, "b", view(3, (B, "b")))
+    assert JoinListChanged((A,), 0, B) in watched.says(B, "b", configured(A))
+    watched.loses(B, "merging")
+    watched.now_us += SECOND_US
+    merged = watched.answers(B, "b2", view(9, (A, "a"), (B, "b2")))
+    assert MemberMerging(A, "b2") in merged
+    assert JoinListChanged((A, C), 1, B) in watched.says(B, "b2", configured(A, C))
+    watched.loses(B, "merging")
+    watched.now_us += SECOND_US
+    watched.answers(B, "b3", view(12, (C, "c"), (B, "b3")))
+    assert JoinListChanged((A, C), 0, B) in watched.says(B, "b3", configured(A, C)), "read again, and not edited"
+
+
 def test_what_a_member_refuses_is_not_told() -> None:
     watched = Watched()
     watched.answers(A, "a", view(3, (A, "a")))
