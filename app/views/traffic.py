@@ -69,6 +69,18 @@ COLUMNS: tuple[ColumnOf[DataRow], ...] = (
     ColumnOf("hits/s", lambda row: _rate(row, row.answered.hits), _tone, 7, lambda row: row.answered.hits),
     ColumnOf("read in", lambda row: _took(row.answered.read_us), _tone, 8, lambda row: row.answered.read_us),
     ColumnOf("write in", lambda row: _took(row.answered.write_us), _tone, 8, lambda row: row.answered.write_us),
+    ColumnOf(
+        "slowest read",
+        lambda row: _took(row.answered.slowest_read_us),
+        _tone,
+        rank=lambda row: row.answered.slowest_read_us,
+    ),
+    ColumnOf(
+        "slowest write",
+        lambda row: _took(row.answered.slowest_write_us),
+        _tone,
+        rank=lambda row: row.answered.slowest_write_us,
+    ),
 )
 
 

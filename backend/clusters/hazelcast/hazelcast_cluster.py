@@ -336,7 +336,9 @@ class HazelcastCluster:
                 contact, since_us = "connected", held.since_us
         # Where no member was ever met, it is not known that there was one.
         is_gone = state == "gone" and heard_us is not None
-        return ConnectionStatus(f"{SCHEME}{endpoint}", contact, since_us, why, state == "refused", state, is_gone=is_gone)
+        return ConnectionStatus(
+            f"{SCHEME}{endpoint}", contact, since_us, why, state == "refused", state, is_gone=is_gone
+        )
 
     # Commands
 

@@ -84,7 +84,8 @@ class MapMeasured(Struct, frozen=True, omit_defaults=True):
 
     A witness of members of Hazelcast also has, where the metrics say so, how many `backups` the map is to have, how many
     `backup_entries` of it the member holds, how often one of its entries was found (`hits`), and how long all of these reads and
-    writes took at the member (`reading`, `writing`, in microseconds; they are measured in whole milliseconds).
+    writes took at the member (`reading`, `writing`, in microseconds; they are measured in whole milliseconds), and how long the
+    slowest took since the member began to count (`slowest_read`, `slowest_write`).
     """
 
     map: str
@@ -97,6 +98,8 @@ class MapMeasured(Struct, frozen=True, omit_defaults=True):
     hits: int | None = None
     reading: int | None = None
     writing: int | None = None
+    slowest_read: int | None = None
+    slowest_write: int | None = None
 
 
 class BackupLag(Struct, frozen=True):

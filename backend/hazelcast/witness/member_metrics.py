@@ -189,7 +189,10 @@ HITS = ("hits",)
 READING = ("totalGetLatency",)
 WRITING = ("totalPutLatency", "totalSetLatency", "totalRemoveLatency")
 """Milliseconds that all operations took together."""
-WANTED = frozenset((*STORED, *READS, *WRITES, *HITS, *READING, *WRITING))
+SLOWEST_READ = ("totalMaxGetLatency",)
+SLOWEST_WRITE = ("totalMaxPutLatency", "totalMaxSetLatency", "totalMaxRemoveLatency")
+"""Milliseconds of the one that took longest since the member counts."""
+WANTED = frozenset((*STORED, *READS, *WRITES, *HITS, *READING, *WRITING, *SLOWEST_READ, *SLOWEST_WRITE))
 MAPS_RECORDED = 100
 """So many maps are recorded, those with most entries first."""
 
@@ -230,6 +233,10 @@ def data_measured(before: MapMetrics | None, now: MapMetrics) -> DataMeasured | 
     def if_known(map_name: str, names: tuple[str, ...], unit: int = 1) -> int | None:
         return since(map_name, names) * unit if names[0] in now.maps[map_name] else None
 
+    def slowest(map_name: str, names: tuple[str, ...]) -> int | None:
+        known = [now.maps[map_name][name] for name in names if name in now.maps[map_name]]
+        return max(known) * MILLISECOND_US if known else None
+
     largest = sorted(now.maps, key=lambda name: (-now.maps[name].get("ownedEntryCount", 0), name))[:MAPS_RECORDED]
     rows = tuple(
         MapMeasured(
@@ -243,6 +250,8 @@ def data_measured(before: MapMetrics | None, now: MapMetrics) -> DataMeasured | 
             if_known(name, HITS),
             if_known(name, READING, MILLISECOND_US),
             if_known(name, WRITING, MILLISECOND_US),
+            slowest(name, SLOWEST_READ),
+            slowest(name, SLOWEST_WRITE),
         )
         for name in sorted(largest)
     )

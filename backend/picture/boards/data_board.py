@@ -112,6 +112,8 @@ def answered_text(found: Answered) -> str:
         "" if found.hits is None else f"{rate_text(found.hits)} hits/s",
         "" if found.read_us is None else f"a read took {duration_text(round(found.read_us))} in the mean",
         "" if found.write_us is None else f"a write {duration_text(round(found.write_us))}",
+        "" if not found.slowest_read_us else f"the slowest read so far {duration_text(found.slowest_read_us)}",
+        "" if not found.slowest_write_us else f"the slowest write so far {duration_text(found.slowest_write_us)}",
     )
     return ", ".join(filter(None, parts))
 

@@ -56,6 +56,9 @@ class Stored(NamedTuple):
     reading_us: int | None = None
     """Of a map: how long the reads took together."""
     writing_us: int | None = None
+    slowest_read_us: int | None = None
+    """Of a map: how long the slowest read took since the member counts."""
+    slowest_write_us: int | None = None
 
     def rate(self, now_us: int) -> Rate:
         """Return what is asked of it now."""
@@ -70,15 +73,19 @@ class Answered(NamedTuple):
     read_us: float | None = None
     """How long a read took at its owner, in the mean."""
     write_us: float | None = None
+    slowest_read_us: int | None = None
+    """How long the slowest read took since its owner counts; it may be long ago."""
+    slowest_write_us: int | None = None
 
 
 def answered(maps: Iterable[Stored], now_us: int) -> Answered:
     """Return how these maps answered together."""
-    used = [stored for stored in maps if stored.rate(now_us)]
+    parts = list(maps)
+    used = [stored for stored in parts if stored.rate(now_us)]
     hits = [stored.hits * SECOND_US / stored.span_us for stored in used if stored.hits is not None]
 
-    def mean(parts: Iterable[tuple[int | None, int]]) -> float | None:
-        known = [(took_us, count) for took_us, count in parts if took_us is not None]
+    def mean(times: Iterable[tuple[int | None, int]]) -> float | None:
+        known = [(took_us, count) for took_us, count in times if took_us is not None]
         count = sum(count for _, count in known)
         return sum(took_us for took_us, _ in known) / count if count else None
 
@@ -86,6 +93,8 @@ def answered(maps: Iterable[Stored], now_us: int) -> Answered:
         sum(hits) if hits else None,
         mean((stored.reading_us, stored.reads) for stored in used),
         mean((stored.writing_us, stored.writes) for stored in used),
+        max((one.slowest_read_us for one in parts if one.slowest_read_us is not None), default=None),
+        max((one.slowest_write_us for one in parts if one.slowest_write_us is not None), default=None),
     )
 
 
@@ -150,6 +159,7 @@ def measured(before: MemberData | None, event: DataMeasured, at: int, *, by_map:
         maps[one.map] = Stored(
             *counts, event.span, at, backups=one.backups, backup_entries=one.backup_entries,
             hits=one.hits, reading_us=one.reading, writing_us=one.writing,
+            slowest_read_us=one.slowest_read, slowest_write_us=one.slowest_write,
         )  # fmt: skip
     return replace(
         before,

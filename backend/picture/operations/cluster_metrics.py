@@ -131,6 +131,16 @@ def _data(picture: Picture, health: ClusterHealth, running: list[MemberBelief], 
         "map_operation_seconds", "How long an operation took at the owner of a map, lately, in the mean.",
         took, "map", "operation",
     )  # fmt: skip
+    slowest: dict[Labels, float] = {
+        (name, operation): slowest_us / SECOND_US
+        for name, one in late.items()
+        for operation, slowest_us in (("read", one.slowest_read_us), ("write", one.slowest_write_us))
+        if slowest_us is not None
+    }
+    yield _metric(
+        "map_slowest_operation_seconds", "How long the slowest operation took since the owners of a map count.",
+        slowest, "map", "operation",
+    )  # fmt: skip
     yield _metric("entries", "Entries at their owners.", _known(sum(data.entries for data in known) if known else None))
     yield _metric(
         "backup_entries", "Entries in backups.", _known(sum(data.backup_entries for data in known) if known else None)

@@ -284,7 +284,10 @@ def _data(seen: ObservedCluster, belief: MemberBelief) -> Row | None:
 
     def answers(maps: Iterable[Stored]) -> Row:
         found = answered(maps, seen.now_us)
-        return {"hits_per_second": found.hits, "read_mean_us": found.read_us, "write_mean_us": found.write_us}
+        return {
+            "hits_per_second": found.hits, "read_mean_us": found.read_us, "write_mean_us": found.write_us,
+            "slowest_read_us": found.slowest_read_us, "slowest_write_us": found.slowest_write_us,
+        }  # fmt: skip
 
     def rates(one: MemberData | Stored) -> Row:
         rate = one.rate(seen.now_us)

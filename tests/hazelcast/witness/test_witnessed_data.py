@@ -24,7 +24,9 @@ from quarterdeck.backend.picture.boards.member_detail import link_facts, process
 from quarterdeck.backend.picture.boards.migration_board import progress_text
 from quarterdeck.backend.picture.boards.overview.migration_lanes import queue_figure
 from quarterdeck.backend.picture.fold.member_data import Answered, answered
+from quarterdeck.backend.picture.health.cluster_health import cluster_health
 from quarterdeck.backend.picture.health.data_loss import data_losses
+from quarterdeck.backend.picture.operations.cluster_metrics import cluster_metrics
 from tests.hazelcast.witness.test_cluster_witness import A, B, Watched, view
 
 
@@ -105,6 +107,21 @@ def test_hits_and_times_of_operations_are_of_the_time_since_the_metrics_before()
     assert fact.text.endswith("; · hits/s, a read took 0.05 ms in the mean, a write 0.5 ms")
     (row,) = data_rows(watched.picture(), "map", data.at_us).values()
     assert row.answered.write_us == 500
+
+
+def test_the_slowest_operations_are_of_all_the_time_and_of_all_owners() -> None:
+    watched = Watched()
+    for address, uuid, slowest in ((A, "a", 35), (B, "b", 20)):
+        watched.answers(address, uuid, view(3, (A, "a"), (B, "b")))
+        latencies = {"totalMaxGetLatency": slowest, "totalMaxPutLatency": 2, "totalMaxSetLatency": slowest + 1}
+        watched.says(address, uuid, of_map(1_000, ownedEntryCount=50, **latencies))
+    picture = watched.picture()
+    (row,) = data_rows(picture, "map", 60_000_000).values()
+    assert (row.answered.slowest_read_us, row.answered.slowest_write_us) == (35_000, 36_000)
+    (fact,) = data_facts(picture, picture.members[B], 60_000_000)
+    assert fact.text.endswith("the slowest read so far 20 ms, the slowest write so far 21 ms")
+    (metric,) = (one for one in cluster_metrics(picture, cluster_health(picture, 0), {}, 0) if "slowest" in one.name)
+    assert metric.samples == {("orders", "read"): 0.035, ("orders", "write"): 0.036}
 
 
 def test_the_end_of_a_migration_names_members_by_address() -> None:
