@@ -13,7 +13,7 @@ from msgspec import Struct
 from quarterdeck.backend.core.address import Address
 
 
-class RecordId(Struct, frozen=True):
+class RecordId(Struct, frozen=True, gc=False):
     """What distinguishes a record from every other one: an incarnation, and the place in its numbering."""
 
     uuid: str

@@ -16,14 +16,14 @@ from quarterdeck.backend.core.membership.views.member_list import MemberList
 # Joining (Hazelcast: joining)
 
 
-class WhoIsMaster(Struct, frozen=True, tag="who-is-master", array_like=True):
+class WhoIsMaster(Struct, frozen=True, gc=False, tag="who-is-master", array_like=True):
     """A joiner asks every address it knows for the master. `token` names its search, here and in its other questions."""
 
     uuid: str
     token: str = ""
 
 
-class MasterIs(Struct, frozen=True, tag="master-is", array_like=True):
+class MasterIs(Struct, frozen=True, gc=False, tag="master-is", array_like=True):
     """The answer; `master` is None when the one asked has not joined either and knows none.
 
     `token` is that of the joiner's question, empty in the answer to another question.
@@ -52,7 +52,7 @@ class FormationVote(Struct, frozen=True, tag="formation-vote", array_like=True):
     number: int = 0
 
 
-class JoinRequest(Struct, frozen=True, tag="join-request", array_like=True):
+class JoinRequest(Struct, frozen=True, gc=False, tag="join-request", array_like=True):
     """A joiner asks the master to admit it; sent again every second until answered.
 
     `partitioning` says how many partitions and backups there are to be, and in what groups; all members must agree. Empty: it
@@ -86,7 +86,7 @@ class JoinHeld(Struct, frozen=True, tag="join-held", array_like=True):
     """That of the request."""
 
 
-class FinalizeJoin(Struct, frozen=True, tag="finalize-join", array_like=True):
+class FinalizeJoin(Struct, frozen=True, gc=False, tag="finalize-join", array_like=True):
     """The joiner is admitted: the list that holds it, and the state of the cluster."""
 
     to_uuid: str
@@ -105,7 +105,7 @@ class Leave(Struct, frozen=True, tag="leave", array_like=True):
 # Publishing (Cluster Service Consistency Improvements, Membership Update Process; Emergent Leader, results collector)
 
 
-class MembersUpdate(Struct, frozen=True, tag="members-update", array_like=True):
+class MembersUpdate(Struct, frozen=True, gc=False, tag="members-update", array_like=True):
     """The master's list. `wants_ack` while a join response waits for the others.
 
     `held_back` are members that have to prove their links before they come back: the next master goes on asking for that.
@@ -117,7 +117,7 @@ class MembersUpdate(Struct, frozen=True, tag="members-update", array_like=True):
     held_back: tuple[Address, ...] = ()
 
 
-class MembersUpdateAck(Struct, frozen=True, tag="members-update-ack", array_like=True):
+class MembersUpdateAck(Struct, frozen=True, gc=False, tag="members-update-ack", array_like=True):
     """The sender stands at `version` or later."""
 
     version: int
@@ -126,7 +126,7 @@ class MembersUpdateAck(Struct, frozen=True, tag="members-update-ack", array_like
 # Heartbeats and suspicion (Cluster Service Consistency Improvements and Partial Member Disconnection Resolution)
 
 
-class Heartbeat(Struct, frozen=True, tag="heartbeat", array_like=True):
+class Heartbeat(Struct, frozen=True, gc=False, tag="heartbeat", array_like=True):
     """Sent every interval to every member that is not suspected.
 
     `uuid` and `to_uuid` are the incarnations of sender and receiver; `master` and `version` are what the sender believes;
