@@ -14,13 +14,13 @@ The network draws a round's latencies once for it, whether it is left out or not
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.inputs import HeartbeatsElided
 from quarterdeck.backend.core.properties import Settings
 from quarterdeck.backend.scenarios.format.clocks import Latency
-from quarterdeck.backend.simulation.virtual_time.node import Arrival, BroadcastSchedule, DeliveryBatch, SimulatedNode
+from quarterdeck.backend.simulation.virtual_time.calendar_queue import CalendarQueue
+from quarterdeck.backend.simulation.virtual_time.node import Arrival, BroadcastSchedule, SimulatedNode
 
 QueuePosition = tuple[int, int]
 """A time, and the place in the queue among all that happens then."""
@@ -37,7 +37,7 @@ def can_elide(settings: Settings, latency: Latency) -> bool:
 
 
 class HeartbeatRound:
-    """One round of heartbeats that may be left out; what its batch of deliveries is made of."""
+    """One round of heartbeats that may be left out; what its arrivals are made of."""
 
     __slots__ = ("draw", "elided", "first_order", "schedule", "sent_us")
 
@@ -65,12 +65,12 @@ class HeartbeatHistory:
 class Elision:
     """Decides which rounds are left out. It sees all rounds, in order, and puts back what was left out too early."""
 
-    def __init__(self, latency: Latency, enqueue: Callable[[SimulatedNode, DeliveryBatch], None]) -> None:
+    def __init__(self, latency: Latency, queue: CalendarQueue) -> None:
         self.elided = 0
         """Deliveries left out so far."""
         self.is_calm = False
         self._latency = latency
-        self._enqueue = enqueue
+        self._queue = queue
         self._histories: dict[SimulatedNode, HeartbeatHistory] = {}
         self._calm_members = 0
         self._floor_us = 0
@@ -126,12 +126,12 @@ class Elision:
     ) -> None:
         """Sort a round into what has arrived by `position`, which goes into `heard` by its receiver, and what has not."""
         late: list[Arrival] = []
-        for arrival in this.schedule.batch(this.sent_us, this.draw, this.first_order):
-            at, order, receiver, _ = arrival
+        for arrival in this.schedule.arrivals(this.sent_us, this.draw, this.first_order):
+            at, order, receiver, _, _ = arrival
             if (at, order) > position:
                 late.append(arrival)
             elif heard[receiver].get(node.address, 0) < at:
                 heard[receiver][node.address] = at
         if late and this.elided:
             self.elided -= len(late)
-            self._enqueue(node, late)
+            self._queue.put_all(late)

@@ -1,11 +1,9 @@
-"""The network of a simulated world: what is sent, when it arrives, and the queue in which all of it waits."""
+"""The network of a simulated world: what is sent, and when it arrives."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Iterator, Sequence
-from heapq import heappush
-from operator import itemgetter
 
 from msgspec.structs import replace
 
@@ -21,22 +19,14 @@ from quarterdeck.backend.core.membership.messages import Heartbeat
 from quarterdeck.backend.core.messages import Message
 from quarterdeck.backend.core.timers import NEVER
 from quarterdeck.backend.scenarios.format.clocks import Latency
+from quarterdeck.backend.simulation.virtual_time.calendar_queue import CalendarQueue
 from quarterdeck.backend.simulation.virtual_time.elision import Elision, HeartbeatRound
 from quarterdeck.backend.simulation.virtual_time.fingerprint import Fingerprint
-from quarterdeck.backend.simulation.virtual_time.node import (
-    MOST_NODES,
-    Arrival,
-    BroadcastSchedule,
-    DeliveryBatch,
-    SimulatedNode,
-)
-
-Waiting = DeliveryBatch | PeerUnreachable | None
-"""Of a node: what it has sent, that it could not reach another, or None for a wake-up."""
+from quarterdeck.backend.simulation.virtual_time.node import MOST_NODES, Arrival, BroadcastSchedule, SimulatedNode
 
 
 class SimulatedNetwork:
-    """Everything that waits in a simulated run: batches of deliveries, and the wake-ups of members.
+    """Everything that waits in a simulated run: messages, and the wake-ups of members.
 
     `now_us` and `now_order` are the present position in `queue`; the world that takes from the queue sets them.
     """
@@ -53,8 +43,7 @@ class SimulatedNetwork:
         """`stranger` is what places have, besides their address, at which no member ever starts."""
         self.now_us = 0
         self.now_order = NEVER
-        self.queue: list[tuple[int, int, SimulatedNode, Waiting]] = []
-        """Time, order of entry, a node, and what waits for it."""
+        self.queue = CalendarQueue()
         self.nodes: dict[Address, SimulatedNode] = {}
         """All addresses to which anything can be sent."""
         self.running = 0
@@ -64,7 +53,7 @@ class SimulatedNetwork:
         self.links = LinkConditions()
         self.has_several_names = False
         """Whether members of different clusters may meet: their handshakes fail."""
-        self.elision = Elision(latency, self._enqueue) if elide_heartbeats else None
+        self.elision = Elision(latency, self.queue) if elide_heartbeats else None
         self._stranger = stranger
         self._order = 0
         self._fingerprint = fingerprint
@@ -118,36 +107,40 @@ class SimulatedNetwork:
     def transmit(self, sender: SimulatedNode, deliveries: Deliveries, because: RecordId | None) -> None:
         """Send these messages. Each draws its own latency, but a round of heartbeats draws only once."""
         model = self._latency_model
-        batch: DeliveryBatch
+        arrivals: list[Arrival]
         self.messages += len(deliveries)
         if self.links.conditions or self.has_several_names or model.model != "uniform":
-            batch = [arrival for delivery in deliveries for arrival in self._on_link(sender, *delivery, because)]
+            arrivals = [arrival for delivery in deliveries for arrival in self._on_link(sender, *delivery, because)]
         elif deliveries[0][1].__class__ is Heartbeat:
             self._broadcast(sender, deliveries)
             return
         else:
             latency, order, nodes, address = self._latency, self._order, self.nodes, sender.address
             least_us, spread_us = self.now_us + model.least_us, model.most_us - model.least_us
-            batch = [
+            arrivals = [
                 (
                     least_us + int(latency() * spread_us),
                     order := order + 1,
                     nodes[receiver],
                     Receive(address, message, because),
+                    sender,
                 )
                 for receiver, message in deliveries
             ]
             self._order = order
-        if batch:
+        if arrivals:
             self._fingerprint.add(sender.index)
-            batch.sort(reverse=True)
-            self._enqueue(sender, batch)
+            if len(arrivals) == 1:
+                self.queue.put(arrivals[0])
+            else:
+                arrivals.sort()
+                self.queue.put_all(arrivals)
 
     def _broadcast(self, sender: SimulatedNode, deliveries: Deliveries) -> None:
         """Send a round of heartbeats, or leave it out. Its schedule is made once for all rounds that repeat it."""
         schedule = sender.schedule
         if schedule is None or sender.deliveries is not deliveries:
-            schedule = BroadcastSchedule(sender.address, deliveries, self._latency_model, self.nodes)
+            schedule = BroadcastSchedule(sender, deliveries, self._latency_model, self.nodes)
             sender.deliveries, sender.schedule = deliveries, schedule
         draw, first_order = self._heartbeat_latency(), self._order + 1
         self._order += len(schedule)
@@ -156,7 +149,7 @@ class SimulatedNetwork:
             if self.elision.elides(sender, this, self.running):
                 return
         self._fingerprint.add(sender.index)
-        self._enqueue(sender, schedule.batch(self.now_us, draw, first_order))
+        self.queue.put_all(schedule.arrivals(self.now_us, draw, first_order))
 
     def _on_link(
         self, sender: SimulatedNode, address: Address, message: Message, because: RecordId | None
@@ -172,7 +165,7 @@ class SimulatedNetwork:
         first_us = self._latency_model.sample_us(self._latency())
         received = Receive(sender.address, message, because)
         if condition is None:
-            yield self._arrival(first_us, target, received)
+            yield self._arrival(first_us, target, received, sender)
             return
         if condition.blocked == "reset":
             self.report_unreachable(sender, target, "connection reset")
@@ -185,10 +178,10 @@ class SimulatedNetwork:
         if any(part.held for part in found):
             self._held.append((sender, address, received))
             return
-        yield self._arrival(first_us + self._delay_us(found), target, received)
+        yield self._arrival(first_us + self._delay_us(found), target, received, sender)
         if any(part.duplicate and self._duplication() < part.duplicate for part in found):
             second_us = self._latency_model.sample_us(self._latency())
-            yield self._arrival(second_us + self._delay_us(found), target, received)
+            yield self._arrival(second_us + self._delay_us(found), target, received, sender)
 
     def _delay_us(self, conditions: Sequence[KindCondition]) -> int:
         return sum(delay_us(condition, self._delay) for condition in conditions)
@@ -204,7 +197,7 @@ class SimulatedNetwork:
         for sender, address, received in self._held:
             if sender.label in command.sources and self.nodes[address].label in command.targets:
                 self._order += 1
-                self._enqueue(sender, [(at_us, self._order, self.nodes[address], received)])
+                self.queue.put((at_us, self._order, self.nodes[address], received, sender))
             else:
                 kept.append((sender, address, received))
         self._held = kept
@@ -212,9 +205,9 @@ class SimulatedNetwork:
 
     def in_flight(self) -> Iterator[tuple[int, SimulatedNode, Receive]]:
         """When each message arrives that is on its way, where, and what it is; `NEVER` for what is held until it is replayed."""
-        for _, _, _, waiting in sorted(self.queue, key=itemgetter(0, 1)):
-            if isinstance(waiting, list):
-                yield from ((at_us, target, received) for at_us, _, target, received in reversed(waiting))
+        for at_us, _, target, waiting, _ in self.queue:
+            if isinstance(waiting, Receive):
+                yield at_us, target, waiting
         for _, address, received in self._held:
             yield NEVER, self.nodes[address], received
 
@@ -225,15 +218,11 @@ class SimulatedNetwork:
             self._held.append((sender, address, received))
             return
         self._order += 1
-        self._enqueue(sender, [(max(due_us, self.now_us), self._order, self.nodes[address], received)])
+        self.queue.put((max(due_us, self.now_us), self._order, self.nodes[address], received, sender))
 
-    def _arrival(self, delay_us: int, target: SimulatedNode, received: Receive) -> Arrival:
+    def _arrival(self, delay_us: int, target: SimulatedNode, received: Receive, sender: SimulatedNode) -> Arrival:
         self._order += 1
-        return self.now_us + delay_us, self._order, target, received
-
-    def _enqueue(self, sender: SimulatedNode, batch: DeliveryBatch) -> None:
-        """Let a batch of deliveries, or what is left of it, wait for its next arrival."""
-        heappush(self.queue, (batch[-1][0], batch[-1][1], sender, batch))
+        return self.now_us + delay_us, self._order, target, received, sender
 
     def report_unreachable(
         self, receiver: SimulatedNode, target: SimulatedNode, reason: str, cause: UnreachableCause = "no-answer"
@@ -241,7 +230,7 @@ class SimulatedNetwork:
         """Let `receiver` hear soon that `target` could not be reached, or that the connection to it is lost."""
         at = self.now_us + self._latency_model.least_us
         self._order += 1
-        heappush(self.queue, (at, self._order, receiver, PeerUnreachable(target.address, reason, cause)))
+        self.queue.put((at, self._order, receiver, PeerUnreachable(target.address, reason, cause), receiver))
 
     def plan_wake(self, node: SimulatedNode) -> None:
         """Have the member at `node` woken at its next deadline, unless that is planned already."""
@@ -254,4 +243,4 @@ class SimulatedNetwork:
         if earliest < node.wake_at:
             node.wake_at = earliest
             self._order += 1
-            heappush(self.queue, (earliest, self._order, node, None))
+            self.queue.put((earliest, self._order, node, None, node))

@@ -1,8 +1,8 @@
-"""The places of a simulated world where members run, and what is on its way to them."""
+"""The places of a simulated world where members run, and rounds of heartbeats that repeat themselves."""
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left
 from operator import itemgetter
 
 from quarterdeck.backend.core.address import Address
@@ -94,54 +94,49 @@ class SimulatedNode:
         self.wake_at = NEVER
 
 
-Arrival = tuple[int, int, SimulatedNode, Receive]
-"""When a message arrives, its place among all that arrives then, where, and what it is."""
+Waiting = Receive | PeerUnreachable | None
+"""For a node: what it receives, that it could not reach another, or None for a wake-up."""
 
-DeliveryBatch = list[Arrival]
-"""What one member sent at one instant, the last to arrive first. It stands in the queue as one entry, so that a broadcast that
-nothing interrupts costs the queue nothing for each of its messages."""
+Arrival = tuple[int, int, SimulatedNode, Waiting, SimulatedNode]
+"""When something happens, its place among all that happens then, where, what it is, and who sent it."""
 
 
 class BroadcastSchedule:
     """What is the same in all rounds of the same deliveries: how far each message's latency lies beyond that of the first.
 
-    In descending order, so that a batch of deliveries is made of two pieces of `messages` without sorting anything.
+    In order, so that a round is made of two pieces of `messages` without sorting anything.
     """
 
-    __slots__ = ("keys", "latency", "messages")
+    __slots__ = ("latency", "messages", "sender")
 
     def __init__(
-        self, sender: Address, deliveries: Deliveries, latency: Latency, nodes: dict[Address, SimulatedNode]
+        self, sender: SimulatedNode, deliveries: Deliveries, latency: Latency, nodes: dict[Address, SimulatedNode]
     ) -> None:
         spread_us = max(1, latency.most_us - latency.least_us)
         step_us = int(GOLDEN * spread_us)
+        self.sender = sender
         self.latency = latency
         self.messages = sorted(
             (
-                (place * step_us % spread_us, place, nodes[address], Receive(sender, message))
+                (place * step_us % spread_us, place, nodes[address], Receive(sender.address, message))
                 for place, (address, message) in enumerate(deliveries)
             ),
             key=itemgetter(0, 1),
-            reverse=True,
         )
-        self.keys = [-beyond_us for beyond_us, _, _, _ in self.messages]
 
     def __len__(self) -> int:
         return len(self.messages)
 
-    def batch(self, sent_us: int, draw: float, first_order: int) -> DeliveryBatch:
-        """When and where each message of a round arrives, the last first; `draw` spreads it over the possible latencies."""
+    def arrivals(self, sent_us: int, draw: float, first_order: int) -> list[Arrival]:
+        """When and where each message of a round arrives, in order; `draw` spreads it over the possible latencies."""
         spread_us = max(1, self.latency.most_us - self.latency.least_us)
         draw_us = int(draw * spread_us)
-        after_us = sent_us + self.latency.least_us + draw_us
-        wrapped = bisect_right(self.keys, draw_us - spread_us)
-        batch: DeliveryBatch = [
-            (after_us + beyond_us, first_order + place, node, message)
-            for beyond_us, place, node, message in self.messages[wrapped:]
-        ]
-        after_us -= spread_us
-        batch += [
-            (after_us + beyond_us, first_order + place, node, message)
-            for beyond_us, place, node, message in self.messages[:wrapped]
-        ]
-        return batch
+        after_us, sender = sent_us + self.latency.least_us + draw_us, self.sender
+        place = bisect_left(self.messages, spread_us - draw_us, key=itemgetter(0))
+        arrivals: list[Arrival] = []
+        for messages, from_us in ((self.messages[place:], after_us - spread_us), (self.messages[:place], after_us)):
+            arrivals += [
+                (from_us + beyond_us, first_order + number, node, message, sender)
+                for beyond_us, number, node, message in messages
+            ]
+        return arrivals

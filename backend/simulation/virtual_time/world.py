@@ -9,7 +9,6 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
-from heapq import heappop, heappush
 from typing import Any, get_args
 
 import msgspec
@@ -34,7 +33,7 @@ from quarterdeck.backend.simulation.virtual_time.elision import can_elide
 from quarterdeck.backend.simulation.virtual_time.fingerprint import NUMBERS_PER_UPDATE, Fingerprint
 from quarterdeck.backend.simulation.virtual_time.member_configurations import member_configurations
 from quarterdeck.backend.simulation.virtual_time.network import SimulatedNetwork
-from quarterdeck.backend.simulation.virtual_time.node import MOST_NODES, DeliveryBatch, SimulatedNode
+from quarterdeck.backend.simulation.virtual_time.node import MOST_NODES, Arrival, SimulatedNode
 
 PLAIN_LATENCY = Latency()
 
@@ -245,53 +244,46 @@ class World:
 
     def run_until(self, at_us: int, most_events: int = NEVER) -> None:
         """Let everything happen that is due until `at_us`, which then is now; or stop when `events` exceeds `most_events`."""
-        network = self._network
-        queue = network.queue
-        while queue and queue[0][0] <= at_us:
-            if self.events > most_events:
-                return
-            at, order, node, waiting = heappop(queue)
-            if isinstance(waiting, list):
-                self._deliver_batch(node, waiting, at_us)
-                continue
-            network.now_us, network.now_order = at, order
-            self.events += 1
-            if waiting is None:
-                self._wake(node, at)
-            else:
-                self._fingerprint.add(at | node.code)
-                self._deliver(node, node, waiting)
-        network.now_us, network.now_order = max(network.now_us, at_us), NEVER
+        network, queue = self._network, self._network.queue
+        while (today := queue.open_day(at_us)) is not None and self._go_through(today, at_us, most_events):
+            queue.close_day()
+        if self.events <= most_events:
+            network.now_us, network.now_order = max(network.now_us, at_us), NEVER
 
-    def _deliver_batch(self, sender: SimulatedNode, batch: DeliveryBatch, until_us: int) -> None:
-        """Deliver what arrives of one batch of deliveries before anything else is due; the rest goes back into the queue."""
-        network = self._network
-        queue, add = network.queue, self._fingerprint.add
-        before = len(batch)
-        while True:
-            at, order, node, content = batch.pop()
+    def _go_through(self, today: Iterable[Arrival], until_us: int, most_events: int) -> bool:
+        """Let what is due on a day of the queue happen: the loop of every run. Return whether it is all of that day."""
+        network, add, events = self._network, self._fingerprint.add, self.events
+        for at, order, node, content, sender in today:
+            if at > until_us or events > most_events:
+                network.queue.leave_day(at, order)
+                self.events = events
+                return False
+            events += 1
+            if content.__class__ is not Receive:
+                network.now_us, network.now_order = at, order
+                if content is None:
+                    self._wake(node, at)
+                else:
+                    add(at | node.code)
+                    self._deliver(node, sender, content)
+                continue
             add(at | node.code)
             machine = node.machine
             if machine is None or node.needs_slow_path:
                 network.now_us, network.now_order = at, order
                 self._deliver(node, sender, content)
             elif content.message.__class__ is not Heartbeat or not machine.hear(at, content.sender, content.message):
+                network.now_us, network.now_order = at, order
                 effects = machine.step(at, content)
                 if effects:
-                    network.now_us, network.now_order = at, order
-                    self._carry_out(node, effects)
-                elif machine.timers.earliest < node.wake_at:
+                    carry_out(effects, node.process)
+                if machine.timers.earliest < node.wake_at:
                     network.plan_wake(node)
-            if not batch:
-                break
-            following = batch[-1]
-            if following[0] > until_us or (queue and queue[0] < following):  # type: ignore[operator]
-                heappush(queue, (following[0], following[1], sender, batch))
-                break
-        self.events += before - len(batch)
-        if self.events - self._settled_at > NUMBERS_PER_UPDATE:
-            self._settled_at = self.events
+        self.events = events
+        if events - self._settled_at > NUMBERS_PER_UPDATE:
+            self._settled_at = events
             self._fingerprint.settle()
+        return True
 
     def _wake(self, node: SimulatedNode, at: int) -> None:
         if at != node.wake_at:
