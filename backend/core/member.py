@@ -44,6 +44,7 @@ from quarterdeck.backend.core.membership.events import (
 )
 from quarterdeck.backend.core.membership.facts import EvidenceFound
 from quarterdeck.backend.core.membership.failure_detection import connection_loss, heartbeats
+from quarterdeck.backend.core.membership.failure_detection.failure_detector import DeadlineDetector
 from quarterdeck.backend.core.membership.handlers import (
     ADDRESS_TIMER_HANDLERS,
     MEMBERSHIP_TIMER_HANDLERS,
@@ -90,7 +91,7 @@ TIMER_HANDLERS: dict[str, tuple[Callable[[MemberState, int], None], ...]] = {
 class MemberMachine:
     """One member, through all its incarnations: a merge begins another one, with another uuid."""
 
-    __slots__ = ("_context", "_state", "timers")
+    __slots__ = ("_context", "_state", "timers", "unmoved")
 
     def __init__(
         self, member_configuration: MemberConfiguration, randomness: Randomness, stopwatch: Stopwatch | None = None
@@ -104,6 +105,8 @@ class MemberMachine:
         self._context.services = (MapService(state),)
         self.timers = state.timers
         """Read by drivers on their hot path; `timers.earliest` is `next_deadline`."""
+        self.unmoved: object = None
+        """The same object as long as what `hear` has returned stands."""
 
     @property
     def uuid(self) -> str:
@@ -144,9 +147,15 @@ class MemberMachine:
         """Return a text that two members share only if they have the same future, from their times `now` on."""
         return snapshots.canonical(self._state, now)
 
-    def hear(self, now: int, sender: Address, beat: Heartbeat) -> bool:
-        """Act on a heartbeat that changes nothing but when its sender was last heard. Return False if it needs a `step`."""
-        return heartbeats.hear(self._state, now, sender, beat)
+    def hear(self, now: int, sender: Address, beat: Heartbeat) -> DeadlineDetector | None:
+        """Act on a heartbeat that changes nothing but when its sender was last heard. Return None if it needs a `step`.
+
+        What is returned keeps that time. As long as `unmoved` stays the same object, the same heartbeat changes nothing but that.
+        """
+        detector = heartbeats.hear(self._state, now, sender, beat)
+        if self.unmoved is None and detector is not None:
+            self.unmoved = object()
+        return detector
 
     def step(self, now: int, input: Input, because: RecordId | None = None) -> Sequence[Effect]:
         """Let the member act on `input` at the time `now`, and return what it wants done.
@@ -159,6 +168,7 @@ class MemberMachine:
         state, context = self._state, self._context
         if type(input) is Receive:
             # The hot path. A message that asks for nothing and ends no incarnation has no consequences either.
+            self.unmoved = None
             message, context.cause = input.message, input.because
             rules = RULES[type(message)]
             if rules is not None:
@@ -173,7 +183,11 @@ class MemberMachine:
         if handler is not None:
             context.act_for(because)
             handler(state, now, input)
-            return conclude(state, now)
+            effects = conclude(state, now)
+            # What bears on `hear` comes with another input, or is recorded: a round of heartbeats alone moves nothing.
+            if type(input) is not Tick or len(effects) != 1 or effects[0] is not context.heartbeat_round:
+                self.unmoved = None
+            return effects
         INERT_INPUT_HANDLERS[type(input)](state, input)
         return NOTHING
 

@@ -127,7 +127,7 @@ class Elision:
         """Sort a round into what has arrived by `position`, which goes into `heard` by its receiver, and what has not."""
         late: list[Arrival] = []
         for arrival in this.schedule.arrivals(this.sent_us, this.draw, this.first_order):
-            at, order, receiver, _, _ = arrival
+            at, order, receiver, *_ = arrival
             if (at, order) > position:
                 late.append(arrival)
             elif heard[receiver].get(node.address, 0) < at:

@@ -124,6 +124,7 @@ class SimulatedNetwork:
                     nodes[receiver],
                     Receive(address, message, because),
                     sender,
+                    None,
                 )
                 for receiver, message in deliveries
             ]
@@ -197,7 +198,7 @@ class SimulatedNetwork:
         for sender, address, received in self._held:
             if sender.label in command.sources and self.nodes[address].label in command.targets:
                 self._order += 1
-                self.queue.put((at_us, self._order, self.nodes[address], received, sender))
+                self.queue.put((at_us, self._order, self.nodes[address], received, sender, None))
             else:
                 kept.append((sender, address, received))
         self._held = kept
@@ -205,7 +206,7 @@ class SimulatedNetwork:
 
     def in_flight(self) -> Iterator[tuple[int, SimulatedNode, Receive]]:
         """When each message arrives that is on its way, where, and what it is; `NEVER` for what is held until it is replayed."""
-        for at_us, _, target, waiting, _ in self.queue:
+        for at_us, _, target, waiting, *_ in self.queue:
             if isinstance(waiting, Receive):
                 yield at_us, target, waiting
         for _, address, received in self._held:
@@ -218,11 +219,11 @@ class SimulatedNetwork:
             self._held.append((sender, address, received))
             return
         self._order += 1
-        self.queue.put((max(due_us, self.now_us), self._order, self.nodes[address], received, sender))
+        self.queue.put((max(due_us, self.now_us), self._order, self.nodes[address], received, sender, None))
 
     def _arrival(self, delay_us: int, target: SimulatedNode, received: Receive, sender: SimulatedNode) -> Arrival:
         self._order += 1
-        return self.now_us + delay_us, self._order, target, received, sender
+        return self.now_us + delay_us, self._order, target, received, sender, None
 
     def report_unreachable(
         self, receiver: SimulatedNode, target: SimulatedNode, reason: str, cause: UnreachableCause = "no-answer"
@@ -230,7 +231,7 @@ class SimulatedNetwork:
         """Let `receiver` hear soon that `target` could not be reached, or that the connection to it is lost."""
         at = self.now_us + self._latency_model.least_us
         self._order += 1
-        self.queue.put((at, self._order, receiver, PeerUnreachable(target.address, reason, cause), receiver))
+        self.queue.put((at, self._order, receiver, PeerUnreachable(target.address, reason, cause), receiver, None))
 
     def plan_wake(self, node: SimulatedNode) -> None:
         """Have the member at `node` woken at its next deadline, unless that is planned already."""
@@ -243,4 +244,4 @@ class SimulatedNetwork:
         if earliest < node.wake_at:
             node.wake_at = earliest
             self._order += 1
-            self.queue.put((earliest, self._order, node, None, node))
+            self.queue.put((earliest, self._order, node, None, node, None))

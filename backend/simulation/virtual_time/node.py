@@ -5,11 +5,14 @@ from __future__ import annotations
 from bisect import bisect_left
 from operator import itemgetter
 
+from msgspec import Struct
+
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.commands.commands import KillAt
 from quarterdeck.backend.core.effects import Deliveries, MemberProcess
 from quarterdeck.backend.core.inputs import PeerUnreachable, Receive
 from quarterdeck.backend.core.member import MemberConfiguration, MemberMachine
+from quarterdeck.backend.core.membership.failure_detection.failure_detector import DeadlineDetector
 from quarterdeck.backend.core.timers import NEVER
 from quarterdeck.backend.scenarios.format.clocks import Clock, Latency
 
@@ -97,8 +100,22 @@ class SimulatedNode:
 Waiting = Receive | PeerUnreachable | None
 """For a node: what it receives, that it could not reach another, or None for a wake-up."""
 
-Arrival = tuple[int, int, SimulatedNode, Waiting, SimulatedNode]
-"""When something happens, its place among all that happens then, where, what it is, and who sent it."""
+
+UNHEARD = object()
+
+
+class RepeatedHeartbeat(Struct, gc=False):
+    """What a heartbeat that is sent in each round anew did when it was heard last: it noted its time in `detector`.
+
+    It does just that again as long as the member that heard it is `unmoved`, as that was then.
+    """
+
+    unmoved: object = UNHEARD
+    detector: DeadlineDetector | None = None
+
+
+Arrival = tuple[int, int, SimulatedNode, Waiting, SimulatedNode, RepeatedHeartbeat | None]
+"""When something happens, its place among all that happens then, where, what it is, who sent it, and what it did before."""
 
 
 class BroadcastSchedule:
@@ -118,7 +135,13 @@ class BroadcastSchedule:
         self.latency = latency
         self.messages = sorted(
             (
-                (place * step_us % spread_us, place, nodes[address], Receive(sender.address, message))
+                (
+                    place * step_us % spread_us,
+                    place,
+                    nodes[address],
+                    Receive(sender.address, message),
+                    RepeatedHeartbeat(),
+                )
                 for place, (address, message) in enumerate(deliveries)
             ),
             key=itemgetter(0, 1),
@@ -136,7 +159,7 @@ class BroadcastSchedule:
         arrivals: list[Arrival] = []
         for messages, from_us in ((self.messages[place:], after_us - spread_us), (self.messages[:place], after_us)):
             arrivals += [
-                (from_us + beyond_us, first_order + number, node, message, sender)
-                for beyond_us, number, node, message in messages
+                (from_us + beyond_us, first_order + number, node, message, sender, repeated)
+                for beyond_us, number, node, message, repeated in messages
             ]
         return arrivals

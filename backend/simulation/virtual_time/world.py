@@ -253,12 +253,13 @@ class World:
     def _go_through(self, today: Iterable[Arrival], until_us: int, most_events: int) -> bool:
         """Let what is due on a day of the queue happen: the loop of every run. Return whether it is all of that day."""
         network, add, events = self._network, self._fingerprint.add, self.events
-        for at, order, node, content, sender in today:
+        for at, order, node, content, sender, repeated in today:
             if at > until_us or events > most_events:
                 network.queue.leave_day(at, order)
                 self.events = events
                 return False
             events += 1
+            machine = node.machine
             if content.__class__ is not Receive:
                 network.now_us, network.now_order = at, order
                 if content is None:
@@ -268,11 +269,17 @@ class World:
                     self._deliver(node, sender, content)
                 continue
             add(at | node.code)
-            machine = node.machine
             if machine is None or node.needs_slow_path:
                 network.now_us, network.now_order = at, order
                 self._deliver(node, sender, content)
-            elif content.message.__class__ is not Heartbeat or not machine.hear(at, content.sender, content.message):
+            elif repeated is not None and repeated.unmoved is machine.unmoved:
+                repeated.detector.last_heard_us = at  # type: ignore[union-attr]
+            elif content.message.__class__ is Heartbeat and (
+                detector := machine.hear(at, content.sender, content.message)
+            ):
+                if repeated is not None:
+                    repeated.unmoved, repeated.detector = machine.unmoved, detector
+            else:
                 network.now_us, network.now_order = at, order
                 effects = machine.step(at, content)
                 if effects:

@@ -6,6 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from quarterdeck.backend.core.member import MemberMachine
+from quarterdeck.backend.core.membership.failure_detection.failure_detector import DeadlineDetector
 from quarterdeck.backend.core.membership.messages import Heartbeat
 from quarterdeck.backend.simulation.swarm_testing.trial import run_seed
 from tests.core.member_state import state_of
@@ -17,13 +18,14 @@ def test_a_run_in_which_every_heartbeat_is_a_step_is_the_same(seed: int, monkeyp
     noted: list[bool] = []
     hear = MemberMachine.hear
 
-    def counted(machine: MemberMachine, *heartbeat: object) -> bool:
-        noted.append(hear(machine, *heartbeat))  # type: ignore[arg-type]
-        return noted[-1]
+    def counted(machine: MemberMachine, *heartbeat: object) -> DeadlineDetector | None:
+        detector = hear(machine, *heartbeat)  # type: ignore[arg-type]
+        noted.append(detector is not None)
+        return detector
 
     monkeypatch.setattr(MemberMachine, "hear", counted)
     quick = run_seed(seed)
-    monkeypatch.setattr(MemberMachine, "hear", lambda *_: False)
+    monkeypatch.setattr(MemberMachine, "hear", lambda *_: None)
     assert run_seed(seed).fingerprint == quick.fingerprint
     assert {True, False} <= set(noted), "the run has heartbeats of both kinds"
 

@@ -69,8 +69,8 @@ def send_round(state: Membership) -> None:
         context.effects.append(context.heartbeat_round)
 
 
-def hear(state: Membership, now: int, sender: Address, beat: Heartbeat) -> bool:
-    """Note a heartbeat that changes nothing but the time of the last one. Return False where it may change more."""
+def hear(state: Membership, now: int, sender: Address, beat: Heartbeat) -> DeadlineDetector | None:
+    """Note a heartbeat that changes nothing but the time of the last one, and return its detector. None if it may do more."""
     peer = state.peers.get(sender)
     if (
         peer is None
@@ -83,11 +83,13 @@ def hear(state: Membership, now: int, sender: Address, beat: Heartbeat) -> bool:
         or state.suspicions
         or state.disconnections.by_reporter
         or beat.version < state.members.version  # type: ignore[union-attr]
-        or type(peer.detector) is not DeadlineDetector
     ):
-        return False
-    peer.detector.last_heard_us = now
-    return True
+        return None
+    detector = peer.detector
+    if type(detector) is not DeadlineDetector:
+        return None
+    detector.last_heard_us = now
+    return detector
 
 
 def on_heartbeat(state: Membership, doing: Doing, now: int, sender: Address, beat: Heartbeat) -> None:
