@@ -86,7 +86,7 @@ def tracked(root: Path) -> set[Path]:
 def files_under(root: Path) -> Iterator[Path]:
     """All files but those of caches."""
     for folder, folders, files in os.walk(root):
-        folders[:] = [one for one in folders if one not in CACHES]
+        folders[:] = [name for name in folders if name not in CACHES]
         yield from (Path(folder, file) for file in files)
 
 

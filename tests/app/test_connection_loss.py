@@ -47,7 +47,7 @@ def test_all_of_a_remote_cluster_vanishes_and_returns() -> None:
                 text = screen_text(app)
                 assert "unknown · no member is reached" in text, view
                 if view in ("overview", "members", "suspicions", "network", "join-lists"):
-                    assert all(one.label in text for one in cities), view
+                    assert all(city.label in text for city in cities), view
                 if view in before:
                     assert len(list(app.top.rows())) == before[view]
                 if view == "member":

@@ -78,7 +78,7 @@ def test_in_tmux_the_wrapped_form_is_sent_too(
             monkeypatch.setattr(app._driver, "write", written.append)
             assert copy(app, "athens", environment).sentence == "copied 6 bytes"
             assert app.clipboard == "athens"
-        return [one for one in written if "52;c;" in one]
+        return [text for text in written if "52;c;" in text]
 
     written = asyncio.run(scenario())
     assert written[0] == osc_52("athens")

@@ -151,7 +151,9 @@ def test_wanted_keys_are_bound_and_shown() -> None:
     assert keys["ctrl+k"].id == keys["f9"].id == "kill"
     assert "K" not in keys
     assert "x" not in keys
-    binding = next(one for one in bindings_of("beliefs", allowed=EVERYTHING, configured=wanted) if "kill" in one.action)
+    binding = next(
+        binding for binding in bindings_of("beliefs", allowed=EVERYTHING, configured=wanted) if "kill" in binding.action
+    )
     assert (binding.key, binding.key_display) == ("ctrl+k,f9", "^k f9")
     row = next(row for row in live_key_map(wanted) if row.action == "kill")
     assert (row.keys, row.views, row.changed) == ("^k f9", "all", True)

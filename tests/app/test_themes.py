@@ -115,7 +115,7 @@ def test_a_cursor_and_an_outlier_are_seen_against_the_ground(palette: ColourPale
 
 
 def test_a_deuteranope_tells_good_from_bad_by_hue_and_by_light() -> None:
-    palette = next(one for one in PALETTES if one.name == "deuteranopia")
+    palette = next(palette for palette in PALETTES if palette.name == "deuteranopia")
     good = as_seen_by_a_deuteranope(palette.good)
     for tone in (palette.warning, palette.bad):
         seen = as_seen_by_a_deuteranope(tone)
@@ -130,7 +130,7 @@ def test_a_deuteranope_tells_good_from_bad_by_hue_and_by_light() -> None:
 
 def test_an_ordinary_theme_would_not_do_for_a_deuteranope() -> None:
     """The simulation tells: red and green of the dark theme end up on the same side of the axis."""
-    palette = next(one for one in PALETTES if one.name == "dark")
+    palette = next(palette for palette in PALETTES if palette.name == "dark")
     good, bad = as_seen_by_a_deuteranope(palette.good), as_seen_by_a_deuteranope(palette.bad)
     assert all((seen[0] + seen[1]) / 2 > seen[2] - 0.02 for seen in (good, bad))
 

@@ -53,10 +53,27 @@ def main() -> None:
         found[run] = list(told(mine))
     differ = [run for run in runs if not found[run] == streamed[run] == expected[run]]
     for run in differ[:MOST_SHOWN]:
-        print(run, "only the audit:", [one for one in found[run] if one not in expected[run]], file=sys.stderr)
-        print(run, "only the simulator:", [one for one in expected[run] if one not in found[run]], file=sys.stderr)
-        print(run, "only the stream:", [one for one in streamed[run] if one not in expected[run]], file=sys.stderr)
-        print(run, "not the stream:", [one for one in expected[run] if one not in streamed[run]], file=sys.stderr)
+        print(
+            run, "only the audit:", [finding for finding in found[run] if finding not in expected[run]], file=sys.stderr
+        )
+        print(
+            run,
+            "only the simulator:",
+            [finding for finding in expected[run] if finding not in found[run]],
+            file=sys.stderr,
+        )
+        print(
+            run,
+            "only the stream:",
+            [finding for finding in streamed[run] if finding not in expected[run]],
+            file=sys.stderr,
+        )
+        print(
+            run,
+            "not the stream:",
+            [finding for finding in expected[run] if finding not in streamed[run]],
+            file=sys.stderr,
+        )
     rules = Counter(finding[0] for findings in expected.values() for finding in findings)
     print(
         json.dumps(

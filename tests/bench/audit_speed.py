@@ -103,7 +103,7 @@ def _counts(result: Any) -> Answers:
 
 LISTS = """
     (SELECT run, uuid, seq, records.at AS moment, event.version AS version, event.lineage AS lineage, event.author AS author,
-    [one.uuid for one in event.members] AS uuids FROM records WHERE event.kind = 'list-installed') AS lists"""
+    [member.uuid for member in event.members] AS uuids FROM records WHERE event.kind = 'list-installed') AS lists"""
 QUESTIONS = {
     "version": f"""
         SELECT count(*) FROM (SELECT version, lag(version) OVER (PARTITION BY run, uuid ORDER BY seq) AS older FROM {LISTS})
@@ -243,7 +243,7 @@ def compare(events: int, directory: Path, engines: tuple[str, ...], say: Callabl
         "bench": "audit_speed",
         "events": made,
         "mb": round(size_bytes / 1e6),
-        "differ": [rule for rule in alike if len({one.get(rule, 0) for one in found}) > 1],
+        "differ": [rule for rule in alike if len({counts.get(rule, 0) for counts in found}) > 1],
         **results,
         "load_average": round(os.getloadavg()[0], 1),
     }

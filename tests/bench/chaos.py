@@ -104,13 +104,13 @@ class Chaos:
             try:
                 limit = time.monotonic() + seconds
                 deck: list[str] = []
-                while time.monotonic() < limit and not any(one.done() for one in writing):
+                while time.monotonic() < limit and not any(task.done() for task in writing):
                     deck = deck or self._random.sample(kinds, len(kinds))
                     self._play_phase(deck.pop())
             finally:
                 self._over.set()
-        for one in writing:
-            one.result()
+        for task in writing:
+            task.result()
         for phase in self.phases:
             phase.problems_later = self._problems_of(phase)
 
@@ -178,7 +178,7 @@ class Chaos:
         journal = read_journal(self._crew.journal)
         kinds = SuspicionRaised | ListInstalled | PartitionLost
         records = [record for record in journal if isinstance(record.event, kinds)]
-        self._journal_problems = [str(one) for one in journal.problems if not one.torn]
+        self._journal_problems = [str(problem) for problem in journal.problems if not problem.torn]
         missing = sum(listing.missing for listing in list_runs(self._crew.journal))
         self._journal_problems += [f"{missing} records are missing"] * bool(missing)
         for phase in self.phases:

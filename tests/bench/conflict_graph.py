@@ -47,10 +47,10 @@ def flaky(members: int, count: int, links_down: float) -> Pairs:
     draw = random.Random(1)
     chosen = sorted(draw.sample(range(members), count))
     return [
-        (one, other)
-        for one in chosen
+        (name, other)
+        for name in chosen
         for other in range(members)
-        if (other > one or other not in chosen) and other != one and draw.random() < links_down
+        if (other > name or other not in chosen) and other != name and draw.random() < links_down
     ]
 
 

@@ -57,7 +57,7 @@ def summary(latencies_us: list[int]) -> dict[str, float]:
 if __name__ == "__main__":
     silent = [latency_us(seed, 3 + seed % 6, killed=False) for seed in range(RUNS)]
     broken = [latency_us(seed, 3 + seed % 6, killed=True) for seed in range(RUNS)]
-    within = sum(EARLIEST_US <= one <= LATEST_US for one in silent) / len(silent)
+    within = sum(EARLIEST_US <= silence <= LATEST_US for silence in silent) / len(silent)
     print(
         json.dumps(
             {

@@ -175,10 +175,10 @@ def listen(orders: Connection) -> None:
         orders.send(
             {
                 "clients": clients,
-                "records_each": [min(one["records"] for one in counts), max(one["records"] for one in counts)],
-                "messages_each": max(one["messages"] for one in counts),
-                "gaps": sum(one["gaps"] for one in counts),
-                "megabytes_in_all": round(sum(one["bytes"] for one in counts) / 1e6, 1),
+                "records_each": [min(count["records"] for count in counts), max(count["records"] for count in counts)],
+                "messages_each": max(count["messages"] for count in counts),
+                "gaps": sum(count["gaps"] for count in counts),
+                "megabytes_in_all": round(sum(count["bytes"] for count in counts) / 1e6, 1),
                 "cpu_percent_of_core": round(100 * (time.process_time() - cpu) / wall, 1),
             }
         )

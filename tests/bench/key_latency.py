@@ -61,7 +61,7 @@ class MigratingCluster(FakeCluster):
         outcome = simulate(read_scenario(STORY, "migrations"), seed=1, journal=journal, run="migrations")
         assert outcome.passed, outcome
         self._records = journal.records
-        super().__init__(list(dict.fromkeys(one.member for one in self._records)))
+        super().__init__(list(dict.fromkeys(record.member for record in self._records)))
         self._begun = 0.0
         self._place = 0
 
@@ -77,7 +77,7 @@ class MigratingCluster(FakeCluster):
 
     @property
     def migrated(self) -> int:
-        return sum(isinstance(one.event, MigrationDecided) for one in self._records[: self._place])
+        return sum(isinstance(record.event, MigrationDecided) for record in self._records[: self._place])
 
 
 class WatchedConsole(Console):
@@ -167,7 +167,7 @@ def measure(view: str) -> dict[str, object]:
         "cpu_ms_p95": round(cpu[int(len(cpu) * 0.95)], 1),
         "wall_ms_p50": round(statistics.median(wall), 1),
         "wall_ms_p95": round(wall[int(len(wall) * 0.95)], 1),
-        "held_ms_most": [round(one, 1) for one in told["held_ms"][-5:]],
+        "held_ms_most": [round(held_ms, 1) for held_ms in told["held_ms"][-5:]],
         "migrations": told["migrated"],
         "kilobytes_per_second": round(painted / 1e3 / SECONDS, 1),
     }
@@ -185,8 +185,8 @@ def main() -> int:
     found = {view: measure(view) for view in VIEWS if chosen.only in (None, view)}
     print(json.dumps(found))
     over = any(
-        float(str(one["cpu_ms_p50"])) > KEY_MS_P50 or float(str(one["cpu_ms_p95"])) > KEY_MS_P95
-        for one in found.values()
+        float(str(value["cpu_ms_p50"])) > KEY_MS_P50 or float(str(value["cpu_ms_p95"])) > KEY_MS_P95
+        for value in found.values()
     )
     return int(over and chosen.check)
 

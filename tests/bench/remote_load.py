@@ -24,7 +24,7 @@ RUN = (sys.executable, "-c", "from quarterdeck.cli.main import run; run()")
 
 def start(port: int, ready: Path) -> subprocess.Popen[bytes]:
     """A member process; `ready` is there when it has joined."""
-    joins = [word for one in PORTS for word in ("--join", f"127.0.0.1:{one}")]
+    joins = [word for port in PORTS for word in ("--join", f"127.0.0.1:{port}")]
     words = ("member", "start", "--name", f"n{port - PORTS[0] + 1}", "--port", str(port), "--ready-file", str(ready))
     return subprocess.Popen((*RUN, *words, "--preset", "training", *joins), stderr=subprocess.DEVNULL)
 

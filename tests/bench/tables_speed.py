@@ -52,7 +52,7 @@ def _peak_bytes(used: resource.struct_rusage) -> int:
 
 def least(rounds: list[dict[str, float]]) -> dict[str, float]:
     """The least of each measurement."""
-    return {name: min(one[name] for one in rounds) for name in rounds[0]}
+    return {name: min(figures[name] for figures in rounds) for name in rounds[0]}
 
 
 def bench(events: int, rounds: int, folder: Path) -> dict[str, Any]:

@@ -18,7 +18,7 @@ WANTED = ExportHead(FORM, "dev", 3)
 
 def lines(*entries: tuple[str, str, str]) -> bytes:
     made = (ExportedEntry(map, key, 1, 2, 3, 4, 5, value=value) for map, key, value in entries)
-    return b"".join(msgspec.json.encode(one) + b"\n" for one in made)
+    return b"".join(msgspec.json.encode(part) + b"\n" for part in made)
 
 
 def exported(path: Path) -> ExportFolder:

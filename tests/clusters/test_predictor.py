@@ -85,7 +85,7 @@ def test_a_live_cluster_comes_to_what_was_predicted(situation: int) -> None:
             watched.cluster.execute(command).result(WAIT_SECONDS)
         predictor.join()
         found = predictor.prediction
-        assert found is not None and found.settled and not any("founded" in one for one in found.assumed)
+        assert found is not None and found.settled and not any("founded" in sentence for sentence in found.assumed)
         until = time.monotonic() + SETTLED_SECONDS
         while watched.lists() != lists(found) and time.monotonic() < until:
             time.sleep(0.2)
@@ -131,7 +131,7 @@ def test_where_members_tell_nothing_clusters_like_theirs_are_founded_and_that_is
     found = predictor.prediction
     assert lists(found) == {"A": set("ABC"), "D": set("DE")}
     assert found is not None and "it is watched read-only" in found.assumed
-    assert any("founded anew" in one for one in found.assumed)
+    assert any("founded anew" in sentence for sentence in found.assumed)
 
 
 def test_only_the_latest_plan_is_predicted() -> None:

@@ -58,8 +58,8 @@ def test_so_many_operations_a_second_are_asked_of_all_members_until_it_is_over()
     assert len(cluster.keys) == 400 and {member for member, _ in cluster.asked} == {"a", "b"}
     assert set(cluster.keys) <= {f"k{number}" for number in range(50)}
     stored = [one for _, one in cluster.asked if isinstance(one, PutAll)]
-    assert {one.map for one in stored} == {"orders"}
-    assert {len(value) for one in stored for _, value in one.entries} == {300}
+    assert {part.map for part in stored} == {"orders"}
+    assert {len(value) for part in stored for _, value in part.entries} == {300}
     assert len(stored) <= 2 * 21  # the puts of a member go together
     assert made.ending == "the load is over: 400 operations done"
 

@@ -101,7 +101,7 @@ class MapNetwork:
         state = self.states[name]
         if state.partitions.table is None:
             state.partitions.table = empty_table(len(self.rows), self.width)
-        rows = [VersionedRow(*one) for one in zip(range(len(self.rows)), self.versions, self.rows, strict=True)]
+        rows = [VersionedRow(*row) for row in zip(range(len(self.rows)), self.versions, self.rows, strict=True)]
         learn(state, self.now, rows, (), author="", cause="published")
         handlers.on_table_changed(state, self.now)
         self.take(name)
@@ -278,13 +278,15 @@ class MapNetwork:
 
     def assert_equal_replicas(self) -> None:
         for partition, row in enumerate(self.rows):
-            stores = [self.states[name_of(one.address)].data.stores[partition] for one in row if one is not None]
+            stores = [
+                self.states[name_of(holder.address)].data.stores[partition] for holder in row if holder is not None
+            ]
             for store in stores[1:]:
                 assert store.stamp == stores[0].stamp
                 assert store.digest == stores[0].digest
                 assert {name: sorted(one) for name, one in store.maps.items()} == {
                     name: sorted(one) for name, one in stores[0].maps.items()
                 }
-            names = "".join(name_of(one.address) for one in row if one is not None)
+            names = "".join(name_of(holder.address) for holder in row if holder is not None)
             for name in self.alive:
                 assert (partition in self.states[name].data.stores) == (name in names), (name, partition)

@@ -91,7 +91,7 @@ class SteppedCluster:
 
     def with_lists(self, **lists: tuple[int, str]) -> None:
         """Joined members, each with a version and the members it knows, in order of age; the first is their master."""
-        for name in sorted({one for _, known in lists.values() for one in known} | lists.keys()):
+        for name in sorted({name for _, known in lists.values() for name in known} | lists.keys()):
             if name not in self.machines:
                 self.born(name)
         for name, (version, known) in lists.items():
@@ -191,11 +191,11 @@ class SteppedCluster:
 
     def cut_links(self, ones: str, others: str, *, one_way: bool = False) -> None:
         """Lose everything from each of `ones` to each of `others`, and back unless `one_way`."""
-        for one in ones:
+        for member in ones:
             for other in others:
-                self.cut.add((one, other))
+                self.cut.add((member, other))
                 if not one_way:
-                    self.cut.add((other, one))
+                    self.cut.add((other, member))
 
     def deliver_all(self, *, dead: str = "", most: int = 2000) -> None:
         """Deliver until nothing is left; what goes to `dead`, over a cut link or to somebody unknown is lost."""
@@ -213,8 +213,8 @@ class SteppedCluster:
         """Deliver only the messages of one kind that wait now; all others go on waiting."""
         chosen = [delivery for delivery in self.sent if isinstance(delivery[2], kind) and to in (None, delivery[1])]
         assert chosen, f"no {kind.__name__} waits among {[type(delivery[2]).__name__ for delivery in self.sent]}"
-        for one in chosen:
-            self.sent.remove(one)
+        for each in chosen:
+            self.sent.remove(each)
         for sender, receiver, message in chosen:
             self.receive(receiver, sender, message)
 

@@ -146,8 +146,8 @@ class SteppedPartitions(SteppedCluster):
         """Queue the migrations that lead to these rows, from `partition` on, and begin."""
         queue = self.master_role(master).queue
         for number, target in enumerate(targets, start=partition):
-            row = tuple(one.uuid if one is not None else None for one in self.table(master).rows[number])
-            wanted = tuple(self.machines[one].uuid if one != "-" else None for one in target)
+            row = tuple(holder.uuid if holder is not None else None for holder in self.table(master).rows[number])
+            wanted = tuple(self.machines[label].uuid if label != "-" else None for label in target)
             if steps := plan_migrations(row, wanted).steps:
                 queue[number] = deque(steps)
         self.conclude(master)

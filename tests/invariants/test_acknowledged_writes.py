@@ -77,7 +77,7 @@ def test_a_write_that_is_asked_again_after_its_owner_was_lost_may_be_done_twice(
         *done(C, 9, "put", "late", put="new"),
     )
     found = watched(recorded(*nobody_lost, *done(C, 10, "get", "late"))).violations
-    assert [one.invariant for one in found] == ["no lost write"]
+    assert [violation.invariant for violation in found] == ["no lost write"]
 
 
 def test_a_write_of_unknown_outcome_may_be_done_after_its_call_has_ended() -> None:
@@ -133,7 +133,7 @@ def test_a_division_lasts_until_all_that_is_brought_along_is_merged() -> None:
             *ONE_AGAIN[:-3],
             (A, MemberMerging(B.address, new_a.uuid, brings_entries)),
             (new_a, MemberStarted(A.address, False, (), A.uuid)),
-            *(installed(one, 5, B, C, new_a, lineage="M") for one in (B, C, new_a)),
+            *(installed(member, 5, B, C, new_a, lineage="M") for member in (B, C, new_a)),
             *REPAIRED_BY_B,
             table(new_a, {0: (3, (B, C))}, B),
         )

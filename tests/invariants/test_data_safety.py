@@ -28,8 +28,8 @@ def test_a_row_is_full_when_each_zone_has_a_replica() -> None:
         rows = {0: (1, (here[0], here[2], None))}
         history = (
             (A, MemberStarted(A.address, False, (), settings=settings)),
-            *(installed(one, 1, *here) for one in here),
-            *(table(one, rows, cause="arranged") for one in here),
+            *(installed(member, 1, *here) for member in here),
+            *(table(member, rows, cause="arranged") for member in here),
         )
         return watched(recorded(*history)).tables.why_not_safe()
 
@@ -49,5 +49,5 @@ def test_why_data_is_not_safe() -> None:
     assert why(*ARRANGED, started("m1")) == "1 migrations are running"
     assert why(*ARRANGED, killed(B)) == "b holds partition 0 and does not live"
     assert why(*ARRANGED, killed(A)) == "0 members lead"
-    holes = [table(one, {0: (2, (A, None))}) for one in (A, B, C)]
+    holes = [table(member, {0: (2, (A, None))}) for member in (A, B, C)]
     assert why(*ARRANGED, *holes) == "partition 0 has 1 replicas"

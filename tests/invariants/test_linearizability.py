@@ -45,7 +45,7 @@ def merged(policy: str = "pass-through", problem: str = "") -> tuple[Happened, .
         (A, MemberStarted(A.address, False, (), settings={"quarterdeck.merge.policy": policy})),
         (A, MemberMerging(B.address, NEW_A.uuid, True)),
         (NEW_A, MemberStarted(A.address, False, (), A.uuid)),
-        *(installed(one, 5, B, C, NEW_A, lineage="M") for one in (B, C, NEW_A)),
+        *(installed(member, 5, B, C, NEW_A, lineage="M") for member in (B, C, NEW_A)),
         table(NEW_A, {0: (3, (B, C))}, B),
         (NEW_A, EntriesMerged(policy, 1, 1, problem)),
     )
@@ -192,7 +192,7 @@ SOUND: dict[str, tuple[Happened, ...]] = {
     "a member died in the division": (
         *merged()[:-1],
         killed(NEW_A),
-        *(installed(one, 6, B, C, lineage="M") for one in (B, C)),
+        *(installed(member, 6, B, C, lineage="M") for member in (B, C)),
         *done(C, 1, "get", "one"),
     ),
     "what was empty before the merge": (
@@ -250,9 +250,9 @@ def test_writes_are_judged_in_what_is_left_of_their_side_whatever_other_sides_ha
 
 def test_a_violation_says_what_was_found_and_what_there_can_have_been() -> None:
     (violation,) = (
-        one
-        for one in watched(recorded(*BROKEN["a put whose answer was lost and that is done twice"])).violations
-        if one.invariant == "linearizability"
+        violation
+        for violation in watched(recorded(*BROKEN["a put whose answer was lost and that is done twice"])).violations
+        if violation.invariant == "linearizability"
     )
     assert violation.text == "c found 'x' for k of m, where there can only have been 'y'"
     assert [type(witness.event).__name__ for witness in violation.witnesses] == ["CallFinished", "CallFinished"]

@@ -86,8 +86,8 @@ def test_a_history_judged_in_pieces_is_judged_as_a_whole(
 ) -> None:
     """Operations of one piece end before those of the next begin; an uncertain write may be done in a later piece."""
     (first, loose), (second, looser) = pieces[0], pieces[1]
-    second = [one._replace(began=one.began + 100, ended=one.ended + 100) for one in second]
-    looser = [*loose, *(one._replace(began=one.began + 100) for one in looser)]
+    second = [call._replace(began=call.began + 100, ended=call.ended + 100) for call in second]
+    looser = [*loose, *(call._replace(began=call.began + 100) for call in looser)]
     after = states_after(second, looser, states_after(first, loose, EMPTY))
     assert bool(after) == bool(states_after([*first, *second], looser, EMPTY))
 

@@ -119,7 +119,7 @@ REPORTS = (
 
 
 def resolved(keep: tuple[Member, ...], remove: tuple[Member, ...]) -> Happened:
-    kept, gone = (tuple(one.address for one in some) for some in (keep, remove))
+    kept, gone = (tuple(member.address for member in some) for some in (keep, remove))
     return A, DisconnectionResolved(kept, gone, True, "test")
 
 

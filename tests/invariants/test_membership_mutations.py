@@ -292,7 +292,9 @@ def both_ends_of_a_broken_link_go(patch: Patch) -> None:
 def the_youngest_goes_whoever_is_reported(patch: Patch) -> None:
     def resolve_conflicts(members: list[CliqueCandidate], conflicts: object, **limits: object) -> ConflictResolution:
         *keep, last = [member.name for member in members]
-        return ConflictResolution(tuple(one for one in keep if not one.endswith("5704")), (keep[3], last), True, 0, "")
+        return ConflictResolution(
+            tuple(address for address in keep if not address.endswith("5704")), (keep[3], last), True, 0, ""
+        )
 
     patch.setattr(disconnection_reports, "resolve_conflicts", resolve_conflicts)
 

@@ -155,8 +155,8 @@ def arranged_in(*zones: str, backup: int = 1) -> tuple[Happened, ...]:
         (A, MemberStarted(A.address, False, (), settings=settings)),
         *formed(a, b, c),
         *(
-            table(one, {0: (1, (a, (a, b, c)[backup]))}, cause="arranged" if one is a else "published")
-            for one in (a, b, c)
+            table(member, {0: (1, (a, (a, b, c)[backup]))}, cause="arranged" if member is a else "published")
+            for member in (a, b, c)
         ),
     )
 
@@ -431,4 +431,4 @@ UNDISTURBED: dict[str, tuple[Happened, ...]] = {
 def test_what_may_happen_is_no_violation(what: str) -> None:
     names = {invariant.name for invariant in partition_invariants(InvariantChecker().tables)}
     names |= {"no lost write"}
-    assert [one for one in found(*UNDISTURBED[what]) if one.invariant in names] == []
+    assert [violation for violation in found(*UNDISTURBED[what]) if violation.invariant in names] == []

@@ -70,7 +70,7 @@ def test_writes_of_data_push_no_other_request_out() -> None:
 def test_a_stranger_has_few_lines_whatever_it_asks_and_whoever_it_says_it_is() -> None:
     counter = EntryCounter()
     asked = [stranger("10.6.6.6", user=f"u{number}", what=f"POST /{number}") for number in range(5_000)]
-    assert sum(len(list(counter.add(one, one.what, NOON_S))) for one in asked) == LINES_OF_A_STRANGER
+    assert sum(len(list(counter.add(entry, entry.what, NOON_S))) for entry in asked) == LINES_OF_A_STRANGER
     (counted,) = counter.flush()
     assert (counted.count, counted.outcome, counted.address) == (5_000 - LINES_OF_A_STRANGER, "refused", "10.6.6.6")
 
@@ -105,7 +105,7 @@ def test_what_is_written_is_read_and_only_its_user_reads_it(tmp_path: Path) -> N
     wait_until(lambda: list(reader.new_entries()) == [first])
     log.write(entry_of_now(user="bob"), "PUT")
     log.close()
-    assert [one.user for one in reader.new_entries()] == ["bob"], "it goes on where it was"
+    assert [entry.user for entry in reader.new_entries()] == ["bob"], "it goes on where it was"
     AuditLog(folder, "athens").close()
     assert len(list(AuditLogReader(folder).new_entries())) == 2
 
@@ -115,7 +115,7 @@ def test_counts_are_written_at_the_end(tmp_path: Path) -> None:
     for _ in range(LINES_OF_A_USER + 5):
         log.write(entry(), "PUT /maps/")
     log.close()
-    assert sum(one.count for one in AuditLogReader(tmp_path).new_entries()) == LINES_OF_A_USER + 5
+    assert sum(entry.count for entry in AuditLogReader(tmp_path).new_entries()) == LINES_OF_A_USER + 5
 
 
 def test_files_end_by_size_and_the_oldest_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,11 +125,13 @@ def test_files_end_by_size_and_the_oldest_go(tmp_path: Path, monkeypatch: pytest
     (tmp_path / "athens-2.jsonl").write_text("the log of a member called athens-2\n")
     for number in range(40):
         log.write(entry(user=f"u{number}"), "PUT")
-        wait_until(lambda number=number: f"u{number}" in [one.user for one in AuditLogReader(tmp_path).new_entries()])
+        wait_until(
+            lambda number=number: f"u{number}" in [entry.user for entry in AuditLogReader(tmp_path).new_entries()]
+        )
     log.close()
     assert sum(path.stat().st_size for path in tmp_path.glob("athens*")) < 5_000
     assert (tmp_path / "athens-2.jsonl").exists()
-    users = [one.user for one in AuditLogReader(tmp_path).new_entries()]
+    users = [entry.user for entry in AuditLogReader(tmp_path).new_entries()]
     assert users == [f"u{number}" for number in range(40 - len(users), 40)] and len(users) >= 5
 
 

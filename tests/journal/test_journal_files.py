@@ -42,8 +42,8 @@ def test_what_is_appended_is_read_back(tmp_path: Path) -> None:
         Record("r1", "athens", "u1", 600, 6_000, 7, JoinFailed({Address("[fe80::1]:5701"): 'said "no"\nand left'}))
     )
     with JournalWriter(tmp_path, "r1", "console") as journal:
-        for one in wanted:
-            journal.append(one)
+        for entry in wanted:
+            journal.append(entry)
     found = read_journal(tmp_path)
     assert list(found.records()) == wanted
     assert found.problems == []
@@ -87,7 +87,7 @@ def test_of_more_than_may_be_kept_the_oldest_files_go(tmp_path: Path) -> None:
         for seq in range(1, 7):
             journal.append(record(seq))
             wait_until(lambda seq=seq: (tmp_path / "run=r1" / f"witness-{seq:06}.jsonl").exists())
-    kept = [one.seq for one in read_journal(tmp_path) if one.uuid == "u1"]
+    kept = [record.seq for record in read_journal(tmp_path) if record.uuid == "u1"]
     assert kept == [5, 6]
     assert (tmp_path / "run=r1" / "console-000001.jsonl").exists()
 
@@ -103,7 +103,7 @@ def test_large_files_are_rotated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
                 journal.append(record(seq))  # a duplicate, dropped by readers; wakes the thread, which rotates
                 wait_until(lambda: not list((tmp_path / OPEN_DIRECTORY).iterdir()))
     assert len(list(tmp_path.glob("run=r1/*.jsonl"))) > 1
-    assert [one.seq for one in read_journal(tmp_path)] == list(range(1, 1001))
+    assert [record.seq for record in read_journal(tmp_path)] == list(range(1, 1001))
 
 
 def test_many_threads_append_to_one_writer(tmp_path: Path) -> None:
@@ -119,7 +119,9 @@ def test_many_threads_append_to_one_writer(tmp_path: Path) -> None:
         for thread in threads:
             thread.join()
     found = list(read_journal(tmp_path))
-    assert sorted((one.uuid, one.seq) for one in found) == [(f"u{n}", seq) for n in range(4) for seq in range(1, 301)]
+    assert sorted((record.uuid, record.seq) for record in found) == [
+        (f"u{n}", seq) for n in range(4) for seq in range(1, 301)
+    ]
 
 
 CHILD = """
@@ -152,7 +154,7 @@ def test_a_killed_writer_loses_nothing_that_it_flushed(tmp_path: Path) -> None:
     child.wait()
     left_open = list((tmp_path / OPEN_DIRECTORY).iterdir())
     assert left_open
-    before = [one.seq for one in read_journal(tmp_path)]
+    before = [record.seq for record in read_journal(tmp_path)]
     assert before[:flushed] == list(range(1, flushed + 1))
 
     with left_open[0].open("ab") as file:  # what a kill in the middle of a large write leaves
@@ -160,10 +162,12 @@ def test_a_killed_writer_loses_nothing_that_it_flushed(tmp_path: Path) -> None:
     # the kill itself may have come in the middle of a write as well
     torn_bytes = len(left_open[0].read_bytes().rpartition(b"\n")[2])
     with JournalWriter(tmp_path, "r2", "child") as journal:
-        assert [(one.file, one.torn_bytes) for one in journal.recovered] == [(left_open[0], torn_bytes)]
+        assert [(recovered.file, recovered.torn_bytes) for recovered in journal.recovered] == [
+            (left_open[0], torn_bytes)
+        ]
         assert f"{torn_bytes} torn bytes" in journal.recovered[0].reason
     found = read_journal(tmp_path)
-    assert [one.seq for one in found] == before
+    assert [record.seq for record in found] == before
     assert found.problems == []
     assert not list((tmp_path / OPEN_DIRECTORY).iterdir())
 
@@ -211,7 +215,7 @@ def test_a_finished_file_is_never_replaced(tmp_path: Path) -> None:
     opened.mkdir()
     (opened / "old-000001.jsonl.open").write_bytes(as_line(record(2)))
     recover_open_files(tmp_path)
-    assert [one.seq for one in read_journal(tmp_path)] == [1, 2]
+    assert [record.seq for record in read_journal(tmp_path)] == [1, 2]
 
 
 def test_records_come_in_order_of_time_and_then_as_written(tmp_path: Path) -> None:
@@ -219,8 +223,8 @@ def test_records_come_in_order_of_time_and_then_as_written(tmp_path: Path) -> No
     new_life = [record(1, uuid="u2", at=60), record(2, uuid="u2", at=60)]
     early = record(1, uuid="u3", member="delphi", at=1)
     with JournalWriter(tmp_path, "r1", "console") as journal:
-        for one in [*old_life, *new_life, early]:
-            journal.append(one)
+        for entry in [*old_life, *new_life, early]:
+            journal.append(entry)
     assert list(read_journal(tmp_path)) == [early, *old_life, *new_life]
 
 
@@ -228,9 +232,9 @@ def test_runs_are_read_one_after_the_other_and_apart(tmp_path: Path) -> None:
     for run in ("r2", "r1"):
         with JournalWriter(tmp_path, run, "console") as journal:
             journal.append(record(1, run=run))
-    assert [one.run for one in read_journal(tmp_path)] == ["r1", "r2"]
-    assert [one.run for one in read_journal(tmp_path / "run=r2")] == ["r2"]
-    assert [one.run for one in read_journal(tmp_path / "run=r1" / "console-000001.jsonl")] == ["r1"]
+    assert [record.run for record in read_journal(tmp_path)] == ["r1", "r2"]
+    assert [record.run for record in read_journal(tmp_path / "run=r2")] == ["r2"]
+    assert [record.run for record in read_journal(tmp_path / "run=r1" / "console-000001.jsonl")] == ["r1"]
 
 
 def test_corrupt_lines_are_reported_and_their_neighbours_kept(tmp_path: Path) -> None:
@@ -241,7 +245,7 @@ def test_corrupt_lines_are_reported_and_their_neighbours_kept(tmp_path: Path) ->
     file.write_bytes(as_line(record(1)) + wrong_type + unknown + bad_utf8 + b"\n" + as_line(record(5)) + b'{"run"')
     journal = read_journal(file)
     for _ in range(2):
-        assert [one.seq for one in journal.records()] == [1, 5]
+        assert [record.seq for record in journal.records()] == [1, 5]
         assert [(problem.file, problem.line, problem.torn) for problem in journal.problems] == [
             (file, 2, False),
             (file, 3, False),
@@ -398,7 +402,7 @@ def test_findings_beside_a_journal_are_no_part_of_it(tmp_path: Path) -> None:
     for place in (tmp_path, tmp_path / "run=r1"):
         (place / FINDINGS_FILE).write_text('{"rule":"version"}\n')
     found = read_journal(tmp_path)
-    assert [one.seq for one in found] == [1] and found.problems == []
+    assert [record.seq for record in found] == [1] and found.problems == []
 
 
 def test_a_members_own_loss_is_written_as_before_witnesses_judged_losses() -> None:

@@ -35,10 +35,10 @@ def run(tmp_path: Path) -> Path:
 def write(run: Path, numbers: range, writer: str = "athens", padding: int = 0) -> list[Record]:
     """A file of one record for each number, written a second after the one before."""
     records = [record(number) for number in numbers]
-    for one in records:
-        path = run / f"{writer}-{one.seq:06d}.jsonl"
-        path.write_bytes(as_line(one)[:-1] + b" " * padding + b"\n")
-        os.utime(path, (NOON_S + one.seq, NOON_S + one.seq))
+    for entry in records:
+        path = run / f"{writer}-{entry.seq:06d}.jsonl"
+        path.write_bytes(as_line(entry)[:-1] + b" " * padding + b"\n")
+        os.utime(path, (NOON_S + entry.seq, NOON_S + entry.seq))
     return records
 
 
@@ -47,7 +47,7 @@ def names(run: Path) -> list[str]:
 
 
 def seqs(run: Path) -> list[int]:
-    return [one.seq for one in read_journal(run)]
+    return [record.seq for record in read_journal(run)]
 
 
 def test_many_small_files_become_a_few(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,7 +92,7 @@ def test_files_of_other_writers_and_large_ones_are_left_alone(run: Path) -> None
 
 def test_no_merged_file_is_longer_than_it_may_be(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(upkeep, "MERGED_BYTES", 10_000)
-    wanted = [one.seq for one in write(run, range(1, 101), padding=900)]
+    wanted = [record.seq for record in write(run, range(1, 101), padding=900)]
     for _ in range(3):
         keep_up(run, "athens", UNLIMITED, time.time())
     assert max(path.stat().st_size for path in run.iterdir()) <= 10_000
@@ -169,10 +169,10 @@ def test_a_writer_merges_and_retires_by_itself(tmp_path: Path, monkeypatch: pyte
                 lambda seq=seq: any(numbers_of(path.name).last == seq for path in tmp_path.glob("run=r1/*.jsonl"))
             )
         wait_until(lambda: list(tmp_path.glob("run=r1/athens-*.*.jsonl")))
-        assert [one.seq for one in read_journal(tmp_path)] == list(range(1, 9))
+        assert [record.seq for record in read_journal(tmp_path)] == list(range(1, 9))
         journal.retention = lambda: Retention(most_bytes=1)
         wait_until(lambda: list(tmp_path.glob("run=r1/*.retired")), "an idle writer retires, too")
-    assert [one.seq for one in read_journal(tmp_path)][-1] == 8
+    assert [record.seq for record in read_journal(tmp_path)][-1] == 8
 
 
 def test_what_cannot_be_merged_stops_no_recording(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -198,4 +198,8 @@ def test_what_was_merged_goes_with_the_file_that_is_retired(run: Path, monkeypat
     for retention in (UNLIMITED, Retention(most_seconds=5.5), Retention(most_seconds=5.5)):
         keep_up(run, "athens", retention, now_s)
     assert seqs(run) == [17, 18, 19, 20]
-    assert names(run) == ["athens-000017.jsonl", *(f"athens-{one:06d}.jsonl" for one in (18, 19, 20)), "athens.retired"]
+    assert names(run) == [
+        "athens-000017.jsonl",
+        *(f"athens-{number:06d}.jsonl" for number in (18, 19, 20)),
+        "athens.retired",
+    ]

@@ -64,7 +64,7 @@ def all_mutants() -> tuple[Mutant, ...]:
     """Every mutant of every file, in the order of the files. Raises pydantic's ValidationError for one that is ill-formed."""
     reader = YAML(typ="safe")
     return tuple(
-        Mutant.model_validate(one) for path in sorted(FAULTS.glob("*.yaml")) for one in reader.load(path.read_text())
+        Mutant.model_validate(row) for path in sorted(FAULTS.glob("*.yaml")) for row in reader.load(path.read_text())
     )
 
 

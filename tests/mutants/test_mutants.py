@@ -35,8 +35,8 @@ def test_mutants_are_told_apart_and_name_their_examples() -> None:
 
 @pytest.mark.parametrize(
     "mutant",
-    [pytest.param(one, marks=[] if one.quick else pytest.mark.long) for one in MUTANTS],
-    ids=[one.name for one in MUTANTS],
+    [pytest.param(mutant, marks=[] if mutant.quick else pytest.mark.long) for mutant in MUTANTS],
+    ids=[mutant.name for mutant in MUTANTS],
 )
 def test_examples_notice(mutant: Mutant, tmp_path: Path) -> None:
     plant(mutant, tmp_path / "project")

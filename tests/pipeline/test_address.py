@@ -51,7 +51,7 @@ def test_only_finished_files_are_found(tmp_path: Path) -> None:
         (tmp_path / name).write_bytes(b"1")
     (found,) = address_of(f"file://{tmp_path}").files()
     assert (str(found.place), found.size_bytes) == (f"file:{tmp_path}/run=x/a.jsonl", 1)
-    assert [one.place.name for one in address_of(f"file://{tmp_path}/_e").files()] == ["_e"], "it was named"
+    assert [file.place.name for file in address_of(f"file://{tmp_path}/_e").files()] == ["_e"], "it was named"
     assert address_of(f"file://{tmp_path}/nothing").files() == []
 
 
@@ -107,7 +107,7 @@ def test_s3_is_read_with_the_credentials_of_spark(endpoint: str, prefix: str, tm
     folder.mkdir()
     (folder / "draft").write_bytes(b"12")
     (folder / "draft").rename(folder / "whole")
-    assert folder.is_dir() and [one.name for one in folder.glob("wh*")] == ["whole"]
+    assert folder.is_dir() and [path.name for path in folder.glob("wh*")] == ["whole"]
     assert not (folder / "draft").exists() and (folder / "whole").read_bytes() == b"12"
     folder.remove()
     assert not folder.exists()

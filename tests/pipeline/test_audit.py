@@ -67,7 +67,7 @@ def test_a_clean_journal_with_duplicates_torn_and_corrupt_lines(spark: SparkSess
         (damaged, "lacks uuid"),
     }
     assert {problem.line for problem in result.problems} > {"no json", "", line(first)[:40].decode()}
-    installed = sum("lineage" in msgspec.to_builtins(one.event) for one in story.records)
+    installed = sum("lineage" in msgspec.to_builtins(record.event) for record in story.records)
     assert result.counts == {
         "files": 3,
         "lines": 2 * records + 10,
@@ -223,7 +223,7 @@ def test_of_several_files_each_finding_is_linked_to_its_own(tmp_path: Path) -> N
         files.append(tmp_path / f"{run}.jsonl")
         files[-1].write_bytes(b"".join(map(line, story.records)))
     found = audit(files, rules=["version"]).findings
-    assert [one.link.split()[3] for one in found] == [str(file) for file in files]
+    assert [finding.link.split()[3] for finding in found] == [str(file) for file in files]
 
 
 def test_a_change_of_the_table_without_rows_is_judged(tmp_path: Path) -> None:
@@ -232,7 +232,7 @@ def test_a_change_of_the_table_without_rows_is_judged(tmp_path: Path) -> None:
     for version in (1, 2):
         story.happens("a1", TableChanged(version, "digest", 1, (), (), "uuid-a1", "arranged"))
     found = audit([write(tmp_path, story)], rules=["table version"]).findings
-    assert [(one.uuid, one.seq, one.detail) for one in found] == [
+    assert [(finding.uuid, finding.seq, finding.detail) for finding in found] == [
         ("uuid-a1", seq, f"a has table version {seq - 1}, its partitions add up to 0") for seq in (2, 3)
     ]
 

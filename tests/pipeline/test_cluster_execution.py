@@ -61,7 +61,7 @@ def journal(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def here(journal: Path) -> dict[str, Any]:
     found = find(journal, journal.parent / "here", clean_environment(), journal.parent, "master", "local[2]")
-    assert {one["run"] for one in found["audit"]["findings"]} == {"broken"}
+    assert {finding["run"] for finding in found["audit"]["findings"]} == {"broken"}
     assert found["audit of logs"]["counts"]["views"] > 10
     assert {row["by"] for row in found["metrics"]["rows"]} == {"halves", "broken"}
     (split,) = found["splits"]["rows"]

@@ -108,7 +108,7 @@ def test_interrupted_at_every_step(
         expected = AFTER if reached_the_end or decided else BEFORE
         assert content(store) == expected, steps
         assert is_new(store) == (expected is AFTER)
-        assert not [one for one in store.iterdir() if one.name.startswith(commit.BUILDING)]
+        assert not [path for path in store.iterdir() if path.name.startswith(commit.BUILDING)]
         steps += 1
     assert steps > 8
 

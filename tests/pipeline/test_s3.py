@@ -98,12 +98,14 @@ def test_what_is_read_and_written_in_s3(environment: dict[str, str], journal: Pa
     assert (found["first"]["files_read"], found["first"]["runs"]) == (2, ["broken", "calm"])
     assert (found["again"]["files_read"], found["again"]["files_known"]) == (0, 2)
     assert found["journals"]["counts"] == here.counts
-    assert [one["detail"] for one in found["tables"]["findings"]] == [finding.detail for finding in here.findings]
-    assert [one["detail"] for one in found["on spark"]] == [finding.detail for finding in here.findings]
+    assert [finding["detail"] for finding in found["tables"]["findings"]] == [
+        finding.detail for finding in here.findings
+    ]
+    assert [finding["detail"] for finding in found["on spark"]] == [finding.detail for finding in here.findings]
     assert found["metrics"]
     of_logs = audit([LOGS])
     assert found["logs"]["counts"] == of_logs.counts
-    assert [one["headline"] for one in found["logs"]["observations"]] == [
+    assert [observation["headline"] for observation in found["logs"]["observations"]] == [
         seen.headline for seen in of_logs.observations
     ]
     assert (found["views"], found["written"]) == (here.counts["records"], len(here.findings))

@@ -41,7 +41,7 @@ def sample(kind: inspect.Type) -> Any:
         case inspect.LiteralType(values=values):
             return values[-1]
         case inspect.UnionType(types=types):
-            return sample(next(one for one in types if not isinstance(one, inspect.NoneType)))
+            return sample(next(kind for kind in types if not isinstance(kind, inspect.NoneType)))
         case inspect.VarTupleType(item_type=item):
             return [sample(item), sample(item)]
         case inspect.DictType(key_type=key, value_type=value):
@@ -73,7 +73,7 @@ def test_every_kind_of_event_round_trips(spark: SparkSession, tmp_path: Path) ->
         }
         for seq, kind in enumerate(EVENT_CLASSES, start=1)
     ]
-    columns = record_columns([line(msgspec.convert(one, Record)).strip() for one in wanted])
+    columns = record_columns([line(msgspec.convert(row, Record)).strip() for row in wanted])
     pyarrow.parquet.write_table(columns, tmp_path / "all.parquet")
     events = spark.read.schema(RECORD).parquet(str(tmp_path / "all.parquet"))
     assert [as_json(row) for row in events.orderBy("seq").collect()] == wanted

@@ -84,7 +84,7 @@ def commands(draw: st.DrawFn, description: CommandDescription) -> Command:
 def as_typed(command: Command) -> Command:
     """The command with the defaults of what the prompt has no words for."""
     description = description_of(command)
-    typed = {one.name for one in description.typed}
+    typed = {argument.name for argument in description.typed}
     return description.make({name: value for name, value in description.values(command).items() if name in typed})
 
 
@@ -114,19 +114,19 @@ def test_the_words_of_the_prompt_and_the_keys_are_those_of_the_catalogue() -> No
     assert {word for word, (_, one) in words.items() if one.takes == "command"} == {
         row.word for row in CATALOGUE if row.meaning
     }
-    for one in CATALOGUE:
-        if one.key:
-            action = words[one.word][0]
-            assert action.keys == one.key and action.needs_write
-    assert all(one.destructive == any(each.always_asked for each in CATALOGUE if each.word in words_of(one)) or
-               one.id == "stop-all" for one in ACTIONS if one.needs_write and words_of(one))  # fmt: skip
+    for entry in CATALOGUE:
+        if entry.key:
+            action = words[entry.word][0]
+            assert action.keys == entry.key and action.needs_write
+    assert all(action.destructive == any(each.always_asked for each in CATALOGUE if each.word in words_of(action)) or
+               action.id == "stop-all" for action in ACTIONS if action.needs_write and words_of(action))  # fmt: skip
 
 
 def words_of(action: Any) -> set[str]:
     return {word.word for word in action.words if word.takes == "command"}
 
 
-@pytest.mark.parametrize("description", [one for one in named if one.values[0].word in command_words(EVERYTHING)])
+@pytest.mark.parametrize("description", [param for param in named if param.values[0].word in command_words(EVERYTHING)])
 def test_the_line_of_a_command_means_it(description: CommandDescription) -> None:
     @given(commands(description))
     def reads_back(command: Command) -> None:
@@ -159,7 +159,7 @@ class Session:
 
 
 @pytest.mark.parametrize(
-    "description", [one for one in named if one.values[0].cli and one.values[0].tag not in ("start", "call")]
+    "description", [param for param in named if param.values[0].cli and param.values[0].tag not in ("start", "call")]
 )
 def test_the_command_line_of_a_command_does_it(
     description: CommandDescription, monkeypatch: pytest.MonkeyPatch
@@ -212,7 +212,9 @@ class QuotingDumper(yaml.SafeDumper):
 QuotingDumper.add_representer(str, lambda dumper, text: dumper.represent_scalar("tag:yaml.org,2002:str", text, '"'))
 
 
-@pytest.mark.parametrize("description", [one for one in named if one.values[0].tag in (*actions.ACTIONS, "heal-link")])
+@pytest.mark.parametrize(
+    "description", [param for param in named if param.values[0].tag in (*actions.ACTIONS, "heal-link")]
+)
 def test_the_action_of_a_scenario_is_the_command(description: CommandDescription) -> None:
     @settings(max_examples=examples(25))
     @given(commands(description))
@@ -247,7 +249,7 @@ class AskedFace(SingleMemberFace):
         self.asked.append(StopMember(self.label))
 
 
-@pytest.mark.parametrize("description", [one for one in named if one.values[0].http is not None])
+@pytest.mark.parametrize("description", [param for param in named if param.values[0].http is not None])
 def test_the_request_for_a_command_asks_a_member_for_it(description: CommandDescription) -> None:
     face = AskedFace()
     client = Client(Starlette(routes=console_routes(face)))

@@ -96,7 +96,7 @@ def test_the_image_runs_as_nobody_in_particular_and_has_no_tools_to_build_with(i
     assert version
     assert images.lines(container, "sh", "-c", "command -v cc gcc make git || echo none") == ["none"]
     outcome = json.loads("\n".join(images.lines(container, *"quarterdeck demo run split --no-journal -o json".split())))
-    assert all(one["met"] for one in outcome["expectations"])
+    assert all(expectation["met"] for expectation in outcome["expectations"])
     configuration = json.loads(images.buildah("inspect", "--type", "image", "localhost/quarterdeck"))["OCIv1"]["config"]
     assert configuration["User"] == USER
     assert (configuration["Entrypoint"], configuration["Cmd"]) == (["quarterdeck"], ["console"])
@@ -133,11 +133,11 @@ def environment_of(container: Mapping[str, Any], pod: str) -> dict[str, str]:
     """The variables of a container, with the fields of its pod filled in."""
     fields = {"metadata.name": pod, "status.podIP": HOSTS[pod]}
     found: dict[str, str] = {}
-    for one in container.get("env", ()):
-        value = one.get("value") or fields[one["valueFrom"]["fieldRef"]["fieldPath"]]
+    for variable in container.get("env", ()):
+        value = variable.get("value") or fields[variable["valueFrom"]["fieldRef"]["fieldPath"]]
         for name, known in found.items():
             value = value.replace(f"$({name})", known)
-        found[one["name"]] = value
+        found[variable["name"]] = value
     return found
 
 

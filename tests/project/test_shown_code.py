@@ -40,10 +40,12 @@ def test_commands_exist_and_have_the_options_that_are_shown(shown: Shown) -> Non
         return
     given = positional(command, arguments, shown)
     wanted = [param for param in command.params if param.param_type_name == "argument"]
-    most = sum(one.nargs for one in wanted) if all(one.nargs > 0 for one in wanted) else len(given)
+    most = (
+        sum(parameter.nargs for parameter in wanted) if all(parameter.nargs > 0 for parameter in wanted) else len(given)
+    )
     assert len(given) <= most, f"{command.name} takes {most} arguments"
     if shown.whole and not inner_commands(command):
-        assert len(given) >= sum(one.required for one in wanted), f"{command.name} needs more arguments"
+        assert len(given) >= sum(parameter.required for parameter in wanted), f"{command.name} needs more arguments"
 
 
 def command_of(words: list[str]) -> tuple[Any, list[str]]:

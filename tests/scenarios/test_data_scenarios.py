@@ -17,7 +17,7 @@ HEAD = "title: T\nmembers: [athens, byzantium, cyrene]\nsettings: {hazelcast.par
 
 
 def run(*steps: str, seed: int = 1) -> Outcome:
-    return simulate(read_scenario(HEAD + "".join(f"  - {one}\n" for one in steps), "t.yaml"), seed)
+    return simulate(read_scenario(HEAD + "".join(f"  - {step}\n" for step in steps), "t.yaml"), seed)
 
 
 def met(outcome: Outcome) -> list[bool]:
@@ -76,11 +76,11 @@ def test_what_a_workload_writes_is_read_back_through_the_same_member_and_nothing
     every = list(planned_calls(plain.model_copy(update={"read_back_us": 250_000}), 0, "w1", seed=1))
     assert [at for at, _ in every] == sorted(at for at, _ in every)
     writes = [(at, call) for at, call in calls if isinstance(call.operation, Put | Remove)]
-    read_back = [one for one in every if one not in calls]
+    read_back = [step for step in every if step not in calls]
     assert read_back == [
         (at + 250_000, CallMap(call.member, Get(call.operation.map, call.operation.key))) for at, call in writes
     ]
-    assert [one for one in every if one in calls] == calls
+    assert [step for step in every if step in calls] == calls
 
 
 def test_workloads_go_on_side_by_side_in_order_of_time() -> None:
@@ -88,7 +88,7 @@ def test_workloads_go_on_side_by_side_in_order_of_time() -> None:
     both = Workloads(1)
     both.begin(load, 0)
     first = [both.due(450_000) for _ in range(6)]
-    assert [one is not None for one in first] == [True] * 5 + [False]
+    assert [answer is not None for answer in first] == [True] * 5 + [False]
     both.begin(load, 450_000)
     rest = []
     while (planned := both.due(10_000_000)) is not None:

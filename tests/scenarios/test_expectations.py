@@ -37,8 +37,8 @@ def records() -> list[Record]:
 
 def fold(records: list[Record]) -> Picture:
     picture = Picture()
-    for one in records:
-        picture.apply(one)
+    for entry in records:
+        picture.apply(entry)
     return picture
 
 

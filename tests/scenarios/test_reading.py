@@ -57,7 +57,7 @@ def test_the_format_of_the_design_is_read() -> None:
     )
     assert scenario.timing().max_no_heartbeat_us == 5_000_000
     assert scenario.join_lists == {"delphi": ("athens",)}
-    assert [next(iter(one.model_fields_set)) for one in scenario.steps] == ["say", "do", "expect", "do", "expect"]
+    assert [next(iter(step.model_fields_set)) for step in scenario.steps] == ["say", "do", "expect", "do", "expect"]
     expect = scenario.steps[4].expect
     assert expect is not None and expect.within_us == 60_000_000 and expect.version_at_least == 7
 

@@ -246,6 +246,6 @@ def test_latency_and_clocks_of_a_scenario_are_those_of_its_run() -> None:
     head = "title: T\nmembers: 3\n"
     steps = "steps: [expect: {within: 9s, one-cluster: true}, do: {wait: 30s}]\n"
     more = ["", "latency: {model: exponential, most: 300ms}\n", "clocks: {n2: {rate: 1.05}}\n"]
-    outcomes = [simulate(read_scenario(head + one + steps, "t.yaml"), 1) for one in more]
+    outcomes = [simulate(read_scenario(head + step + steps, "t.yaml"), 1) for step in more]
     assert all(outcome.passed for outcome in outcomes)
     assert len({outcome.fingerprint for outcome in outcomes}) == 3

@@ -305,7 +305,7 @@ class Client:
 
     def curl(self, *arguments: str) -> str:
         """What curl prints, given these arguments; the member's address stands for ADDRESS in them."""
-        written = [one.replace("ADDRESS", f"127.0.0.1:{self.port}") for one in arguments]
+        written = [argument.replace("ADDRESS", f"127.0.0.1:{self.port}") for argument in arguments]
         done = subprocess.run(["curl", "-sS", *written], capture_output=True, text=True, timeout=30, check=True)
         return done.stdout
 

@@ -115,10 +115,10 @@ def test_of_old_records_that_tell_of_data_the_totals_stay_and_no_number_is_missi
     records = [Record("run", "n1", "a", seq, seq, seq, told) for seq in range(2, count + 2)]
     buffer = filled(first + records, most_records=10_000, most_bytes=WHOLE_MEASUREMENTS * 2_500)
     complete, kept = after(buffer, "", 0)
-    assert complete and kept[0] == first[0] and [one.seq for one in kept] == list(range(1, count + 2))
-    events = [one.event for one in kept[1:] if isinstance(one.event, DataMeasured)]
-    assert [bool(one.rows) for one in events] == [False] * 200 + [True] * WHOLE_MEASUREMENTS
-    assert {(one.entries, one.bytes) for one in events} == {(3, 30)}
+    assert complete and kept[0] == first[0] and [record.seq for record in kept] == list(range(1, count + 2))
+    events = [record.event for record in kept[1:] if isinstance(record.event, DataMeasured)]
+    assert [bool(event.rows) for event in events] == [False] * 200 + [True] * WHOLE_MEASUREMENTS
+    assert {(event.entries, event.bytes) for event in events} == {(3, 30)}
 
 
 def test_records_that_tell_of_data_may_be_gone_before_they_are_shortened() -> None:
@@ -134,7 +134,7 @@ def test_records_take_no_more_memory_than_their_text() -> None:
     tracemalloc.start()
     for seq in range(1, 301):
         told = DataMeasured(
-            seq, 3, 30, 0, 0, 0, (), tuple((row[0], *(seq + one for one in row[1:])) for row in rows), ()
+            seq, 3, 30, 0, 0, 0, (), tuple((row[0], *(seq + place for place in row[1:])) for row in rows), ()
         )
         buffer.append(Record("run", "n1", "a", seq, seq, seq, told))
     used, _ = tracemalloc.get_traced_memory()

@@ -49,7 +49,7 @@ def test_it_waits_for_the_trainee_and_for_the_cluster() -> None:
     assert tutor.phase == "reading"
     trainee.lesson.go_on()
     assert tutor.phase == "asking"
-    assert [one.kind for one in tutor.page] == ["said", "asked"], "a new page begins with a key"
+    assert [entry.kind for entry in tutor.page] == ["said", "asked"], "a new page begins with a key"
     trainee.lesson.go_on()
     assert tutor.phase == "asking", "a question is not passed over by a key"
     trainee.lesson.answer("b")
@@ -247,12 +247,12 @@ def test_the_board_says_what_is_to_be_seen_at_each_moment() -> None:
     trainee.lesson.go_on()
     trainee.lesson.advance(trainee.stage.drain())
     shown = texts(trainee)
-    assert any(one.heading == "missing" and one.tone == "warning" for one in shown)
+    assert any(line.heading == "missing" and line.tone == "warning" for line in shown)
     assert shown[-1].heading == "time left" and "s of 20 s" in shown[-1].text
     trainee.until("over")
     shown = texts(trainee)
-    assert any(one.text.startswith("0 of 1 predictions right") for one in shown)
-    assert any("you said athens; it was byzantium" in one.text for one in shown)
+    assert any(line.text.startswith("0 of 1 predictions right") for line in shown)
+    assert any("you said athens; it was byzantium" in line.text for line in shown)
     assert shown[-1].heading == "⚑ free play"
     trainee.lesson.play_freely(free=True)
     assert texts(trainee)[-1].heading == "⚑ free play"

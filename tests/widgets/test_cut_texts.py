@@ -67,7 +67,7 @@ def test_a_cell_that_is_cut_says_so_wherever_a_table_is_scrolled_to() -> None:
                     table.scroll_to(x=hidden, animate=False, force=True)
                     table._forget_looks()
                     told = numbers_in(table.render_line(1).text)
-                    whole = {one for one in told if "…" not in one}
+                    whole = {text for text in told if "…" not in text}
                     assert whole <= {NUMBER}, (width, hidden, table.render_line(1).text)
                     assert table.render_line(1).cell_length == table.scrollable_content_region.width
 

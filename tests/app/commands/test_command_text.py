@@ -122,7 +122,7 @@ def test_lines_of_commands(command: Command, line: str) -> None:
 
 
 def test_every_command_has_a_line_or_none_on_purpose() -> None:
-    assert {type(one) for one in ONLY_HERE} == {row.command for row in CATALOGUE if not row.cli} - {CallMap}
+    assert {type(command) for command in ONLY_HERE} == {row.command for row in CATALOGUE if not row.cli} - {CallMap}
     assert lines_of([*ONLY_HERE, Heal()]) == [f"quarterdeck cluster fault {CONNECT_PLACEHOLDER} heal"]
 
 
@@ -169,7 +169,7 @@ def test_no_text_breaks_a_line(key: str, value: str, name: str) -> None:
     assert (given["name"], given["key"], given["value"]) == (name, key, value)
 
 
-@pytest.mark.parametrize("action", [one for one in ACTIONS if one.cli], ids=lambda one: one.id)
+@pytest.mark.parametrize("action", [action for action in ACTIONS if action.cli], ids=lambda one: one.id)
 def test_lines_of_actions(action: Any) -> None:
     line = line_of_action(action, "--cluster orders")
     if "--help" not in line:
@@ -188,7 +188,7 @@ def test_a_load_of_the_console_has_a_line_that_does_the_same() -> None:
 
 
 def test_an_export_has_a_line_too() -> None:
-    action = next(one for one in ACTIONS if one.cli == "cluster suspicions")
+    action = next(action for action in ACTIONS if action.cli == "cluster suspicions")
     line = line_of_action(action, export="my file.csv")
     assert line == f"quarterdeck cluster suspicions {CONNECT_PLACEHOLDER} -o csv > 'my file.csv'"
-    assert line_of_action(next(one for one in ACTIONS if not one.cli)) == ""
+    assert line_of_action(next(action for action in ACTIONS if not action.cli)) == ""

@@ -140,11 +140,11 @@ def test_violations_are_there_at_once_and_the_stream_as_it_comes(tmp_path: Path)
 
     async def talk(pilot: Pilot[None], app: Console, screen: AuditScreen) -> None:
         shown = await until(pilot, app, "online")
-        assert any(" online " in one and "✕ violation" in one for one in shown.splitlines())
+        assert any(" online " in line and "✕ violation" in line for line in shown.splitlines())
         (tmp_path / "findings.jsonl").write_bytes(line(4) + line(5, run="another") + b"{torn")
         cluster.happen("n2", ProcessResumed("n1"))
         shown = await until(pilot, app, "went back")
-        assert sum("went back" in one for one in shown.splitlines()) == 1
+        assert sum("went back" in line for line in shown.splitlines()) == 1
 
     show(cluster, talk)
 

@@ -75,7 +75,7 @@ def test_the_tail_follows_pauses_with_a_cursor_and_says_what_it_is_on() -> None:
 def test_a_filter_hides_or_marks_and_n_goes_from_match_to_match() -> None:
     async def talk(pilot: Pilot[None], app: Console, screen: EventsScreen) -> None:
         await type_filter(pilot, "kind:suspicion* member:c1")
-        assert {one.record.member for one in screen.tail.shown} == {"c1"}
+        assert {line.record.member for line in screen.tail.shown} == {"c1"}
         counted = re.search(r"4 of (\d+)", screen_text(app))
         assert counted is not None
         await pilot.press("H")

@@ -118,7 +118,7 @@ def test_every_key_of_every_view_leads_to_its_action_and_to_no_other(writable: b
             ]
             assert done == leads, view
             if not writable:
-                assert not any(action_called(one).needs_write for one in done)
+                assert not any(action_called(action).needs_write for action in done)
             del driver.app.action_act  # type: ignore[method-assign]
             assert not driver.cluster.commands
 
@@ -185,7 +185,7 @@ def test_no_key_changes_a_cluster_whose_past_is_shown() -> None:
             driver.app.show_message = lambda text, *, error=False: said.append(text)  # type: ignore[method-assign]
             changing = [key for key, action in keys_of(view, allowed=EVERYTHING).items() if action.needs_write]
             await driver.press(*changing)
-            assert len(said) == len(changing) and all("what is shown is the past" in one for one in said), view
+            assert len(said) == len(changing) and all("what is shown is the past" in line for line in said), view
             assert not driver.typed and not driver.cluster.commands
             assert not isinstance(driver.app.screen, ModalScreen)
             del driver.app.show_message  # type: ignore[method-assign]
@@ -294,6 +294,6 @@ def test_filter_sort_copy_and_export_of_a_view(view: ViewName, tmp_path: Path) -
 def test_keys_that_were_changed_are_the_keys_that_work() -> None:
     """The registry's own tests see to clashes; here, that a view is bound anew."""
     changed: dict[str, str] = {"network": "f6", "kill": ""}
-    assert [keys_for(action_called(one), changed) for one in changed] == [("f6",), ()]
+    assert [keys_for(action_called(key), changed) for key in changed] == [("f6",), ()]
     bound = keys_of("overview", allowed=EVERYTHING, configured=changed)
     assert bound["f6"].id == "network" and "6" not in bound and "K" not in bound

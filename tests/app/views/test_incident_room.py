@@ -41,7 +41,7 @@ def test_no_view_says_that_all_is_well_of_what_is_not_told() -> None:
             await settle(pilot)
             text = screen_text(app)
             assert text.count("not reported") >= said, (key, text)
-            assert not [one for one in CLAIMS_OF_HEALTH if one in text], text
+            assert not [claim for claim in CLAIMS_OF_HEALTH if claim in text], text
 
     opened("split-and-merge", look)
 

@@ -34,7 +34,7 @@ def apart(**how: object) -> FakeCluster:
     cluster = FakeCluster(FIVE, **how)  # type: ignore[arg-type]
     for half in (FIVE[:3], FIVE[3:]):
         for label in half:
-            listed = tuple(cluster.address(one) for one in half)
+            listed = tuple(cluster.address(label) for label in half)
             cluster.happen(label, events.MemberStarted(cluster.address(label), False, listed))
     cluster.split(FIVE[:3], FIVE[3:])
     return cluster
@@ -102,7 +102,7 @@ def test_one_key_unblocks_after_showing_the_diff() -> None:
         await settle(pilot)
         await pilot.press("right", "enter")
         await settle(pilot)
-        wanted = tuple(str(cluster.address(one)) for one in ("n4", "n5", "n1"))
+        wanted = tuple(str(cluster.address(label)) for label in ("n4", "n5", "n1"))
         assert cluster.commands == [SetJoinList("n4", wanted)]
 
     show(cluster, talk)
@@ -124,7 +124,7 @@ def test_what_helps_real_members_is_a_line_to_copy() -> None:
     cluster = HalvesOfHazelcast(FIVE)
     for half in (FIVE[:3], FIVE[3:]):
         for label in half:
-            listed = tuple(cluster.address(one) for one in half)
+            listed = tuple(cluster.address(label) for label in half)
             cluster.happen(label, events.MemberStarted(cluster.address(label), False, listed))
             cluster.happen(label, MemberWitnessed(("client-protocol",), ("join-list",)))
     cluster.split(FIVE[:3], FIVE[3:])
@@ -236,7 +236,7 @@ def test_how_far_an_edit_has_come_is_told_for_each_cluster() -> None:
     cluster = apart()
 
     async def talk(pilot: Pilot[None], app: Console) -> None:
-        wanted = tuple(cluster.address(one) for one in FIVE)
+        wanted = tuple(cluster.address(label) for label in FIVE)
         for author, holders in (("n1", ("n1", "n2")), ("n4", ("n4", "n5"))):
             for label in holders:
                 cluster.happen(label, events.JoinListChanged(wanted, 1, cluster.address(author)))

@@ -115,7 +115,7 @@ def test_an_episode_is_opened_where_it_stands_and_told_why() -> None:
             assert isinstance(app.top, EventsScreen) and app.top.tail.pointed is not None
             assert app.top.tail.pointed.record is pointed
             await pilot.press("escape")
-            killed = next(one for one in app.session.episodes.latest(50) if one.kind == "kill")
+            killed = next(episode for episode in app.session.episodes.latest(50) if episode.kind == "kill")
             app.home.happened.tail.point_at(lambda entry: entry.record is killed.first)
             await pilot.press("b")
             text = await until_shown(pilot, lambda text: "was killed" in text)

@@ -129,7 +129,7 @@ def judgement(
             "keys_gone": _number_of(GONE, [problem.text for phase in divided for problem in phase.problems]),
         },
         "flapping_judged": _flapping(phases),
-        "divided_without_cause": [f"{one.kind}: {one.divided}" for one in phases if one.divided],
+        "divided_without_cause": [f"{phase.kind}: {phase.divided}" for phase in phases if phase.divided],
         "journal_problems": list(journal_problems),
         "tracebacks": tracebacks,
     }

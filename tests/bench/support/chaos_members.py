@@ -193,7 +193,7 @@ class Crew:
             suspicions = self._http.get(f"{member.url}{API}/suspicions").raise_for_status().json()
         except httpx.HTTPError as problem:
             return repr(problem)
-        members = tuple(one["address"] for one in told["members"])
+        members = tuple(member["address"] for member in told["members"])
         words = (told["list_version"], told["lineage"], told["table_digest"], told["master"] or "")
         return Seen(members, *words, safe, not suspicions["suspicions"])
 

@@ -45,7 +45,7 @@ class TerminalScreen:
         self._rest = shown[at:]
 
     def _control(self, final: str, arguments: str) -> None:
-        numbers = [int(one) if one.isdecimal() else 1 for one in arguments.split(";")]
+        numbers = [int(argument) if argument.isdecimal() else 1 for argument in arguments.split(";")]
         if final == "H":
             self._row, self._column = numbers[0] - 1, (numbers[1] if len(numbers) > 1 else 1) - 1
         elif final == "J":

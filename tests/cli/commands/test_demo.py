@@ -61,7 +61,7 @@ def test_a_tutor_reads_answers_from_a_pipe_and_keeps_the_score(
     document = json.loads(run.stdout)
     assert (document["demo"], document["source"], document["seed"]) == ("first-cluster", "simulated", 3)
     assert (document["passed"], document["right"], document["judged"]) == (True, 2, 3)
-    assert [one["right"] for one in document["predictions"]] == [True, False, True]
+    assert [prediction["right"] for prediction in document["predictions"]] == [True, False, True]
     assert "to do: kill athens" in run.stderr and "quarterdeck cluster kill" in run.stderr
     assert "2 of 3 predictions right" in run.stderr
     kept = json.loads((tmp_path / "state" / "quarterdeck" / "demos.json").read_text())

@@ -68,7 +68,7 @@ def test_a_list_of_rows_gives_a_list_of_plans() -> None:
     assert planned([MOVED, CYCLIC]) == [[MOVE], [step("COPY", NOBODY, ("D", -1, 3))]]
     assert planned([MOVED]) == [[MOVE]]
     assert planned([]) == []
-    assert [one["steps"] for one in planned([MOVED, MOVED], "--explain")] == [[MOVE], [MOVE]]
+    assert [plan["steps"] for plan in planned([MOVED, MOVED], "--explain")] == [[MOVE], [MOVE]]
 
 
 def test_explain_tells_the_target_and_why() -> None:
@@ -105,7 +105,7 @@ def test_a_step_that_cannot_but_lose_a_replica_says_so() -> None:
     assert document["steps"][0] == {**step("CLEAR", ("A", 0, -1), NOBODY), "unavoidable": True}
     assert "unavoidable" not in document["steps"][1]
     assert "lowers the replicas from 1 to 0" in document["why"][0]
-    assert all("unavoidable" not in one for one in planned(given))
+    assert all("unavoidable" not in plan for plan in planned(given))
 
 
 def test_cancelled_cycles_are_told_on_stderr() -> None:

@@ -90,7 +90,7 @@ def test_no_kubectl_goes_on_when_the_program_is_killed(tmp_path: Path) -> None:
     wait_until(lambda: (tmp_path / "calls").exists() and any(" logs " in call for call in pods.calls))
 
     def following() -> list[Path]:
-        return [one for one in Path("/proc").glob("[0-9]*/cmdline") if f"{tmp_path}/log-hz-0" in _read(one)]
+        return [path for path in Path("/proc").glob("[0-9]*/cmdline") if f"{tmp_path}/log-hz-0" in _read(path)]
 
     wait_until(following)
     recording.kill()

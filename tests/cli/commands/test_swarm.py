@@ -98,7 +98,7 @@ def test_failures_exit_with_1_and_are_shrunk_to_files_that_can_be_run(
     )
     assert result.exit_code == 1
     summary = json.loads(result.stdout)
-    first = next(one for one in summary["failures"] if one["invariant"] == "nobody dies")
+    first = next(failure for failure in summary["failures"] if failure["invariant"] == "nobody dies")
     assert first["reproduce"] == f"quarterdeck swarm --seeds {first['seed']}:{first['seed']} --sizes 3:3"
     text = (tmp_path / f"seed-{first['seed']}.yaml").read_text()
     assert "violation nobody dies" in text.splitlines()[0]

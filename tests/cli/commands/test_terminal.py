@@ -87,9 +87,9 @@ class Terminal:
     def close(self) -> None:
         self.child.kill()
         self.child.wait()
-        for one in (self.end, self._side):
-            if one >= 0:
-                os.close(one)
+        for descriptor in (self.end, self._side):
+            if descriptor >= 0:
+                os.close(descriptor)
 
 
 @contextmanager
@@ -216,7 +216,7 @@ class Stranger:
         seen, since = "", 0.0
         while time.monotonic() < until and self._terminal.child.poll() is None:
             text = self._screen.text
-            found = "" if but in text else next((one for one in wanted if one in text), "")
+            found = "" if but in text else next((word for word in wanted if word in text), "")
             if not found or found != seen:
                 seen, since = found, time.monotonic()
             elif time.monotonic() - since > WHOLE_PICTURE_SECONDS:

@@ -61,8 +61,8 @@ def test_records_of_an_incarnation_are_numbered_without_gaps_in_the_order_of_tim
         seen.until(lambda: len(seen.events(OwnersTold)) >= 2)
         for uuid in (uuid_of(1), uuid_of(2)):
             own = [record for record in seen.records if record.uuid == uuid]
-            assert [one.seq for one in own] == list(range(1, len(own) + 1))
-            assert [one.at for one in own] == sorted(one.at for one in own)
+            assert [record.seq for record in own] == list(range(1, len(own) + 1))
+            assert [record.at for record in own] == sorted(record.at for record in own)
             assert isinstance(own[0].event, MemberWitnessed)
 
 
@@ -74,7 +74,7 @@ def test_both_halves_of_a_split_are_seen_each_at_its_own_side() -> None:
         seen.until(lambda: len(seen.picture.masters()) == 2)
         option, urls = list(seen.cluster.connect_options())[:2]
         assert option == "--connect" and set(urls.removeprefix("hazelcast://").split(",")) == set(members.addresses)
-        lists = [seen.picture.members[one.address] for one in (a, c)]
+        lists = [seen.picture.members[member.address] for member in (a, c)]
         assert [member_list.version for member_list in lists] == [2, 2]
         assert lists[0].lineage != lists[1].lineage
         story = seen.cluster.story
@@ -210,8 +210,8 @@ def test_a_map_of_hosts_is_for_all_of_their_ports() -> None:
 def test_where_all_expect_a_member_that_is_not_there_it_is_missed_with_the_reason() -> None:
     with fake_cluster(4) as members:
         a, b, killed, frozen = members.members
-        for one in (a, b):
-            one.join_list = members.addresses
+        for member in (a, b):
+            member.join_list = members.addresses
         b.join_list = members.addresses[:3]
         members.do(lambda: agree([a, b], 2))
         members.stop(killed)

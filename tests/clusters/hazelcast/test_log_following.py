@@ -71,7 +71,7 @@ def test_a_suspicion_of_now_is_told_and_one_of_long_ago_is_not(tmp_path: Path) -
             seen.until(lambda: seen.picture.members[a].shows("suspicions"))
             assert not seen.picture.members[b].shows("suspicions")
             own = [record for record in seen.records if record.uuid == uuid_of(1)]
-            assert [one.seq for one in own] == list(range(1, len(own) + 1))
+            assert [record.seq for record in own] == list(range(1, len(own) + 1))
 
 
 def test_a_log_counts_before_its_member_suspects_another_one(tmp_path: Path) -> None:

@@ -131,7 +131,7 @@ class Monitoring:
         except httpx.HTTPError:
             return {}
         alerts = found["data"]["alerts"]
-        return {one["labels"]["alertname"]: one["annotations"] for one in alerts if one["state"] == "firing"}
+        return {alert["labels"]["alertname"]: alert["annotations"] for alert in alerts if alert["state"] == "firing"}
 
     def close(self) -> None:
         """End both."""

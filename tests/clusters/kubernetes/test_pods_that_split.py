@@ -113,7 +113,7 @@ def test_pods_that_found_alone_since_dns_does_not_answer(tmp_path: Path) -> None
         pods_of(cluster, tmp_path) as pods,
     ):
         cluster.start(*cluster.everybody, arguments=("-Dnetworkaddress.cache.negative.ttl=1",))
-        wait_until(lambda: all("is STARTED" in cluster.log(one).read_text() for one in cluster.everybody))
+        wait_until(lambda: all("is STARTED" in cluster.log(member).read_text() for member in cluster.everybody))
         found = pods.ask("cluster", "status")
         assert (found["whole"], len(found["masters"])) == (False, 3)
         assert found["sentence"].startswith("SPLIT · 1 + 1 + 1, masters ")

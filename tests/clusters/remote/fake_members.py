@@ -200,7 +200,7 @@ def serving(*members: FakeMember) -> Iterator[None]:
 def form(*members: FakeMember) -> None:
     """Everybody has started and believes in the list of all."""
     for member in members:
-        member.join_list = [one.address for one in members]
+        member.join_list = [member.address for member in members]
         member.begin()
     for member in members:
         member.install(len(members), members)

@@ -26,22 +26,22 @@ def test_what_happened_before_comes_first_although_it_arrived_after() -> None:
     merging.add("a", record("a", 1, 20), now_us=0)
     merging.add("b", record("b", 1, 10), now_us=50)
     assert merging.release(99) == []
-    assert [one.member for one in merging.release(100)] == ["b", "a"]
+    assert [record.member for record in merging.release(100)] == ["b", "a"]
 
 
 def test_what_happened_later_waits_its_own_time() -> None:
     merging = merge()
     merging.add("a", record("a", 1, 10), now_us=0)
     merging.add("b", record("b", 1, 20), now_us=50)
-    assert [one.member for one in merging.release(100)] == ["a"]
-    assert [one.member for one in merging.release(150)] == ["b"]
+    assert [record.member for record in merging.release(100)] == ["a"]
+    assert [record.member for record in merging.release(150)] == ["b"]
 
 
 def test_a_clock_that_is_ahead_delays_nothing() -> None:
     merging = merge()
     merging.add("ahead", record("ahead", 1, 10**9), now_us=0)
     merging.add("b", record("b", 1, 10), now_us=90)
-    assert [one.member for one in merging.release(100)] == ["b", "ahead"]
+    assert [record.member for record in merging.release(100)] == ["b", "ahead"]
 
 
 def test_what_was_seen_or_passed_over_is_not_given_out() -> None:
@@ -49,7 +49,7 @@ def test_what_was_seen_or_passed_over_is_not_given_out() -> None:
     assert merging.add("a", record("a", 2, 10), now_us=0)
     assert not merging.add("a again", record("a", 2, 10), now_us=0)
     assert not merging.add("a", record("a", 1, 5), now_us=0)
-    assert [one.seq for one in merging.release(HOLD_US)] == [2]
+    assert [record.seq for record in merging.release(HOLD_US)] == [2]
 
 
 def test_others_wait_for_a_history_but_not_for_ever() -> None:
@@ -62,7 +62,7 @@ def test_others_wait_for_a_history_but_not_for_ever() -> None:
     merging.add("a", record("a", 2, 30), now_us=2_000)
     merging.add("slow", record("slow", 1, 10), now_us=2_150)
     merging.end_history("slow")
-    assert [one.member for one in merging.release(2_150)] == ["slow", "a"]
+    assert [record.member for record in merging.release(2_150)] == ["slow", "a"]
 
 
 ARRIVALS = st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 500), st.integers(0, 60)), max_size=60)
@@ -85,8 +85,8 @@ def test_every_record_comes_once_in_its_members_order_and_within_the_hold(
         merging.add(who, record(who, numbers[who], clocks[who]), now_us)
         released += merging.release(now_us)
         late = [key for key, when in arrived.items() if now_us - when >= HOLD_US]
-        assert set(late) <= {(one.member, one.seq) for one in released}
+        assert set(late) <= {(record.member, record.seq) for record in released}
     released += merging.release(now_us + HOLD_US)
     assert len(released) == len(arrivals)
     for who in "abc":
-        assert [one.seq for one in released if one.member == who] == list(range(1, numbers[who] + 1))
+        assert [record.seq for record in released if record.member == who] == list(range(1, numbers[who] + 1))

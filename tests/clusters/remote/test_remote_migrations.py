@@ -46,7 +46,9 @@ class Watcher:
     def phases(self) -> list[str]:
         """Of the migrations that run now."""
         self.look()
-        return [one.phase for belief in self.picture.members.values() for one in belief.leading.running.values()]
+        return [
+            migration.phase for belief in self.picture.members.values() for migration in belief.leading.running.values()
+        ]
 
     def lane(self, label: str) -> LaneRow:
         """What a member gave and took when the latest migration ended."""

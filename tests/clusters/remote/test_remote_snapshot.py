@@ -76,7 +76,7 @@ def test_a_member_that_does_not_answer_is_untold(members: ProcessCluster) -> Non
     try:
         members.execute(PauseMember("n3")).result(WAIT_SECONDS)
         snapshot = cluster.snapshot().result(WAIT_SECONDS)
-        assert [one.configuration.label for one in snapshot.untold] == ["n3"]
+        assert [member.configuration.label for member in snapshot.untold] == ["n3"]
         assert any(why in snapshot.untold[0].why for why in ("no answer", "not reached"))
         assert views(snapshot, 20)["n1"] < 3
     finally:

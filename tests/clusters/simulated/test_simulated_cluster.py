@@ -180,7 +180,7 @@ def test_calls_are_answered_even_by_the_dead(make: Make, clock: Steady) -> None:
     asked = [cluster.call("n2", Put("m", f"k{place}", b"v")) for place in range(20)]
     cluster.execute(KillMember("n2"))
     cluster.drain()
-    assert any(one.result(0).problem == "n2 has ended" for one in asked) and all(one.done() for one in asked)
+    assert any(call.result(0).problem == "n2 has ended" for call in asked) and all(call.done() for call in asked)
     cluster.close()
     with pytest.raises(CommandRefused, match="closed"):
         cluster.execute(Heal()).result(0)
@@ -207,9 +207,9 @@ def test_a_fork_without_a_command_is_the_same_run(make: Make, clock: Steady, req
     cluster.pause()
     fork.pause()
     later_us = max(cluster.now_us(), fork.now_us()) + SECOND_US
-    for one in (cluster, fork):
-        one.run_on(later_us - one.now_us())
-        one.drain()
+    for each in (cluster, fork):
+        each.run_on(later_us - each.now_us())
+        each.drain()
     assert cluster.fingerprint() == fork.fingerprint()
     with pytest.raises(ValueError, match="not a moment of this run"):
         cluster.fork(later_us + 1)

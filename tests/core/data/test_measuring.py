@@ -115,11 +115,11 @@ def test_much_is_told_in_several_events_of_one_instant(monkeypatch: pytest.Monke
     network.ask("A", PutAll("m", tuple((f"k{number}", b"v") for number in range(100))))
     network.pass_seconds(2.1)
     told = measured(network, "A")
-    assert [len(one.rows) for one in told] == [3, 3, 2]
-    assert [row[0] for one in told for row in one.rows] == list(range(8))
-    assert sum(row[1] for one in told for row in one.rows) == told[0].entries == 100
-    assert [len(one.maps) for one in told] == [1, 0, 0]
-    assert {structs.astuple(one)[:6] for one in told} == {(2 * SECOND_US, 100, told[0].bytes, 0, 0, 0)}
+    assert [len(event.rows) for event in told] == [3, 3, 2]
+    assert [row[0] for event in told for row in event.rows] == list(range(8))
+    assert sum(row[1] for event in told for row in event.rows) == told[0].entries == 100
+    assert [len(event.maps) for event in told] == [1, 0, 0]
+    assert {structs.astuple(event)[:6] for event in told} == {(2 * SECOND_US, 100, told[0].bytes, 0, 0, 0)}
 
 
 def test_an_interval_of_nothing_measures_nothing() -> None:
@@ -140,5 +140,10 @@ def test_now_and_then_everything_is_told_again(monkeypatch: pytest.MonkeyPatch) 
         network.get("A", "k0")
         network.pass_seconds(2.1)
     told = measured(network, "A")
-    assert [len(one.rows) for one in told] == [4, 1, 1, 4]
-    assert [[one.map for one in event.maps] for event in told] == [["m", "still"], ["m"], ["m"], ["m", "still"]]
+    assert [len(event.rows) for event in told] == [4, 1, 1, 4]
+    assert [[measured.map for measured in event.maps] for event in told] == [
+        ["m", "still"],
+        ["m"],
+        ["m"],
+        ["m", "still"],
+    ]

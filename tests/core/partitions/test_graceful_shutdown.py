@@ -265,7 +265,7 @@ def test_the_table_does_not_name_it_anywhere_when_it_goes() -> None:
     world.loses = lambda sender, receiver, message: receiver == "D" and isinstance(message, TableUpdate)
     world.run(8)
     for name in "AB":
-        assert all(one is None or one.uuid != uuid for row in world.table(name).rows for one in row)
+        assert all(holder is None or holder.uuid != uuid for row in world.table(name).rows for holder in row)
     world.loses = lambda *_: False
     world.run(8)
     assert not world.complaints()

@@ -64,5 +64,5 @@ def test_where_nothing_is_common_somebody_is_asked(tmp_path: Path) -> None:
     log = (folder / "h4.log").read_text()
     (folder / "h4.log").write_text(re.sub(r"ver:\d+", "ver:77", log))
     read = read_logs([folder], LogOptions(run="r"))
-    (observation,) = (one for one in read.stories[0].observations if one.kind == "zones-differ")
+    (observation,) = (observation for observation in read.stories[0].observations if observation.kind == "zones-differ")
     assert "may be in another zone" in observation.headline and "--zone h4.log=" in observation.remedy

@@ -142,8 +142,8 @@ def test_times_of_a_known_zone(tmp_path: Path) -> None:
     (tmp_path / "h4.log").write_text((DATA / run / "h4.log").read_text().replace("2026-11-21 12:2", "2026-11-21 14:2"))
     plain = read_logs([DATA / run / "h4.log"]).records
     shifted = read_logs([tmp_path / "h4.log"], LogOptions(run=run, zone="Europe/Athens")).records
-    assert [(one.uuid, one.seq, one.at, one.utc) for one in shifted] == [
-        (one.uuid, one.seq, one.at, one.utc) for one in plain
+    assert [(record.uuid, record.seq, record.at, record.utc) for record in shifted] == [
+        (record.uuid, record.seq, record.at, record.utc) for record in plain
     ]
 
 

@@ -49,7 +49,7 @@ def everything(file: Path, split_bytes: int) -> tuple[list[tuple[object, ...]], 
     plan = plan_splits([file], split_bytes)
     for split in plan:
         counts = SplitCounts()
-        before = sum(one.lines for one in counted)
+        before = sum(part.lines for part in counted)
         for message in read_split(split, UTC, counts):
             dated = isinstance(message, Message) and not message.dateless
             time = message.utc if dated and isinstance(message, Message) else None
@@ -57,7 +57,7 @@ def everything(file: Path, split_bytes: int) -> tuple[list[tuple[object, ...]], 
                 (message.offset, before + message.number, message.lines, message.text, type(message).__name__, time)
             )
         counted.append(counts)
-    return sorted(found, key=str), sum(one.lines for one in counted)
+    return sorted(found, key=str), sum(part.lines for part in counted)
 
 
 CUT_OBJECT = [b"{", b"2026-11-21 12:27:00,403 [ INFO] [main] [c.h.i.c.ClusterService]: [10.77.0.4]:5701 [dev] [5.3.8] "]
@@ -82,7 +82,7 @@ def test_where_a_file_is_cut_makes_no_difference(
         whole, counted = everything(file, 1 << 30)
         parts, counted_in_parts = everything(file, split_bytes)
     assert counted == counted_in_parts == len(list(file.open("rb")))
-    assert sum(int(str(one[2])) for one in whole) == counted
+    assert sum(int(str(record[2])) for record in whole) == counted
     assert parts == whole
 
 

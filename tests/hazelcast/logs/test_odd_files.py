@@ -26,8 +26,8 @@ def test_other_encodings_of_unicode_are_read(encoding: str, tmp_path: Path) -> N
     read = written(tmp_path, encoding)
     plain = read_logs([DATA], RUN)
     assert read.records == plain.records
-    assert [[one.line for one in story.observations[0].evidence] for story in read.stories] == [
-        [one.line for one in story.observations[0].evidence] for story in plain.stories
+    assert [[line.line for line in story.observations[0].evidence] for story in read.stories] == [
+        [line.line for line in story.observations[0].evidence] for story in plain.stories
     ]
 
 
@@ -40,7 +40,7 @@ def as_json(text: str, indent: int | None) -> list[str]:
         stamp, rest = line[:23].replace(",", ".").replace(" ", "T"), line[24:]
         message = rest.partition("]: ")[2].replace("\\t", "\n\t").replace("\\]", "\n]").replace("\\n", "\n\n")
         objects.append({"timestamp": f"{stamp}Z", "level": "INFO", "loggerName": "com.hazelcast.X", "message": message})
-    return [json.dumps(one, indent=indent) for one in objects]
+    return [json.dumps(value, indent=indent) for value in objects]
 
 
 @pytest.mark.parametrize("glue", ["\n", ",\n"])

@@ -54,7 +54,7 @@ def done(run: str) -> list[dict[str, object]]:
 
 def when(run: str, **what: object) -> float:
     """Seconds since 1970 at which the first such thing was done or reached."""
-    return next(float(str(one["at"])) for one in done(run) if what.items() <= one.items())
+    return next(float(str(view["at"])) for view in done(run) if what.items() <= view.items())
 
 
 @pytest.mark.parametrize("run", SPLITS)
@@ -84,12 +84,12 @@ def test_masters_claims_and_merges_have_their_authors(run: str) -> None:
         kind: [record for record in records if isinstance(record.event, kind)]
         for kind in (ClaimStarted, ClaimFinished, MergeStarted)
     }
-    assert {kind: [name(one.member) for one in found] for kind, found in by_kind.items()} == {
+    assert {kind: [name(record.member) for record in found] for kind, found in by_kind.items()} == {
         ClaimStarted: ["4"], ClaimFinished: ["4"], MergeStarted: ["4"],
     }  # fmt: skip
     (claim,) = (record.event for record in by_kind[ClaimStarted] if isinstance(record.event, ClaimStarted))
     assert (claim.version, [*map(name, claim.suspected)], [*map(name, claim.asked)]) == (5, ["1", "2", "3"], ["5"])
-    (finished,) = (one for one in by_kind[ClaimFinished])
+    (finished,) = (record for record in by_kind[ClaimFinished])
     assert isinstance(finished.event, ClaimFinished)
     assert (finished.event.version, finished.event.lineage, [*map(name, finished.event.accepted)]) == (
         6,
@@ -169,7 +169,7 @@ def test_split_and_merge_fall_into_their_windows(run: str) -> None:
 @pytest.mark.parametrize("run", [*SPLITS, "formation-and-crash", "migrations"])
 def test_members_start_when_they_were_started(run: str) -> None:
     slack = 0.0 if run.endswith("log4j2") else 1.0
-    started = {str(one["member"]): float(str(one["at"])) for one in done(run) if one["what"] == "start"}
+    started = {str(view["member"]): float(str(view["at"])) for view in done(run) if view["what"] == "start"}
     for record in reading_of(run).records:
         if isinstance(record.event, MemberStarted) and not record.event.merged_from:
             assert started[name(record.member)] - slack <= record.utc / 1e6 <= started[name(record.member)] + 3

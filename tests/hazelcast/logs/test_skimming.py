@@ -24,12 +24,12 @@ OPTIONS = LogOptions(date="2026-11-21")
 
 def whole(file: Path) -> list[EventMessage]:
     found = parse_split(whole_file(file), OPTIONS)
-    return sorted((one for one in found if isinstance(one, EventMessage)), key=lambda one: one.offset)
+    return sorted((message for message in found if isinstance(message, EventMessage)), key=lambda one: one.offset)
 
 
 def skimmed(file: Path) -> list[EventMessage]:
     found = skim(whole_file(file), OPTIONS, lambda _: None)
-    return sorted((one for one in found if isinstance(one, EventMessage)), key=lambda one: one.offset)
+    return sorted((message for message in found if isinstance(message, EventMessage)), key=lambda one: one.offset)
 
 
 def told(folder: Path) -> Iterator[tuple[Record, LogLine]]:
@@ -47,8 +47,10 @@ def test_every_message_that_makes_an_event_is_found(file: Path, monkeypatch: pyt
     monkeypatch.setattr(skimming, "BLOCK_BYTES", 8_000)
     monkeypatch.setattr(skimming, "CARRIED_BYTES", 6_000)
     # Where the clock of a member steps back for a moment, that is seen only by who reads every line.
-    places = [(one.offset, one.number, one.utc, one.member, one.text) for one in skimmed(file)]
-    assert places == [(one.offset, one.number, one.utc, one.member, one.text) for one in expected]
+    places = [(message.offset, message.number, message.utc, message.member, message.text) for message in skimmed(file)]
+    assert places == [
+        (message.offset, message.number, message.utc, message.member, message.text) for message in expected
+    ]
 
 
 @pytest.mark.parametrize(
@@ -88,7 +90,9 @@ def test_what_another_program_logs_in_the_same_words_is_not_parsed(
     given = strip_envelope
     monkeypatch.setattr(skimming, "strip_envelope", lambda line: parsed.append(line) or given(line))
     found = skimmed(tmp_path / "h1.log")
-    assert [one.text for one in found] == [one.text for one in skimmed(DATA / "split-and-merge-log4j2" / "h1.log")]
+    assert [message.text for message in found] == [
+        message.text for message in skimmed(DATA / "split-and-merge-log4j2" / "h1.log")
+    ]
     assert sum(line == foreign for line in parsed) < 60
 
 
@@ -101,8 +105,8 @@ def test_it_is_found_where_the_lines_of_several_members_take_turns(
     """Also where the time of a message stands in the line before, with lines of others between the two."""
     monkeypatch.setattr(skimming, "END_BYTES", end_bytes)
     (file,) = dressed(run, tmp_path / "logs", dress, one_file=True).iterdir()
-    expected = {(one.offset, one.utc, one.member, one.text) for one in whole(file)}
-    assert {(one.offset, one.utc, one.member, one.text) for one in skimmed(file)} == expected
+    expected = {(record.offset, record.utc, record.member, record.text) for record in whole(file)}
+    assert {(message.offset, message.utc, message.member, message.text) for message in skimmed(file)} == expected
 
 
 @pytest.mark.parametrize("run", RUNS)
@@ -129,8 +133,8 @@ def test_progress_is_told_and_packed_files_are_read(tmp_path: Path) -> None:
     for log in sorted((DATA / "split-and-merge").glob("*.log")):
         (tmp_path / f"{log.name}.gz").write_bytes(gzip.compress(log.read_bytes()))
     news = list(read_run(tmp_path, LogOptions(run="split-and-merge")))
-    assert any(isinstance(one, ReadProgress) and one.done for one in news)
-    records = [record for one in news if isinstance(one, RecordsRead) for record in one.records]
+    assert any(isinstance(part, ReadProgress) and part.done for part in news)
+    records = [record for part in news if isinstance(part, RecordsRead) for record in part.records]
     assert len(records) == len(list(told(DATA / "split-and-merge")))
 
 

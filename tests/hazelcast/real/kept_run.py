@@ -109,9 +109,11 @@ class KeptConsole(Struct, frozen=True):
             yield from texts(picture, *moment)
             story = observers.story(look.now_us)
             unreached |= {it for it, held in look.connections.items() if not held_now(held.state)}
-            for one in story.observations if story else ():
-                about = tuple(map(Address, one.members))
-                yield Statement(look.at_us, "observation", about, one, one.headline, unreached=frozenset(unreached))
+            for observation in story.observations if story else ():
+                about = tuple(map(Address, observation.members))
+                yield Statement(
+                    look.at_us, "observation", about, observation, observation.headline, unreached=frozenset(unreached)
+                )
         yield from beginnings(self.records, lambda record: record.utc)
         yield from self._marks()
 
@@ -188,8 +190,10 @@ def of_logs(logs: Mapping[Address, str], truth: Truth) -> Iterator[Statement]:
             (Path(folder) / f"{address.replace(':', '-')}.log").write_text(log)
         stories = read_logs([Path(folder)], LogOptions(run="try")).stories
     end_us = max(words[-1].at_us for words in truth.words.values())
-    for one in (found for story in stories for found in story.observations):
-        yield Statement(end_us, "observation", tuple(map(Address, one.members)), one, one.headline)
+    for observation in (found for story in stories for found in story.observations):
+        yield Statement(
+            end_us, "observation", tuple(map(Address, observation.members)), observation, observation.headline
+        )
 
 
 def verdict_of(said: Statement, truth: Truth, *, one_sided: bool) -> Verdict:

@@ -146,7 +146,7 @@ class RealCluster:
     def cut(self, *groups: Iterable[int]) -> None:
         """No packet passes between members of different groups."""
         sides = [set(group) for group in groups]
-        self.cut_links((one, other) for a in sides for b in sides if a is not b for one in a for other in b)
+        self.cut_links((side, other) for a in sides for b in sides if a is not b for side in a for other in b)
 
     def cut_links(self, links: Iterable[tuple[int, int]]) -> None:
         """No packet passes from the first to the second of each pair."""

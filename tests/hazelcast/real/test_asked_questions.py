@@ -37,7 +37,7 @@ def observed(*logs: Path) -> dict[str, dict[str, Any]]:
     words = ("quarterdeck", "audit", *map(str, logs), "-o", "json")
     audited = subprocess.run(words, env=ENVIRONMENT, capture_output=True, text=True, timeout=300)
     assert audited.stdout, audited.stderr
-    return {one["kind"]: one for one in json.loads(audited.stdout)["observations"]}
+    return {observation["kind"]: observation for observation in json.loads(audited.stdout)["observations"]}
 
 
 class Operator:
@@ -77,7 +77,7 @@ class Operator:
 
     @property
     def logs(self) -> list[Path]:
-        return [self._cluster.log(one) for one in self._cluster.everybody if self._cluster.log(one).exists()]
+        return [self._cluster.log(member) for member in self._cluster.everybody if self._cluster.log(member).exists()]
 
     def sentence(self) -> str:
         """Return the sentence; empty while no member is reached."""

@@ -49,7 +49,7 @@ class Step(NamedTuple):
 
 def restarts(*members: int) -> tuple[Step, ...]:
     """Return the steps that stop and start each of these members in turn."""
-    return tuple(step for one in members for step in (Step("stop", (one,), 1), Step("start", (one,), 8)))
+    return tuple(step for member in members for step in (Step("stop", (member,), 1), Step("start", (member,), 8)))
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class FaultScript:
     """Whether a client writes all the time."""
 
 
-ONE_SIDED = {**{one: [1, 2, 3] for one in (1, 2, 3)}, **{one: [4, 5] for one in (4, 5)}}
+ONE_SIDED = {**{number: [1, 2, 3] for number in (1, 2, 3)}, **{number: [4, 5] for number in (4, 5)}}
 """Neither side finds the other, with or without a cut."""
 
 SCRIPTS = (
@@ -185,7 +185,7 @@ class Driver:
         address = self.cluster.address
         if step.action == "cut":
             side, others = step.members, set(self.cluster.everybody) - set(step.members)
-            pairs = [(one, other) for one in side for other in others]
+            pairs = [(member, other) for member in side for other in others]
             return {(address(a), address(b)) for one, other in pairs for a, b in ((one, other), (other, one))}
         if step.action == "heal":
             return set()
@@ -200,7 +200,7 @@ class Client:
     """The product's client: it puts entries, writes on and on, and counts at the end."""
 
     def __init__(self, cluster: RealCluster, entries: int) -> None:
-        addresses = [str(cluster.address(one)) for one in cluster.everybody]
+        addresses = [str(cluster.address(member)) for member in cluster.everybody]
         self._client = HazelcastClient(cluster_members=addresses, redo_operation=True)
         self._map: Any = self._client.get_map("orders").blocking()
         self._map.put_all({str(number): "x" * 100 for number in range(entries)})

@@ -115,7 +115,7 @@ def parted(truth: Truth) -> Truth:
         ),
         lambda it: it,
     )
-    links = frozenset((one, other) for one in truth.logged for other in truth.logged if one != other)
+    links = frozenset((event, other) for event in truth.logged for other in truth.logged if event != other)
     return Truth(alone.logged, [truth.done[0]._replace(kind="cut", links=links), *truth.done], truth.loss, truth.words)
 
 

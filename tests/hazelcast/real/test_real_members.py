@@ -95,9 +95,11 @@ class Watching:
     def views(self, address: Address) -> list[tuple[str, MembersView]]:
         """All lists that one member told, with the incarnation that told them."""
         return [
-            (one.member_uuid, one.message)
-            for one in self.heard
-            if isinstance(one, Heard) and one.address == address and isinstance(one.message, MembersView)
+            (observation.member_uuid, observation.message)
+            for observation in self.heard
+            if isinstance(observation, Heard)
+            and observation.address == address
+            and isinstance(observation.message, MembersView)
         ]
 
     def sizes(self, *addresses: Address) -> list[int]:
@@ -107,14 +109,20 @@ class Watching:
 
     def states(self, address: Address) -> list[str]:
         """How it stood with a member, one after the other."""
-        return [one.state for one in self.heard if isinstance(one, ConnectionReport) and one.address == address]
+        return [
+            observation.state
+            for observation in self.heard
+            if isinstance(observation, ConnectionReport) and observation.address == address
+        ]
 
     def owners(self, address: Address) -> tuple[str | None, ...]:
         """Who owns what, as one member told last."""
         tables = [
-            one.message
-            for one in self.heard
-            if isinstance(one, Heard) and one.address == address and isinstance(one.message, PartitionsView)
+            observation.message
+            for observation in self.heard
+            if isinstance(observation, Heard)
+            and observation.address == address
+            and isinstance(observation.message, PartitionsView)
         ]
         if not tables:
             return ()

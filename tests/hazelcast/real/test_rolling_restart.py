@@ -63,7 +63,7 @@ def test_one_after_the_other_under_writes(cluster: RealCluster, tmp_path: Path) 
         )
         code, found = verdict(cluster, 2)
         assert (code, found["verdict"]) == (0, "yes"), (found, "no data was ever stored")
-        addresses = [str(cluster.address(one)) for one in cluster.everybody]
+        addresses = [str(cluster.address(member)) for member in cluster.everybody]
         client = HazelcastClient(cluster_members=addresses, redo_operation=True)
         orders = client.get_map("orders").blocking()
         orders.put_all({str(number): "x" * 100 for number in range(ENTRIES)})

@@ -124,8 +124,8 @@ def _answer_fields(answer: Answer) -> tuple[bytes, list[Frame]]:
         case SystemProperties(properties):
             return b"", texts_frames(properties)
         case Metrics(next_sequence, sets):
-            blobs = [Frame(0, encode_metric_set(one)) for one in sets]
-            times = Frame(0, b"".join(LONG.pack(one.at_ms) for one in sets))
+            blobs = [Frame(0, encode_metric_set(metric_set)) for metric_set in sets]
+            times = Frame(0, b"".join(LONG.pack(metric_set.at_ms) for metric_set in sets))
             return LONG.pack(next_sequence), [*structure_frames(*blobs), times]
         case ListenerAdded(registration_uuid):
             return b"" if registration_uuid is None else pack_uuid(registration_uuid), []

@@ -90,7 +90,7 @@ STRANGERS = {
 async def test_whoever_is_no_member_is_called_so(who: str) -> None:
     data, words = STRANGERS[who]
     async with listening(saying(data)) as address, watching(WatchSettings((address,), pace=QUICK)) as watched:
-        await watched.until(lambda: any(one.state == "refused" for one in watched.watch.followed.values()))
+        await watched.until(lambda: any(follower.state == "refused" for follower in watched.watch.followed.values()))
         (follower,) = watched.watch.followed.values()
         assert any(part in follower.reason for part in words.split("|"))
 
@@ -154,11 +154,11 @@ async def test_a_list_of_a_thousand_strangers_is_followed_up_to_the_limit() -> N
     member.members = MembersView(1, (member.on_list(), *strangers))
     settings = WatchSettings((member.address,), most_followed=10, pace=QUICK)
     async with watching(settings) as watched:
-        await watched.until(lambda: any(isinstance(one, NotFollowed) for one in watched.heard))
+        await watched.until(lambda: any(isinstance(observation, NotFollowed) for observation in watched.heard))
         member.tell(member.members)
         await watched.until(lambda: len(watched.messages(member.address)) > 20)
         assert len(watched.watch.followed) == 10
-        left_out = [one.address for one in watched.heard if isinstance(one, NotFollowed)]
+        left_out = [observation.address for observation in watched.heard if isinstance(observation, NotFollowed)]
         assert len(left_out) == len(set(left_out)) == 991
     await member.stop()
 

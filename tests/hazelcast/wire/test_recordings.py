@@ -114,13 +114,15 @@ def test_tables_migrations_state_configuration_and_metrics_are_told(version: str
     assert {message.state for message in told(version) if isinstance(message, ClusterMetadata)} >= {"ACTIVE", "FROZEN"}
     configs = [message for message in told(version) if isinstance(message, MemberConfig)]
     assert all(f"<member>{address}</member>" in config.xml for config in configs for address in ADDRESSES)
-    metrics = [one for message in told(version) if isinstance(message, Metrics) for one in message.sets]
+    metrics = [metric_set for message in told(version) if isinstance(message, Metrics) for metric_set in message.sets]
     assert all(metric.value_of("partitions.stateStamp") is not None for metric in metrics)
     assert {metric.value_of("cluster.size") for metric in metrics} <= {1, 2, 3, 4}
     measured = [found for metric in metrics if (found := member_measured(None, member_metrics(metric))) is not None]
     assert len(measured) == len(metrics)
-    assert all(one.heap_used and one.heap_max and one.queued_migrations is not None for one in measured)
-    assert all(one.heartbeat_age is None or one.heartbeat_age < 2_000_000 for one in measured), "sent every second"
+    assert all(event.heap_used and event.heap_max and event.queued_migrations is not None for event in measured)
+    assert all(event.heartbeat_age is None or event.heartbeat_age < 2_000_000 for event in measured), (
+        "sent every second"
+    )
 
 
 @pytest.mark.parametrize("version", RECORDED_VERSIONS)

@@ -154,7 +154,7 @@ async def test_what_a_member_does_not_tell_is_told_as_such_while_views_still_com
     await member.start()
     async with watching(settings_for(member)) as watched:
         await watched.until(lambda: Ping() in member.asked)
-        (untold,) = [one for one in watched.heard if isinstance(one, TopicRefused)]
+        (untold,) = [observation for observation in watched.heard if isinstance(observation, TopicRefused)]
         assert (untold.topic, untold.address) == ("cluster-state", member.address)
         assert "not trusted" in untold.reason
         view = MembersView(2, (member.on_list(),))
@@ -340,7 +340,7 @@ async def test_an_address_on_no_list_where_nothing_answers_is_forgotten() -> Non
         await watched.until(lambda: watched.states(gone.address)[-1] == "gone")
         assert gone.address in watched.watch.followed, "the others still list it"
         agree(members, 2)
-        await watched.until(lambda: any(isinstance(one, Forgotten) for one in watched.heard))
+        await watched.until(lambda: any(isinstance(observation, Forgotten) for observation in watched.heard))
         assert list(watched.watch.followed) == [member.address for member in members]
     for member in members:
         await member.stop()
@@ -363,7 +363,7 @@ async def test_new_addresses_have_room_though_as_many_are_followed_as_allowed() 
                 lambda latest=latest: all(latest in watched.messages(member.address) for member in members)
             )
         assert len(watched.watch.followed) == 3
-        assert not any(isinstance(one, NotFollowed) for one in watched.heard)
+        assert not any(isinstance(observation, NotFollowed) for observation in watched.heard)
     for member in members:
         await member.stop()
 

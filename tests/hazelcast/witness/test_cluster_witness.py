@@ -416,8 +416,8 @@ def test_whatever_is_heard_each_incarnation_begins_with_who_witnesses_it_and_no_
         watched.hear(observation)
         watched.wait(later_us / SECOND_US)
     by_uuid: dict[tuple[Address, str], list[Event]] = {}
-    for one in watched.told:
-        by_uuid.setdefault((one.address, one.uuid), []).append(one.event)
+    for told in watched.told:
+        by_uuid.setdefault((told.address, told.uuid), []).append(told.event)
     lists_heard = {(one.message.version, tuple(each.uuid for each in one.message.members))
                    for one, _ in heard if isinstance(one, Heard) and isinstance(one.message, MembersView)}  # fmt: skip
     for events in by_uuid.values():

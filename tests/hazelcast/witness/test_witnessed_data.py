@@ -62,7 +62,7 @@ def test_the_state_stamp_comes_with_the_table() -> None:
     unarranged = Metrics(1, (MetricSet(0, (MetricSample("partitions.stateStamp", 0),)),))
     assert watched.says(A, "a", unarranged) == []  # that of a member that has just joined is not yet one
     stamp = Metrics(1, (MetricSet(0, (MetricSample("partitions.stateStamp", 17),)),))
-    assert [type(one) for one in watched.says(A, "a", stamp)] == [OwnersTold]
+    assert [type(event) for event in watched.says(A, "a", stamp)] == [OwnersTold]
     assert watched.picture().members[A].state_stamp == 17
 
 

@@ -71,7 +71,7 @@ def test_five_members_form_one_list_in_the_order_of_their_start(start: Callable[
     assert (cluster.name, cluster.source, cluster.writable) == ("dev", "live", True)
     assert list(cluster.labels) == ["n1", "n2", "n3", "n4", "n5"]
     last = [watched.events(ListInstalled, label)[-1] for label in cluster.labels]
-    assert {(one.version, one.lineage) for one in last} == {(5, last[0].lineage)}
+    assert {(event.version, event.lineage) for event in last} == {(5, last[0].lineage)}
 
 
 def test_records_are_numbered_without_gaps_and_dated(start: Callable[..., ObservedCluster]) -> None:

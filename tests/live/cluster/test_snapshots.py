@@ -33,7 +33,7 @@ def test_members_tell_what_they_know(kind: type[LiveCluster]) -> None:
         cluster.started.result(WAIT_SECONDS)
         snapshot = cluster.snapshot().result(WAIT_SECONDS)
         assert [member.configuration.label for member in snapshot.members] == ["n1", "n2"]
-        assert [one.label for one in snapshot.down] == ["n3"] and not snapshot.untold
+        assert [member.label for member in snapshot.down] == ["n3"] and not snapshot.untold
         assert abs(snapshot.at_us - cluster.now_us()) < 5 * SECOND_US
         assert views(cluster) == views(cluster, 30) == {"n1": 2, "n2": 2}
         cluster.execute(DelayLink(("n1",), ("n2",), 900_000)).result(WAIT_SECONDS)
@@ -43,10 +43,10 @@ def test_members_tell_what_they_know(kind: type[LiveCluster]) -> None:
         if kind is LocalCluster:
             assert [member.paused for member in snapshot.members] == [False, True]
         else:
-            assert [(one.configuration.label, one.why) for one in snapshot.untold] == [("n2", "it is paused")]
+            assert [(member.configuration.label, member.why) for member in snapshot.untold] == [("n2", "it is paused")]
         assert views(cluster, 10)["n1"] == 1
         cluster.execute(KillMember("n2")).result(WAIT_SECONDS)
-        assert [one.label for one in cluster.snapshot().result(WAIT_SECONDS).down] == ["n2", "n3"]
+        assert [member.label for member in cluster.snapshot().result(WAIT_SECONDS).down] == ["n2", "n3"]
     finally:
         cluster.close()
 
@@ -62,6 +62,6 @@ def test_messages_on_a_slow_link_are_on_their_way_in_the_copy() -> None:
                 break
             cluster.drain()
             time.sleep(0.05)
-        assert snapshot.in_flight and all(one.due_us > snapshot.at_us for one in snapshot.in_flight)
+        assert snapshot.in_flight and all(message.due_us > snapshot.at_us for message in snapshot.in_flight)
     finally:
         cluster.close()

@@ -320,19 +320,19 @@ def test_places_are_counted_per_host_and_given_back() -> None:
 def test_places_are_shared_fairly() -> None:
     slots = ConnectionSlots(4, 6)
     greedy, other = [Holder() for _ in range(4)], [Holder() for _ in range(2)]
-    assert all(slots.take("greedy", one) for one in greedy) and all(slots.take("other", one) for one in other)
+    assert all(slots.take("greedy", peer) for peer in greedy) and all(slots.take("other", peer) for peer in other)
     newcomer = Holder()
     assert slots.take("newcomer", newcomer)
-    assert [one.over for one in greedy] == [True, False, False, False] and not any(one.over for one in other)
+    assert [peer.over for peer in greedy] == [True, False, False, False] and not any(peer.over for peer in other)
     assert slots.take("greedy", Holder()), "in place of its own"
-    assert [one.over for one in greedy] == [True, True, False, False]
+    assert [peer.over for peer in greedy] == [True, True, False, False]
     assert slots.taken == 6 and not newcomer.over
 
 
 def test_strangers_make_way_for_those_who_are_known() -> None:
     slots = ConnectionSlots(4, 4, known={"known", "other"})
     known, strangers = [Holder() for _ in range(3)], [Holder() for _ in range(2)]
-    assert all(slots.take("known", one) for one in known) and slots.take("10.0.0.1", strangers[0])
+    assert all(slots.take("known", host) for host in known) and slots.take("10.0.0.1", strangers[0])
     assert slots.take("10.0.0.2", strangers[1]) and strangers[0].over
     assert slots.take("known", Holder()) and strangers[1].over
     assert slots.take("10.0.0.1", Holder()) is None, "there is no place but those of who is known"

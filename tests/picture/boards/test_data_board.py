@@ -62,13 +62,13 @@ def test_the_partition_of_a_key_that_is_read_often_is_the_hottest() -> None:
     rates = partition_rates(cluster.picture, "A", cluster.now_us)
     hottest = max(rates, key=lambda partition: rates[partition].reads)
     rows = data_rows(cluster.picture, "partition", cluster.now_us)
-    row = next(one for one in rows.values() if one.name == f"p{hottest}")
+    row = next(row for row in rows.values() if row.name == f"p{hottest}")
     shown = ReplicaMap()
     shown.follow(cluster.picture)
     owner = shown.table.row(hottest)[0]
     assert owner is not None and row.owner == cluster.picture.label_of(owner.address)
     assert row.rate is not None and row.rate.reads > 5
-    assert sum(one.entries or 0 for one in rows.values()) == 51
+    assert sum(row.entries or 0 for row in rows.values()) == 51
 
 
 def test_rates_end_when_nothing_is_asked_any_more_and_what_is_stored_stays() -> None:
@@ -120,5 +120,5 @@ def test_of_an_empty_cluster_nothing_is_told() -> None:
 
 
 def test_rates_and_heat_in_letters() -> None:
-    assert [rate_text(one) for one in (0, 0.25, 12.345, 12_345.6)] == ["·", "0.25", "12.3", "12346"]
-    assert [heat_of(one, 90) for one in (90, 85, 45, 10, 0.1, 0)] == ["9", "9", "5", "2", "1", "0"]
+    assert [rate_text(rate) for rate in (0, 0.25, 12.345, 12_345.6)] == ["·", "0.25", "12.3", "12346"]
+    assert [heat_of(rate, 90) for rate in (90, 85, 45, 10, 0.1, 0)] == ["9", "9", "5", "2", "1", "0"]

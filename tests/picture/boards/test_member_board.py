@@ -51,14 +51,14 @@ def test_roles_order_and_what_each_holds() -> None:
         cluster.change_table(label, 4, {0: ["n2", "n1"], 1: ["n2", "n3"]})
     picture = fold(cluster)
     rows = [row(picture, label, 130 * SECOND_US) for label in FIVE]
-    assert [one.role for one in rows] == ["▲ master", "△ next", "● member", "● member", "● member"]
-    assert [one.order for one in rows] == [1, 2, 3, 4, 5]
-    assert [(one.owned, one.backups) for one in rows] == [(0, 1), (2, 0), (0, 1), (0, 0), (0, 0)]
-    assert [one.table_version for one in rows] == ["v4", "v4", "≠ none", "≠ none", "≠ none"]
+    assert [row.role for row in rows] == ["▲ master", "△ next", "● member", "● member", "● member"]
+    assert [row.order for row in rows] == [1, 2, 3, 4, 5]
+    assert [(row.owned, row.backups) for row in rows] == [(0, 1), (2, 0), (0, 1), (0, 0), (0, 0)]
+    assert [row.table_version for row in rows] == ["v4", "v4", "≠ none", "≠ none", "≠ none"]
     second = rows[1]
     assert (second.label, second.address, second.uuid) == ("n2", "10.0.0.2:5701", "n2-life-")
     assert (second.list_version, second.state, second.kind, second.zone, second.age) == ("v5", "", "data", "", "2 min")
-    assert {one.heartbeat.text for one in rows} == {"✓ in time"}
+    assert {row.heartbeat.text for row in rows} == {"✓ in time"}
 
 
 def test_in_a_split_a_member_is_heard_on_its_own_side_alone() -> None:

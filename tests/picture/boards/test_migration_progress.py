@@ -36,13 +36,15 @@ def test_the_pace_counts_the_last_seconds_only(counted: list[tuple[int, int, int
     for second, migrations, size in sorted(counted):
         rates.count(second * SECOND_US + 7, migrations=migrations, size=size)
     now = max((second for second, _, _ in counted), default=0)
-    within = [one for one in counted if now - WINDOW_S < one[0] <= now]
+    within = [sample for sample in counted if now - WINDOW_S < sample[0] <= now]
     if not within:
         assert rates.at(now * SECOND_US) == MigrationRate(0.0, 0.0)
         return
     length = now - min(second for second, _, _ in within) + 1
     rate = rates.at(now * SECOND_US)
-    assert rate == MigrationRate(sum(one[1] for one in within) / length, sum(one[2] for one in within) / length)
+    assert rate == MigrationRate(
+        sum(sample[1] for sample in within) / length, sum(sample[2] for sample in within) / length
+    )
     assert rates.at((now + WINDOW_S) * SECOND_US) == MigrationRate(0.0, 0.0)
     assert len(rates._seconds) <= WINDOW_S + 1
 

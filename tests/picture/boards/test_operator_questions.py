@@ -66,27 +66,29 @@ class Story:
 
 
 def listed(version: int, *members: Address) -> ListInstalled:
-    entries = tuple(Member(one, f"uuid of {one}", 0) for one in members)
+    entries = tuple(Member(member, f"uuid of {member}", 0) for member in members)
     return ListInstalled(version, entries[0].uuid, members[0], entries, members[0], "unknown")
 
 
 def table(digest: str, stamp: int | None, *owners: Address) -> OwnersTold:
-    return OwnersTold(tuple(Holder(one, f"uuid of {one}") for one in owners), tuple(range(len(owners))), digest, stamp)
+    return OwnersTold(
+        tuple(Holder(owner, f"uuid of {owner}") for owner in owners), tuple(range(len(owners))), digest, stamp
+    )
 
 
 def watched(*members: Address) -> Story:
     story = Story()
-    for one in members:
+    for member in members:
         story.tell(
-            one, MemberWitnessed(("client-protocol",), TOLD), ConnectionChanged("connected"), listed(1, *members)
+            member, MemberWitnessed(("client-protocol",), TOLD), ConnectionChanged("connected"), listed(1, *members)
         )
     return story
 
 
 def test_one_cluster_with_one_table() -> None:
     story = watched(A, B)
-    for one in (A, B):
-        story.tell(one, table("abcdef99", 17, A, B))
+    for address in (A, B):
+        story.tell(address, table("abcdef99", 17, A, B))
     answers = story.answers()
     assert answers["is it one cluster"].startswith("yes")
     assert "2 members with table abcdef" in answers["have all the same partition table"]
@@ -176,8 +178,8 @@ def test_stamps_of_different_moments_are_no_two_tables() -> None:
 
 def test_owners_that_differ_are_two_tables_once_that_has_lasted() -> None:
     story = watched(A, B)
-    for one in (A, B):
-        story.tell(one, table("a" * 8, 17, A, B), at_s=5)
+    for address in (A, B):
+        story.tell(address, table("a" * 8, 17, A, B), at_s=5)
     story.tell(A, table("b" * 8, 18, A), at_s=20)
     follower = story.picture.members[B]
     assert story.answers(24)["have all the same partition table"].startswith("yes: 2 members with table bbbbbb")
@@ -196,8 +198,8 @@ def test_one_that_has_just_joined_has_no_table_yet() -> None:
 def halves() -> tuple[Story, Pair]:
     """Two halves of real members that list each other for joining: whether they reach each other is not reported."""
     story = watched(A, B)
-    for one in (A, B):
-        story.tell(one, JoinListChanged((A, B), 0, one), listed(2, one), at_s=5)
+    for address in (A, B):
+        story.tell(address, JoinListChanged((A, B), 0, address), listed(2, address), at_s=5)
     (pair,) = why_not_merging(story.picture, 10 * SECOND_US)
     return story, pair
 
@@ -246,8 +248,8 @@ def test_a_refusal_to_merge_is_of_its_moment_and_is_tried_again() -> None:
 def test_a_verdict_of_an_earlier_split_shows_nothing_of_this_one() -> None:
     story = watched(A, B)
     story.tell(A, MergeVerdict(B, "remote-merges", "total-members", "it is smaller"), at_s=2)
-    for one in (A, B):
-        story.tell(one, JoinListChanged((A, B), 0, one), listed(2, one), at_s=5)
+    for address in (A, B):
+        story.tell(address, JoinListChanged((A, B), 0, address), listed(2, address), at_s=5)
     (pair,) = why_not_merging(story.picture, 10 * SECOND_US)
     assert "met" not in pair.sentence and "not reported" in pair.sentence
 
@@ -320,11 +322,11 @@ def test_who_owns_a_key_as_each_master_has_it() -> None:
 def test_a_master_that_removed_most_members_may_be_the_one_that_is_cut_off() -> None:
     """Whom it removed is not seen; only a process that is known to have ended has no master of its own."""
     story = watched(A, B, C)
-    for one in (B, C):
-        story.tell(one, ConnectionChanged("silent"), at_s=2)
+    for member in (B, C):
+        story.tell(member, ConnectionChanged("silent"), at_s=2)
     story.tell(A, listed(2, A, C), listed(3, A), at_s=3)
     assert story.answers()["is it one cluster"].startswith("not known: ")
     assert "are not seen and may have a master of their own" in story.answers()["is it one cluster"]
-    for one in (B, C):
-        story.tell(one, ConnectionChanged("gone"), at_s=4)
+    for member in (B, C):
+        story.tell(member, ConnectionChanged("gone"), at_s=4)
     assert story.answers()["is it one cluster"].startswith("yes, as far as is seen: ")

@@ -51,7 +51,7 @@ def records_of_demo(name: str) -> tuple[Record, ...]:
 
 def told(episodes: Iterable[Episode]) -> str:
     """What a reader sees: when, what, and of how many events."""
-    said = [(one, sentence_of(one)) for one in episodes]
+    said = [(episode, sentence_of(episode)) for episode in episodes]
     return "\n".join(f"{clock_text(one.at_us)}  {s.text}  ({s.events}, {s.tone})" for one, s in said)
 
 
@@ -70,8 +70,8 @@ def folded(records: Sequence[Record]) -> Episodes:
 )  # fmt: skip
 def test_a_demo_as_a_person_would_tell_it(name: str, snapshot: SnapshotAssertion) -> None:
     episodes = folded(records_of_demo(name))
-    happened = [one for one in records_of_demo(name) if not isinstance(one.event, DataMeasured)]
-    assert sum(one.count for one in episodes.all) == len(happened)
+    happened = [record for record in records_of_demo(name) if not isinstance(record.event, DataMeasured)]
+    assert sum(episode.count for episode in episodes.all) == len(happened)
     assert told(episodes.all) == snapshot
 
 
@@ -103,18 +103,18 @@ def test_members_that_miss_the_other_half_are_two_lines() -> None:
     labels = [f"n{place}" for place in range(60)]
     addresses = {label: Address(f"h:{5701 + place}") for place, label in enumerate(labels)}
     records = [
-        of_cluster(1, 0, MemberStarted(addresses[one], False, ()), one, f"u-{one}") for one in labels
+        of_cluster(1, 0, MemberStarted(addresses[label], False, ()), label, f"u-{label}") for label in labels
     ]  # their names are known
     halves = labels[:30], labels[30:]
     records += [
-        of_cluster(2, 100, LinkChanged(one, other, "blackhole")) for one in halves[0] for other in halves[1]
-    ] + [of_cluster(2, 100, LinkChanged(other, one, "blackhole")) for one in halves[0] for other in halves[1]]
+        of_cluster(2, 100, LinkChanged(label, other, "blackhole")) for label in halves[0] for other in halves[1]
+    ] + [of_cluster(2, 100, LinkChanged(other, label, "blackhole")) for label in halves[0] for other in halves[1]]
     for mine, theirs in (halves, halves[::-1]):
-        for one in mine:
+        for label in mine:
             for other in theirs:
                 late = HeartbeatLate(addresses[other], f"u-{other}", 3, 4, False)
-                records.append(of_cluster(3, 200, late, one, f"u-{one}"))
-    lines = [sentence_of(one).text for one in folded(records).all]
+                records.append(of_cluster(3, 200, late, label, f"u-{label}"))
+    lines = [sentence_of(episode).text for episode in folded(records).all]
     assert lines == [
         "start n0, n1, n2, n3, n4, n5 and 54 more",
         "cut {n0, n1, n2, n3, n4, n5 and 24 more} | {n30, n31, n32, n33, n34, n35 and 24 more}: 1800 links",
@@ -130,7 +130,7 @@ def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     episodes = folded(records)
     assert len(episodes.all) == 10
     assert episodes.forgotten == 20
-    assert sum(len(one.records) for one in episodes.all) == 5
+    assert sum(len(episode.records) for episode in episodes.all) == 5
     assert sentence_of(episodes.latest(1)[0]).text == "kill n30"
 
 
@@ -144,7 +144,7 @@ def test_a_witness_tells_of_members_that_keep_no_journal() -> None:
         of_cluster(3, 20_001_000, msgspec.structs.replace(moved, done_count=2), "m1", "u1"),
         of_cluster(2, 40_000_000, ConnectionChanged("gone", "connection refused"), "m2", "u2"),
     ]
-    assert [sentence_of(one).text for one in folded(records).all] == [
+    assert [sentence_of(episode).text for episode in folded(records).all] == [
         "watch m1, m2 by what they report to clients",
         "replicas move: 2 migrations in 3 ms",
         "m2 cannot be reached: connection refused",
@@ -184,16 +184,16 @@ def test_a_search_that_is_planned_anew_minutes_later_does_not_make_the_start_lon
 def test_decisions_and_a_line_a_second_for_what_comes_by_the_thousand() -> None:
     records = records_of_demo("migration")
     lines = list(Decisions().lines(records))
-    busy = [one for one in lines if isinstance(one, BusySecond)]
-    seconds = [one.at_us // 1_000_000 for one in busy]
+    busy = [line for line in lines if isinstance(line, BusySecond)]
+    seconds = [second.at_us // 1_000_000 for second in busy]
     assert len(seconds) == len(set(seconds))
-    assert sum(one.committed for one in busy) == sum(
-        isinstance(one.event, MigrationDecided) and one.event.committed for one in records
+    assert sum(second.committed for second in busy) == sum(
+        isinstance(record.event, MigrationDecided) and record.event.committed for record in records
     )
-    assert sum(one.begun for one in busy) == sum(isinstance(one.event, MigrationStarted) for one in records)
-    kept = [describe_record(one) for one in lines if isinstance(one, Record)]
-    assert any("is killed" in one for one in kept)
-    assert not any("as source" in one for one in kept)
+    assert sum(second.begun for second in busy) == sum(isinstance(record.event, MigrationStarted) for record in records)
+    kept = [describe_record(line) for line in lines if isinstance(line, Record)]
+    assert any("is killed" in text for text in kept)
+    assert not any("as source" in text for text in kept)
     assert len(kept) < 100 < len(records)
     assert busy[0].text == "3 migrations begun, 3 done, 36 B, 16 calls of clients"
 
@@ -205,7 +205,7 @@ def witnessed_lists(*editions: int) -> str:
         cluster.happen(label, MemberWitnessed(("client-protocol",), ("join-list",)))
     for edition in editions:
         for label in cluster.labels:
-            joined = tuple(cluster.address(one) for one in cluster.labels[: edition + 1])
+            joined = tuple(cluster.address(label) for label in cluster.labels[: edition + 1])
             cluster.happen(label, JoinListChanged(joined, edition, cluster.address(label)), after_us=20_000_000)
     return told(folded(cluster.drain()).all)
 

@@ -14,7 +14,7 @@ from tests.picture.played_scenarios import records_of
 
 def chosen(text: str) -> list[Record]:
     selection = EventFilter.of(text)
-    return [one for one in records_of("cut-racks") if selection.accepts(one, describe_record(one).casefold)]
+    return [record for record in records_of("cut-racks") if selection.accepts(record, describe_record(record).casefold)]
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def test_words_phrases_kinds_and_members(text: str, kinds: set[str] | None, memb
 
 def test_a_life_is_chosen_by_the_beginning_of_its_uuid() -> None:
     record = records_of("cut-racks")[0]
-    assert all(one.uuid == record.uuid for one in chosen(f"life:{record.uuid[:8]}"))
+    assert all(found.uuid == record.uuid for found in chosen(f"life:{record.uuid[:8]}"))
 
 
 @pytest.mark.parametrize("text", ["", "  ", "!", '"', "kind:", "member:,", '!"'])

@@ -29,20 +29,20 @@ def episodes_of(name: str) -> Episodes:
 def story_at(name: str, kind: type, which: str) -> tuple[str, tuple[Any, ...]]:
     """Heading and events of the trace of this kind that the first event of `kind` is part of."""
     event_index, episodes = event_index_of(name), episodes_of(name)
-    record = next(one for one in event_index.records if isinstance(one.event, kind))
-    subject = next(one for one in subjects_of(event_index, record, episodes) if one.kind == which)
+    record = next(record for record in event_index.records if isinstance(record.event, kind))
+    subject = next(subject for subject in subjects_of(event_index, record, episodes) if subject.kind == which)
     story = event_trace(event_index, subject, episodes)
-    places = [event_index.place_of(one) for one in story.records]
+    places = [event_index.place_of(record) for record in story.records]
     assert places == sorted(places)
-    return story.heading, tuple(one.event for one in story.records)
+    return story.heading, tuple(record.event for record in story.records)
 
 
 def test_a_migration_from_its_beginning_to_the_last_participant() -> None:
     heading, said = story_at("p-move", partition_events.MigrationCopied, "migration")
     assert "migration of p3, MOVE: a4 to 1, a3 goes" in heading
     assert isinstance(said[0], partition_events.MigrationStarted)
-    assert len({one.migration_id for one in said}) == 1
-    assert sum(isinstance(one, partition_events.MigrationFinished) for one in said) == 3
+    assert len({event.migration_id for event in said}) == 1
+    assert sum(isinstance(event, partition_events.MigrationFinished) for event in said) == 3
 
 
 def test_a_claim_from_what_made_it_necessary_to_the_lists() -> None:
@@ -50,15 +50,15 @@ def test_a_claim_from_what_made_it_necessary_to_the_lists() -> None:
         heading, said = story_at("master-crash", kind, "episode")
         assert heading.startswith("kill athens: ")
         assert "byzantium leads v5" in heading or "v5 of 4" in heading, heading
-        assert sum(isinstance(one, events.ClaimAnswered) for one in said) == 2
-        assert sum(isinstance(one, events.ListInstalled) for one in said) == 3
+        assert sum(isinstance(event, events.ClaimAnswered) for event in said) == 2
+        assert sum(isinstance(event, events.ListInstalled) for event in said) == 3
 
 
 def test_a_merge_to_the_arrival() -> None:
     heading, said = story_at("join-list-edit", events.MergeStarted, "episode")
     assert heading.startswith("delphi, euphesus merge into the cluster of athens")
-    assert sum(isinstance(one, events.MemberMerging) for one in said) == 2
-    assert any(isinstance(one, events.ListInstalled) for one in said)
+    assert sum(isinstance(event, events.MemberMerging) for event in said) == 2
+    assert any(isinstance(event, events.ListInstalled) for event in said)
 
 
 def test_an_episode_that_is_not_remembered_has_no_records() -> None:
@@ -68,13 +68,13 @@ def test_an_episode_that_is_not_remembered_has_no_records() -> None:
 
 def test_a_member_in_its_own_words_and_in_those_of_others() -> None:
     event_index = event_index_of("cut-racks")
-    record = next(one for one in event_index.records if one.member == "c1")
+    record = next(record for record in event_index.records if record.member == "c1")
     episodes = Episodes()
     story = event_trace(event_index, subjects_of(event_index, record, episodes)[-1], episodes)
     assert story.heading.startswith("c1 in 2 incarnations")
-    members = {one.member for one in story.records}
+    members = {record.member for record in story.records}
     assert {"c1", "a1", "b1", "dev"} <= members
-    assert any(isinstance(one.event, events.MemberRemoved) for one in story.records)
+    assert any(isinstance(record.event, events.MemberRemoved) for record in story.records)
 
 
 def test_what_made_a_member_what_it_is() -> None:
@@ -89,7 +89,7 @@ def test_what_made_a_member_what_it_is() -> None:
 
 def test_what_comes_from_outside_belongs_to_the_members_it_hits() -> None:
     event_index = event_index_of("cut-racks")
-    record = next(one for one in event_index.records if isinstance(one.event, LinkChanged))
+    record = next(record for record in event_index.records if isinstance(record.event, LinkChanged))
     assert {subject.key for subject in subjects_of(event_index, record, Episodes())} == {"b1", "c1"}
 
 

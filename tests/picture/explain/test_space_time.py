@@ -25,7 +25,7 @@ def diagram_of(name: str, zoom_us: int = 0) -> SpaceTime:
 def test_every_event_of_a_member_has_a_row_and_a_mark() -> None:
     for name in ("master-crash", "cut-racks", "p-move", "join-list-edit", "frozen-member"):
         diagram, event_index = diagram_of(name), event_index_of(name)
-        drawn = [one for one in event_index.records if ROWS[type(one.event)].mark is not None]
+        drawn = [record for record in event_index.records if ROWS[type(record.event)].mark is not None]
         assert len(diagram) == len(drawn)
         for record in drawn:
             place = diagram.row_of(record)
@@ -75,7 +75,7 @@ def test_lanes_end_with_a_kill_and_begin_with_a_start() -> None:
 @pytest.mark.parametrize("zoom_us", ZOOMS_US)
 def test_zoom_keeps_every_event_in_some_row(zoom_us: int) -> None:
     diagram, event_index = diagram_of("cut-racks", zoom_us), event_index_of("cut-racks")
-    drawn = [one for one in event_index.records if ROWS[type(one.event)].mark is not None]
+    drawn = [record for record in event_index.records if ROWS[type(record.event)].mark is not None]
     rows = [diagram.row(place) for place in range(len(diagram))]
     assert sum(row.events for row in rows) == len(drawn)
     assert sum(len(row.marks) + sum(mark.more for mark in row.marks) for row in rows) == len(drawn)

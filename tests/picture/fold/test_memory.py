@@ -49,8 +49,10 @@ class Watched(SimulatedDriver):
             if node.machine is None or belief is None:
                 continue
             state = node.machine.inspect()
-            remembered = {one for one in state.remembered if one not in state.peers and one != state.address}
-            assert {one for one in belief.remembered if one not in belief.listed} == remembered, label
+            remembered = {
+                address for address in state.remembered if address not in state.peers and address != state.address
+            }
+            assert {address for address in belief.remembered if address not in belief.listed} == remembered, label
             self.compared += len(remembered)
             due_us = state.timers.deadline_us(SEARCH)
             if belief.search is not None and state.is_master and due_us is not None and not node.paused:

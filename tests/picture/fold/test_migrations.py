@@ -57,7 +57,10 @@ def test_what_begins_leaves_the_queue_and_what_is_decided_becomes_history() -> N
     picture = fold(cluster)
     led = leading(picture)
     assert [migration.partition for migration in led.queue()] == [2] and led.waiting == 1
-    assert {one.begun.partition: one.phase for one in led.running.values()} == {0: "copying", 1: "committing"}
+    assert {migration.begun.partition: migration.phase for migration in led.running.values()} == {
+        0: "copying",
+        1: "committing",
+    }
     assert list(led.draining) == [cluster.address("n2")] and (led.moves, led.lower_bound) == (3, 3)
     assert progress_text(picture) == "2 migrating, 1 planned"
     cluster.happen("n1", partition_events.MigrationDecided("m1", 1, True, 2, ""))
@@ -66,7 +69,7 @@ def test_what_begins_leaves_the_queue_and_what_is_decided_becomes_history() -> N
     assert not led.running and (led.done, led.failed) == (1, 1)
     (failed,) = picture.history.failed
     assert (failed.begun.partition, failed.reason, failed.leader, failed.took_us) == (0, "n3 left", "n1", 500_000)
-    assert [one.begun.partition for one in picture.history.done] == [1]
+    assert [migration.begun.partition for migration in picture.history.done] == [1]
 
 
 def test_a_new_plan_takes_the_place_of_the_old_one_and_cancelling_empties_the_queue() -> None:
@@ -152,8 +155,8 @@ def test_the_next_master_tells_how_it_ended() -> None:
     cluster.happen("n2", partition_events.TableRecovered(7, {cluster.address("n3"): 7}, ("m1",), ("m0", "unknown")))
     fold(cluster, picture)
     history = picture.history
-    assert [one.begun.migration_id for one in history.done] == ["m1"] and history.done[0].leader == "n2"
-    assert [one.begun.migration_id for one in history.failed] == ["m0"]
+    assert [migration.begun.migration_id for migration in history.done] == ["m1"] and history.done[0].leader == "n2"
+    assert [migration.begun.migration_id for migration in history.failed] == ["m0"]
     assert leading(picture, "n2").recovering is None
 
 

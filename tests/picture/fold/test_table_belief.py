@@ -21,9 +21,9 @@ CHANGES = st.lists(st.dictionaries(st.integers(0, PARTITIONS - 1), ROW, min_size
 
 
 def change(version: int, rows: dict[int, list[Holder | None]]) -> TableChanged:
-    holders = tuple(dict.fromkeys(one for row in rows.values() for one in row if one))
+    holders = tuple(dict.fromkeys(holder for row in rows.values() for holder in row if holder))
     places = {None: -1, **{holder: place for place, holder in enumerate(holders)}}
-    changed = tuple((partition, version, *(places[one] for one in row)) for partition, row in rows.items())
+    changed = tuple((partition, version, *(places[holder] for holder in row)) for partition, row in rows.items())
     return TableChanged(version, str(version), PARTITIONS, holders, changed, "u0", "published")
 
 
@@ -37,19 +37,19 @@ def test_rows_counts_and_losses_are_those_of_the_whole_table(
         table.take(change(version, rows), version)
         whole.update(rows)
     owned = Counter(row[0] for row in whole.values())
-    backed_up = Counter(one for row in whole.values() for one in row[1:])
+    backed_up = Counter(holder for row in whole.values() for holder in row[1:])
     for holder in HOLDERS:
         assert table.owned_by(holder.uuid) == owned[holder]
         assert table.backed_up_by(holder.uuid) == backed_up[holder]
     assert {partition: list(table.row(partition)) for partition in whole} == whole and len(table) == len(whole)
     left = living - ending
     hit = {partition: row for partition, row in whole.items() if ending & {*row}}
-    loss = table.loss_without({one.uuid for one in ending}, {one.uuid for one in living})
-    copies = {partition: sum(one in left for one in row) for partition, row in hit.items()}
+    loss = table.loss_without({holder.uuid for holder in ending}, {holder.uuid for holder in living})
+    copies = {partition: sum(holder in left for holder in row) for partition, row in hit.items()}
     assert loss.lost == tuple(sorted(partition for partition, count in copies.items() if count == 0))
     assert loss.bared == tuple(sorted(partition for partition, count in copies.items() if count == 1))
     heirs = Counter(
-        next(one for one in row if one in left).uuid
+        next(holder for holder in row if holder in left).uuid
         for partition, row in hit.items()
         if row[0] in ending and copies[partition]
     )

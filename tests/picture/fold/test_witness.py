@@ -80,7 +80,7 @@ def test_migrations_of_which_only_the_end_is_told_are_counted() -> None:
         cluster.happen("n1", ReplicaMigrated(partition, 0, None, Address("n2:1"), succeeded, 5_000, 3, partition))
     history = fold(cluster, picture).history
     assert (history.done_count, history.failed_count) == (2, 1)
-    assert [one.migrated.partition for one in history.witnessed] == [1, 2, 3]
+    assert [migration.migrated.partition for migration in history.witnessed] == [1, 2, 3]
 
 
 def test_members_that_are_forgotten_leave_nothing_behind() -> None:

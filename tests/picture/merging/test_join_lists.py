@@ -112,9 +112,9 @@ def test_what_is_remembered_is_told_with_its_age_and_forgotten() -> None:
     cluster.happen("n4", events.AddressesRemembered((), (STRANGER,)))
     cluster.install("n4", 8, ["n4", "n5", "n1"], lineage="L2")
     picture = fold(cluster, picture)
-    assert [one for one in picture.members["n4"].remembered if one not in picture.members["n4"].listed] == list(
-        addresses(cluster, "n2", "n3")
-    )
+    assert [
+        address for address in picture.members["n4"].remembered if address not in picture.members["n4"].listed
+    ] == list(addresses(cluster, "n2", "n3"))
 
 
 def test_memory_outlives_a_merge_and_not_a_restart() -> None:

@@ -146,7 +146,7 @@ def test_neither_lists_nor_remembers_the_other() -> None:
     address = run.run_state.picture.address_of
     assert pair.unblock.text == f"add a ({address('a')}) to the join list of d's cluster"
     (command,) = pair.unblock.commands
-    assert command == SetJoinList("d", tuple(str(address(one)) for one in "dea"))
+    assert command == SetJoinList("d", tuple(str(address(member)) for member in "dea"))
     assert [change.text for change in pair.unblock.edits[0].changes] == [
         f"= d ({address('d')})",
         f"= e ({address('e')})",
@@ -299,13 +299,13 @@ def test_nobody_answered() -> None:
     cluster = FakeCluster(("n1", "n2", "n3", "n4", "n5"))
     cluster.form()
     cluster.split(["n1", "n2", "n3"], ["n4", "n5"])
-    silent = tuple(cluster.address(one) for one in ("n1", "n2", "n3"))
+    silent = tuple(cluster.address(label) for label in ("n1", "n2", "n3"))
     cluster.happen("n4", events.SearchPlanned(0, 3 * SECOND_US))
     cluster.happen("n4", events.NotMerging("nobody", cause="nobody-answers", silent=silent))
     picture = folded(cluster)
     (pair,) = why_not_merging(picture, cluster.now_us())
     assert pair.rule == "search-due", "n1 may still find it"
-    away = tuple(cluster.address(one) for one in ("n4", "n5"))
+    away = tuple(cluster.address(label) for label in ("n4", "n5"))
     cluster.happen("n1", events.NotMerging("nobody", cause="nobody-answers", silent=away))
     (pair,) = why_not_merging(folded(cluster, picture), cluster.now_us())
     assert (pair.state, pair.rule) == ("waits", "no-answer")

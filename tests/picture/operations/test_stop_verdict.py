@@ -79,7 +79,7 @@ def test_what_a_frozen_cluster_would_lose_is_said() -> None:
     for label in cluster.labels:
         cluster.happen(label, ClusterStateChanged("FROZEN", "to be restarted", "decided"))
     cluster.happen(cluster.labels[0], ProcessKilled(cluster.labels[0]))
-    (reason,) = (one for one in judged(cluster, cluster.labels[1]).reasons if one.kind == "state")
+    (reason,) = (reason for reason in judged(cluster, cluster.labels[1]).reasons if reason.kind == "state")
     assert reason.text.endswith("its data would not migrate to others; 55 partitions would be lost")
 
 
@@ -167,7 +167,7 @@ def test_maps_with_different_numbers_of_backups_are_judged_each(
     cluster = witnessed(*CITIES)
     for label in counted(cluster).labels:
         maps = tuple(MapMeasured(name, entries, 0, 0, 0, *copies) for name, (entries, *copies) in held.items())
-        entries, backups = (sum(one[place] for one in held.values()) for place in (0, 2))
+        entries, backups = (sum(counts[place] for counts in held.values()) for place in (0, 2))
         cluster.happen(label, DataMeasured(SECOND, entries, 0, backups, 0, 0, maps, (), ()))
     verdict = judged(cluster, after_us=QUIET)
     assert verdict.answer == answer

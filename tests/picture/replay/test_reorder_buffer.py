@@ -29,7 +29,7 @@ def test_nothing_is_lost_and_a_turn_is_waited_for(batches: list[list[int]]) -> N
         shown += turned
     shown += order.release()
     shown += order.release()
-    assert sorted(one.seq for one in shown) == list(range(1, seq + 1))
+    assert sorted(record.seq for record in shown) == list(range(1, seq + 1))
 
 
 def test_one_that_was_overtaken_by_the_batch_before_comes_first() -> None:
@@ -37,8 +37,8 @@ def test_one_that_was_overtaken_by_the_batch_before_comes_first() -> None:
     order.take([record(10, 1)])
     assert not order.release()
     order.take([record(9, 2), record(11, 3)])
-    assert [one.seq for one in order.release()] == [2, 1]
-    assert [one.seq for one in order.release()] == [3]
+    assert [record.seq for record in order.release()] == [2, 1]
+    assert [record.seq for record in order.release()] == [3]
 
 
 def test_what_nobody_asks_for_is_dropped_from_its_beginning() -> None:
@@ -46,5 +46,5 @@ def test_what_nobody_asks_for_is_dropped_from_its_beginning() -> None:
     for seq in range(100):
         order.take([record(seq, seq)])
     order.release()
-    kept = [one.seq for one in order.release()]
+    kept = [record.seq for record in order.release()]
     assert len(kept) <= 20 and kept[-1] == 99

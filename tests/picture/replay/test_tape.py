@@ -81,7 +81,7 @@ def test_each_moment_is_the_fold_of_all_up_to_it(
     for at_us in moments:
         if at_us >= tape.start_us:
             assert picture_contents(tape.picture_at(at_us)) == picture_contents(
-                fold([one for one in records if one.at <= at_us])
+                fold([record for record in records if record.at <= at_us])
             )
     assert picture_contents(head) == picture_contents(fold(records))
 

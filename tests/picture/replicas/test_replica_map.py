@@ -156,7 +156,7 @@ def test_the_same_table_with_other_numbers_for_its_holders_does_not_differ() -> 
         7,
         "other",
         271,
-        tuple(cluster.holder(one) for one in ("n4", "n3", "n2", "n1")),
+        tuple(cluster.holder(label) for label in ("n4", "n3", "n2", "n1")),
         ((0, 1, 3, 2, 1),),
         "a",
         "published",

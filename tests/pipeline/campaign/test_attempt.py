@@ -141,7 +141,7 @@ def test_a_variant_goes_over_what_the_seed_draws() -> None:
 def test_a_sweep_is_all_combinations() -> None:
     topology, seconds = "quarterdeck.heartbeat.topology", "hazelcast.max.no.heartbeat.seconds"
     assert variants_of({topology: ["all", "ring"], seconds: [4, 8]}) == tuple(
-        {topology: one, seconds: other} for one in ("all", "ring") for other in (4, 8)
+        {topology: shape, seconds: other} for shape in ("all", "ring") for other in (4, 8)
     )
     assert variants_of({}) == ({},)
     with pytest.raises(BadProperty, match="there is no such property"):

@@ -88,7 +88,7 @@ def test_a_planted_fault_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     expected = one_process(A_CRASH).found
     _, _, broken = level_after_level(A_CRASH)
     assert expected is not None and broken
-    assert min(len(one.way) for one in broken) == 2 * len(expected.steps)  # two bytes a choice
+    assert min(len(violation.way) for violation in broken) == 2 * len(expected.steps)  # two bytes a choice
 
 
 @pytest.mark.long

@@ -26,7 +26,9 @@ YEAR_5138_US = 10**17
 
 def judged(*files: Iterable[Record], rules: tuple[str, ...] = NAMES) -> GroupVerdict:
     """The records as files of as many writers."""
-    lines = {f"writer{number}-1.jsonl": [msgspec.json.encode(one) for one in file] for number, file in enumerate(files)}
+    lines = {
+        f"writer{number}-1.jsonl": [msgspec.json.encode(record) for record in file] for number, file in enumerate(files)
+    }
     return judge_group([InputFile(name, name) for name in lines], AuditQuestion(rules), lambda file: lines[file.read])
 
 

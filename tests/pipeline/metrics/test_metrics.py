@@ -103,7 +103,9 @@ def test_a_dead_process_is_found_out_by_its_connections(ask: Ask) -> None:
     run = "twice-seed-1"
     rows = ask("detection", run)
     died = [5 * SECOND_US + 30_000, 15 * SECOND_US + 30_000]
-    assert sorted((row["from_at"], row["observer"]) for row in rows) == [(at, one) for at in died for one in "ac"]
+    assert sorted((row["from_at"], row["observer"]) for row in rows) == [
+        (at, observer) for at in died for observer in "ac"
+    ]
     assert len({row["victim_uuid"] for row in rows}) == 2
     for row in rows:
         told = noticings(run, row["observer"], row["victim_uuid"])
@@ -157,7 +159,7 @@ def test_one_view(ask: Ask) -> None:
         (killed,) = ask("one_view", run, at=died)
         lists = [event for event in events(run, ListInstalled) if event.at > died]
         removal = [member_list for member_list in lists if member_list.event.version == lists[0].event.version]
-        assert (killed["what"], killed["agreed_at"]) == (["killed"], max(one.at for one in removal))
+        assert (killed["what"], killed["agreed_at"]) == (["killed"], max(event.at for event in removal))
 
     run, froze = "freeze-seed-1", 10 * SECOND_US + 30_000
     (paused,), (resumed,) = ask("one_view", run, at=froze), ask("one_view", run, at=froze + 10 * SECOND_US)
@@ -265,7 +267,7 @@ def test_groups_by_settings(samples: dict[str, RunSamples]) -> None:
     groups = {row["by"] for row in summary(samples, "settings")}
     assert "not known" in groups  # told by hand
     with_data = [group for group in groups if "hazelcast.partition.count=4" in group]
-    assert sorted("quarterdeck.minimum.cluster.size=2" in one for one in with_data) == [False, True]
+    assert sorted("quarterdeck.minimum.cluster.size=2" in settings for settings in with_data) == [False, True]
     assert not any("hazelcast.max.no.heartbeat.seconds" in group for group in groups - {"not known"})
 
 

@@ -66,7 +66,7 @@ def rows_of(run: str = "one", *, name: str = "athens", of: int = 1, views: int =
             }
             for member in names
         ],
-        "migrations": [{"migration_id": one} | migration for one in names],
+        "migrations": [{"migration_id": name} | migration for name in names],
         "claims": [claim] * of,
         "merges": [merge] * of,
         "faults": [kill, link] * of,

@@ -54,7 +54,7 @@ def test_its_policy_stops_what_got_in(page: tuple[Page, str]) -> None:
     assert answer == "TypeError"
     opened.evaluate("0")
     blocked = [event for event in opened.events if event["method"] == "Log.entryAdded"]
-    assert any("Content Security Policy" in one["params"]["entry"]["text"] for one in blocked)
+    assert any("Content Security Policy" in entry["params"]["entry"]["text"] for entry in blocked)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

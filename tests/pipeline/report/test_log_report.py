@@ -42,7 +42,9 @@ def test_halves_that_stay_apart_say_why_in_the_report() -> None:
 def test_rounds_of_migrations_stand_in_place_of_migrations() -> None:
     report = report_of_logs("migrations")
     (run,) = report.runs
-    assert [(one.planned, one.completed, one.place) for one in run.rounds] == [
+    assert [
+        (migration_round.planned, migration_round.completed, migration_round.place) for migration_round in run.rounds
+    ] == [
         (203, 203, "h1.log:108"),
         (271, 271, "h1.log:124"),
         (201, 201, "h1.log:163"),

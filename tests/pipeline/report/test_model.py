@@ -49,7 +49,7 @@ def test_what_is_left_out_is_counted() -> None:
     more = rows._replace(index=[*rows.index, Row(run="two", start_us=0, end_us=1, events=1, members=1)])
     report = report_of(more, *[finding()] * 5, limits=limits, runs=900)
     (run,) = report.runs
-    assert (report.index_cut.shown, report.index_cut.total, [one.section for one in report.index]) == (
+    assert (report.index_cut.shown, report.index_cut.total, [entry.section for entry in report.index]) == (
         2,
         900,
         [1, None],

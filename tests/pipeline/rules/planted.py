@@ -94,7 +94,7 @@ CLAIMED_FROM_FOUR = (
     installed(B, 4, A, B, C, D),
     *suspects(B, A),
     (B, ClaimStarted(4, (A.address,), (C.address, D.address))),
-    *((B, ClaimAnswered(one.address, "accepted", 3, "")) for one in (C, D)),
+    *((B, ClaimAnswered(member.address, "accepted", 3, "")) for member in (C, D)),
     (B, ClaimFinished(5, "M", (C.address, D.address), ())),
     installed(B, 5, B, C, D, lineage="M", cause="mastership claim"),
     installed(D, 5, B, C, D, lineage="M", cause="joined"),

@@ -19,7 +19,7 @@ def test_a_fragment_is_judged_alike_whenever_it_begins(what: str) -> None:
     records = PLANTED[what].records
     for first in range(len(records)):
         fragment = [replace(record, at=record.at - records[first].at) for record in records[first:]]
-        later = [replace(one, at=one.at + LATER_US) for one in fragment]
+        later = [replace(record, at=record.at + LATER_US) for record in fragment]
         of_later = told(watched(later))
         assert [(rule, uuid, seq, at - LATER_US) for rule, uuid, seq, at, _ in of_later] == [
             (rule, uuid, seq, at) for rule, uuid, seq, at, _ in told(watched(fragment))

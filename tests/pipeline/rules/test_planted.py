@@ -60,8 +60,8 @@ def test_each_invariant_is_planted_somewhere() -> None:
 def test_what_is_planted_is_found_and_its_twin_is_clean(result: AuditResult, what: str) -> None:
     planted = PLANTED[what]
     found = of_run(result, RUNS[what])
-    assert [one.rule for one in found].count(planted.rule) == 1
-    [finding] = [one for one in found if one.rule == planted.rule]
+    assert [finding.rule for finding in found].count(planted.rule) == 1
+    [finding] = [finding for finding in found if finding.rule == planted.rule]
     last = planted.records[-1]
     assert finding.witnesses
     assert {(witness.uuid, witness.seq) for witness in finding.witnesses} <= {
@@ -70,7 +70,7 @@ def test_what_is_planted_is_found_and_its_twin_is_clean(result: AuditResult, wha
     assert finding.members and finding.detail and finding.link
     if planted.rule not in ("numbering", "view agreement", "convergence"):
         assert (finding.uuid, finding.seq, finding.at) == (last.uuid, last.seq, last.at)
-    clean_but_for = {one.rule for one in of_run(result, TWINS[what])}
+    clean_but_for = {finding.rule for finding in of_run(result, TWINS[what])}
     assert planted.rule not in clean_but_for
 
 
@@ -97,7 +97,7 @@ def test_the_audit_says_what_the_simulator_says(result: AuditResult, what: str, 
     ]
     expected = watched(records)
     assert told(found) == told(expected)
-    assert {finding.witnesses for finding in found} == {one.witnesses for one in expected}
+    assert {finding.witnesses for finding in found} == {violation.witnesses for violation in expected}
 
 
 def test_only_incomplete_journals_have_warnings(result: AuditResult) -> None:

@@ -97,7 +97,7 @@ def kill_application(master_page: str) -> None:
     with here.open(master_page) as answer:
         page = answer.read().decode()
     (form,) = re.findall(r'<form[^>]*action="[^"]*app/kill/?".*?</form>', page, re.DOTALL)
-    fields = [dict(re.findall(r'(\w+)="([^"]*)"', one)) for one in re.findall(r"<input[^>]*>", form)]
+    fields = [dict(re.findall(r'(\w+)="([^"]*)"', field)) for field in re.findall(r"<input[^>]*>", form)]
     said = urllib.parse.urlencode({field["name"]: field["value"] for field in fields if "name" in field}).encode()
     here.open(f"{master_page}/app/kill/", said).close()
 

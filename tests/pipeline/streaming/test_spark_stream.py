@@ -180,7 +180,7 @@ def test_lines_of_a_topic_are_judged_alike(stateful: SparkSession, tmp_path: Pat
     through(topic_blocks(stateful.readStream.schema(schema).parquet(str(tmp_path / "topic"))), tmp_path)
 
     def unlinked(found: list[bytes]) -> list[Finding]:
-        return [msgspec.structs.replace(msgspec.json.decode(one, type=Finding), link="") for one in found]
+        return [msgspec.structs.replace(msgspec.json.decode(line, type=Finding), link="") for line in found]
 
     assert unlinked(in_table(stateful, tmp_path / "out")) == unlinked(of_the_whole(tmp_path / "journal"))
 

@@ -115,7 +115,7 @@ def test_findings_come_while_the_journal_grows_and_over_restarts(tmp_path: Path)
     streamed(tmp_path, grow, told.append)
     before = in_file(tmp_path)
     assert len(before) >= 2 * third
-    assert before == sorted(msgspec.json.encode(one) for change in told for one in change.added)
+    assert before == sorted(msgspec.json.encode(finding) for change in told for finding in change.added)
 
     planted_runs(tmp_path, names[2 * third :])
     write_together(tmp_path, "troubled-1", faulty_run("troubled-1", 1)[100:])
@@ -125,7 +125,7 @@ def test_findings_come_while_the_journal_grows_and_over_restarts(tmp_path: Path)
     done, _ = finish(tmp_path)
     assert in_file(tmp_path) == of_the_whole(tmp_path)
     assert done.problems == 3  # one of them is not what stands in its place already
-    assert done.violations == sum(b'"severity":"violation"' in one for one in in_file(tmp_path))
+    assert done.violations == sum(b'"severity":"violation"' in line for line in in_file(tmp_path))
 
     assert finish(tmp_path)[1] == []  # nothing new, nothing said twice
 
@@ -223,7 +223,7 @@ def test_one_run_alone_odd_names_and_an_empty_journal(tmp_path: Path) -> None:
     write_together(root, "troubled-3", [replace(faulty_run("troubled-3", 3)[0], seq=9_000)])
     both = in_file(root)
     finish(run_directory(root, "troubled-3"))
-    assert {msgspec.json.decode(one)["run"] for one in in_file(root)} == {"troubled-3"}
+    assert {msgspec.json.decode(line)["run"] for line in in_file(root)} == {"troubled-3"}
     assert in_file(root) != both
     finish(root)
     assert in_file(root) == of_the_whole(root)

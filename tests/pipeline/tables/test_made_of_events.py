@@ -99,8 +99,8 @@ def test_merges(rows: dict[str, list[dict[str, object]]]) -> None:
     for row in of(rows["merges"], run):
         record = left.pop(row["uuid"])
         first = events(run, ListInstalled)
-        joined = next(one for one in first if one.uuid == row["next_uuid"])
-        before = [one for one in first if one.uuid == row["uuid"]][-1]
+        joined = next(record for record in first if record.uuid == row["next_uuid"])
+        before = [record for record in first if record.uuid == row["uuid"]][-1]
         assert (row["left_at"], row["next_uuid"]) == (record.at, record.event.next_uuid)
         assert (row["joined_at"], row["to_lineage"], row["to_version"]) == (
             joined.at, joined.event.lineage, joined.event.version,

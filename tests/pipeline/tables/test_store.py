@@ -109,7 +109,7 @@ def test_records_without_a_run_are_kept_under_a_name(spark: SparkSession, tmp_pa
     folded = update_store([there], place)
     assert (folded.records, folded.quarantined, folded.runs) == (3, 0, (NO_RUN,))
     rows = read_table(spark, place, "events").collect()
-    assert sorted(row.raw.encode() for row in rows) == sorted(line(one).strip() for one in nameless)
+    assert sorted(row.raw.encode() for row in rows) == sorted(line(record).strip() for record in nameless)
     assert {row.run for row in rows} == {NO_RUN}
     assert {row.run for row in read_table(spark, place, "views").collect()} == {NO_RUN}
     assert measure([here, there], "all") == measure([place], "all")

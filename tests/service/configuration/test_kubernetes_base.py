@@ -44,5 +44,5 @@ def test_a_pod_has_the_time_to_move_its_data() -> None:
 def test_kustomize_takes_it() -> None:
     made = subprocess.run(["kubectl", "kustomize", str(FOLDER)], capture_output=True, text=True, check=False)
     assert made.returncode == 0, made.stderr
-    kinds = [one["kind"] for one in YAML(typ="safe").load_all(made.stdout)]
+    kinds = [document["kind"] for document in YAML(typ="safe").load_all(made.stdout)]
     assert sorted(kinds) == ["ConfigMap", "Deployment", "PodDisruptionBudget", "Service", "StatefulSet"]

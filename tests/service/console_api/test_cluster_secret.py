@@ -47,7 +47,7 @@ def test_it_turns_in_three_steps_that_may_be_repeated(turning: Turning) -> None:
     ):
         answer = turning.turn(do, secret)
         assert answer.status_code == 200, answer.text
-        said = {"used": used.fingerprint, "accepted": [one.fingerprint for one in accepted]}
+        said = {"used": used.fingerprint, "accepted": [secret.fingerprint for secret in accepted]}
         assert answer.json() == said == turning.client.get(PATH, auth=("wanda", "do")).json()
     assert turning.face.given_up == [OLD]
 

@@ -43,12 +43,17 @@ async def next_messages(feed: EventFeed, place: StreamPosition) -> list[dict[str
 
 def told(messages: list[dict[str, Any]]) -> list[tuple[str, int]]:
     return [
-        (one["uuid"], one["seq"]) for message in messages if message["type"] == "records" for one in message["records"]
+        (record["uuid"], record["seq"])
+        for message in messages
+        if message["type"] == "records"
+        for record in message["records"]
     ]
 
 
 def gaps(messages: list[dict[str, Any]]) -> list[tuple[str, int, int | None]]:
-    return [(one["uuid"], one["from_seq"], one["to_seq"]) for one in messages if one["type"] == "gap"]
+    return [
+        (message["uuid"], message["from_seq"], message["to_seq"]) for message in messages if message["type"] == "gap"
+    ]
 
 
 def silent_face(buffer_records: int = 20_000) -> SingleMemberFace:

@@ -225,7 +225,9 @@ def test_a_client_that_takes_nothing_holds_nobody_up() -> None:
                 while heard < face.noted:
                     message = await said(quick)
                     assert message["type"] != "gap"
-                    heard = max([heard, *(one["seq"] for one in message.get("records", ()) if one["uuid"] == "dev")])
+                    heard = max(
+                        [heard, *(record["seq"] for record in message.get("records", ()) if record["uuid"] == "dev")]
+                    )
         stuck.transport.resume_reading()
         expected, gaps = 1, 0
         while expected <= face.noted:

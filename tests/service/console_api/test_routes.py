@@ -69,7 +69,7 @@ def test_what_only_a_member_can_do_waits_for_the_join(method: str, path: str) ->
 def test_picture_and_suspicions(client: Client, face: SingleMemberFace) -> None:
     believe(face, SuspicionRaised(OTHER, "other-life", "silent for 5 s"))
     suspected = client.get(f"{V1}/suspicions").json()["suspicions"]
-    assert [(one["suspect"], one["reason"]) for one in suspected] == [(OTHER, "silent for 5 s")]
+    assert [(suspicion["suspect"], suspicion["reason"]) for suspicion in suspected] == [(OTHER, "silent for 5 s")]
     assert client.get(f"{V1}/picture").json()["suspicions"] == suspected
 
 
@@ -109,7 +109,7 @@ def test_table_comes_in_parts(client: Client) -> None:
 
 def test_records_can_be_read_on_from_anywhere(client: Client) -> None:
     everything = client.get(f"{V1}/records").json()
-    assert everything["complete"] and [one["seq"] for one in everything["records"]][:3] == [1, 2, 3]
+    assert everything["complete"] and [record["seq"] for record in everything["records"]][:3] == [1, 2, 3]
     first = client.get(f"{V1}/records", params={"limit": 1}).json()["records"]
     after = {"after_uuid": first[-1]["uuid"], "after_seq": first[-1]["seq"]}
     assert client.get(f"{V1}/records", params=after).json()["records"] == everything["records"][1:]
@@ -185,7 +185,9 @@ def test_maps(client: Client) -> None:
 def test_faults_are_link_commands(client: Client, face: SingleMemberFace) -> None:
     cut = {"do": "cut", "sources": [ADDRESS], "targets": [OTHER], "one_way": True}
     conditions = client.post(f"{V1}/faults", json=cut).json()["faults"]
-    assert [(one["source"], one["target"], one["blocked"]) for one in conditions] == [(ADDRESS, OTHER, "blackhole")]
+    assert [(condition["source"], condition["target"], condition["blocked"]) for condition in conditions] == [
+        (ADDRESS, OTHER, "blackhole")
+    ]
     assert client.get(f"{V1}/faults").json()["faults"] == conditions
     assert client.delete(f"{V1}/faults").json() == {"faults": []}
     assert face.asked[-1] == Heal()
@@ -266,7 +268,7 @@ def test_plans_are_those_of_the_command_line(client: Client) -> None:
     assert client.post(f"{V1}/plan/merge", json={"local": side, "remote": None}).json()["decision"] == "cannot-merge"
     rows = {"current": ["A", "B"], "target": ["A", "C"]}
     steps = client.post(f"{V1}/plan/migrations", json=rows).json()
-    assert [(one["type"], one["dst"]) for one in steps] == [("MOVE", "C")]
+    assert [(state["type"], state["dst"]) for state in steps] == [("MOVE", "C")]
     assert client.post(f"{V1}/plan/migrations", json=[rows, rows]).json() == [steps, steps]
     small = {"partitions": 2, "backups": 1, "members": [{"name": "A"}, {"name": "B"}]}
     assert sorted(client.post(f"{V1}/plan/rebalance", json=small).json()["table"]) == [["A", "B"], ["B", "A"]]

@@ -58,8 +58,8 @@ def test_the_journal_goes_on_when_there_is_room_again(tmp_path: Path) -> None:
         assert "quarterdeck_journal_failing 0.0" in member.get("/metrics").text
 
         def changes() -> list[bool]:
-            found = [one.event for one in read_journal(disk) if isinstance(one.event, JournalChanged)]
-            return [bool(one.failure) for one in found if one.target == "athens"]
+            found = [record.event for record in read_journal(disk) if isinstance(record.event, JournalChanged)]
+            return [bool(event.failure) for event in found if event.target == "athens"]
 
         wait_until(lambda: changes() == [True, False], lambda: f"{changes()}\n{member.log}")
         journal = read_journal(disk)

@@ -107,7 +107,7 @@ def test_faults_by_address_and_only_what_this_member_sends() -> None:
         await service.do(CutLink((HERE,), (OTHER,), mode="reset"), ANN)
         assert service.faults == [LinkChanged("n1", OTHER, "reset")] == seen(service, LinkChanged)
         await service.do(Partition((("n1",), (OTHER, "10.0.0.3:5701"))), ANN)
-        assert [one.target for one in service.faults] == [OTHER, "10.0.0.3:5701"]
+        assert [fault.target for fault in service.faults] == [OTHER, "10.0.0.3:5701"]
         await service.do(Heal(), ANN)
         assert service.faults == []
         with pytest.raises(CommandRefused, match='unknown label "n7"'):
@@ -125,7 +125,7 @@ def test_who_asks_for_what_is_done_is_recorded_before_its_effects() -> None:
         await service.reconfigure({"hazelcast.merge.next.run.delay.seconds": 5}, ANN)
         with pytest.raises(CommandRefused):
             await service.do(ChangeState("n7", "ACTIVE"), ANN)
-        asked = [(one.do, one.target, one.role, one.granted) for one in seen(service, OperatorAsked)]
+        asked = [(event.do, event.target, event.role, event.granted) for event in seen(service, OperatorAsked)]
         assert asked == [(do, "n1", "fault", True) for do in ("change-state", "cut", "set")]
         assert seen(service, OperatorAsked)[0].remote.startswith("ann at ")
         kinds = [type(event) for event in recorded(service)]
@@ -189,10 +189,10 @@ def test_strangers_are_counted_by_host_and_minute() -> None:
         service.peer_rejected("[fe80::1]:1", "no handshake", "no-member")
         service.peer_rejected("[fe80::2]:1", "no handshake", "no-member")  # of the same network
         refused = seen(service, StrangerRefused)
-        assert [one.remote for one in refused] == ["10.6.6.6:0", "10.6.6.6:1", "[fe80::1]:1"]
+        assert [event.remote for event in refused] == ["10.6.6.6:0", "10.6.6.6:1", "[fe80::1]:1"]
         assert service.meters.refusals["no-member"] == 1_002
         service._record_strangers()
-        assert [one.reason for one in seen(service, StrangerRefused)[3:]] == [
+        assert [event.reason for event in seen(service, StrangerRefused)[3:]] == [
             "no handshake; 999 more from 10.6.6.6 within a minute",
             "no handshake; 1 more from [fe80::2] within a minute",
         ]

@@ -177,10 +177,10 @@ def test_two_that_a_cluster_refuses_found_none_together(tmp_path: Path) -> None:
             MemberProcess(tmp_path, label, *JOINS, other, f"--config={kits.file('other secret')}", wait, port=port)
             for label, port in (("byzantium", REFUSED_PORT), ("cyrene", PORT + 2))
         ]
-        for one in refused:
-            ending.callback(end, one)
-        assert [one.ends_with() for one in refused] == [3, 3]
-        assert not any("Members {size" in one.log for one in refused)
+        for process in refused:
+            ending.callback(end, process)
+        assert [process.ends_with() for process in refused] == [3, 3]
+        assert not any("Members {size" in process.log for process in refused)
 
 
 class _HangsUp(socketserver.BaseRequestHandler):

@@ -73,7 +73,7 @@ class Cluster:
     def lists(self) -> set[tuple[int, int]]:
         """Return size and version of the list of each member."""
         said = [CLIENT.get(f"{member.url}/quarterdeck/v1/member", headers=HEADERS).json() for member in self.members]
-        return {(len(one["members"]), one["list_version"]) for one in said}
+        return {(len(answer["members"]), answer["list_version"]) for answer in said}
 
 
 class CommandedCluster(Cluster):

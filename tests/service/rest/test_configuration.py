@@ -155,7 +155,10 @@ def test_an_update_applies_what_can_change_and_says_why_the_rest_is_ignored() ->
             {"sectionName": "tcp-ip", "configName": "member-list"},
             {"sectionName": "properties", "configName": "hazelcast.merge.next.run.delay.seconds"},
         ]
-        ignored = {(one["sectionName"], one["configName"]): one["reason"] for one in said["result"]["ignoredConfigs"]}
+        ignored = {
+            (ignored["sectionName"], ignored["configName"]): ignored["reason"]
+            for ignored in said["result"]["ignoredConfigs"]
+        }
         assert set(ignored) == {
             ("hazelcast", "cluster-name"),
             ("network", "port"),

@@ -19,9 +19,9 @@ LINES = [line.replace("\\\n", "") for line in re.findall(r"^\$ (curl (?:.*\\\n)*
 
 
 def test_every_path_has_its_line() -> None:
-    for one in OPERATOR_PATHS:
-        path = one.path.partition("{")[0]
-        if path == one.path or path.endswith("/"):
+    for known in OPERATOR_PATHS:
+        path = known.path.partition("{")[0]
+        if path == known.path or path.endswith("/"):
             assert any(f"127.0.0.1:5701{path}" in line for line in LINES), path
             assert f"| `{path.removeprefix('/hazelcast/')}" in REFERENCE, path
 

@@ -167,7 +167,7 @@ def test_the_cluster_and_the_instance() -> None:
         corinth = served.joined(configured("corinth", "127.0.0.1:5702", join_list=("127.0.0.1:5701",), lite=True))
         athens.until(lambda: len(athens.face.member.view or ()) == 2)
         said = corinth.get("/hazelcast/rest/cluster").json()
-        assert [(one["address"], one["liteMember"], one["localMember"]) for one in said["members"]] == [
+        assert [(member["address"], member["liteMember"], member["localMember"]) for member in said["members"]] == [
             ("[127.0.0.1]:5701", False, False),
             ("[127.0.0.1]:5702", True, True),
         ]

@@ -177,7 +177,7 @@ def test_so_many_processes_find_the_same_states(processes: int) -> None:
     alone = whole_crash()
     together = Explorer(A_CRASH, most_states=MOST_STATES, processes=processes).explore()
     assert together.exhausted and together.found is None
-    told = [(one.progress.states, one.progress.transitions, one.seen) for one in (alone, together)]
+    told = [(run.progress.states, run.progress.transitions, run.seen) for run in (alone, together)]
     assert told[0] == told[1]
     assert together.converged == alone.converged + processes - 1  # each has a last state
 

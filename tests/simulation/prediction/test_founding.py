@@ -41,9 +41,9 @@ def test_members_that_stand_still_or_are_gone_do_so_in_the_likeness() -> None:
 
 def test_what_was_not_told_is_said() -> None:
     cluster = SimulatedPicture(2)
-    assert not any("documented" in one for one in foundation_of(cluster.picture).assumed)
+    assert not any("documented" in sentence for sentence in foundation_of(cluster.picture).assumed)
     cluster.picture.members["A"].settings = None
-    assert any("documented" in one for one in foundation_of(cluster.picture).assumed)
+    assert any("documented" in sentence for sentence in foundation_of(cluster.picture).assumed)
 
 
 def test_of_nobody_there_is_nothing_to_predict() -> None:

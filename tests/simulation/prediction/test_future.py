@@ -91,9 +91,9 @@ def test_a_random_situation_comes_out_as_predicted(situation: int) -> None:
         return  # and it says so
     assert outcome == lists(found)
     lost = lost_since(cluster, begun)
-    for one in found.clusters:
+    for side in found.clusters:
         # Where members go one after the other, the order of messages decides how many backups are made in between.
-        assert abs(one.lost - lost.get(one.members[0], 0)) <= CHANCE_LOST
+        assert abs(side.lost - lost.get(side.members[0], 0)) <= CHANCE_LOST
 
 
 def fault(chance: Random, cluster: SimulatedPicture) -> Sequence[Command]:

@@ -157,7 +157,7 @@ def test_a_small_swarm_finds_nothing(seeds: range) -> None:
 def test_a_failure_with_data_is_shrunk_and_fails_alike(monkeypatch: pytest.MonkeyPatch) -> None:
     owners_answer_before_their_backups_have_it(monkeypatch)
     found = (run_seed(seed, SIZES) for seed in range(1, 60))
-    trial = next(one for one in found if one.invariant == "no lost write")
+    trial = next(trial for trial in found if trial.invariant == "no lost write")
     drawn = draw_scenario(trial.seed, SIZES).scenario
     small = shrink(drawn, fails_alike(trial), most_attempts=10)
     assert len(small.steps) < len(drawn.steps)

@@ -47,12 +47,12 @@ def collections_of(state: MemberState) -> Counter[str]:
         seen.add(id(value))
         if isinstance(value, Mapping):
             sizes[place] += len(value)
-            for one in value.values():
-                look(one, f"{place}[]")
+            for item in value.values():
+                look(item, f"{place}[]")
         elif isinstance(value, Sequence | Set | deque):
             sizes[place] += len(value)
-            for one in value:
-                look(one, f"{place}[]")
+            for item in value:
+                look(item, f"{place}[]")
         else:
             for name in names_of(value):
                 look(getattr(value, name), f"{place}.{name}")
@@ -124,7 +124,7 @@ def assert_small(world: World) -> None:
         machine = world.machine(label)
         assert machine is not None
         assert [member.address for member in state_of(machine).members.members] == [  # type: ignore[union-attr]
-            world.nodes[one].address for one in STAYING
+            world.nodes[label].address for label in STAYING
         ]
         grown = {place: size for place, size in collections_of(state_of(machine)).items() if size > BOUND}
         assert not grown, label

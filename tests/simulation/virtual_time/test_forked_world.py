@@ -96,8 +96,8 @@ def test_a_copy_taken_in_the_middle_of_a_split_ends_as_its_origin_does(wait_us: 
     world.execute(Partition((LABELS[:3], LABELS[3:])))
     world.run_until(world.now_us + wait_us)
     copy = forked_world(snapshot_of(world), seed=9, run="copy")
-    for one in (world, copy):
-        one.run_until(one.now_us + 20 * SECOND_US)
+    for each in (world, copy):
+        each.run_until(each.now_us + 20 * SECOND_US)
     assert lists(copy) == lists(world)
     assert lists(copy)["athens"] == LABELS[:3] and lists(copy)["delphi"] == LABELS[3:]
 

@@ -75,8 +75,8 @@ def test_duplicated_messages_arrive_twice() -> None:
     everybody = doubled.world.labels
     doubled.do(DuplicateOnLink(everybody, everybody, 1.0))
     before = plain.world.events
-    for one in (plain, doubled):
-        one.pass_seconds(100)
+    for each in (plain, doubled):
+        each.pass_seconds(100)
     sent, arrived = plain.world.events - before, doubled.world.events - before
     assert 1.6 * sent < arrived <= 2 * sent  # ticks are events too, and happen once
     assert not doubled.of(SuspicionRaised)
@@ -126,8 +126,8 @@ def test_a_clock_that_jumps_accuses_nobody() -> None:
 def test_slow_networks_are_slow_and_repeat_themselves() -> None:
     tail = Latency("heavy-tail", 1_000, 20_000, 900_000)
     first, again, plain = Told(latency=tail), Told(latency=tail), Told()
-    for one in (first, again, plain):
-        one.pass_seconds(30)
+    for each in (first, again, plain):
+        each.pass_seconds(30)
     assert first.world.fingerprint() == again.world.fingerprint() != plain.world.fingerprint()
     first.world.set_latency(Latency())
     first.pass_seconds(30)

@@ -249,7 +249,7 @@ def test_watch_prints_records_of_all_members(quarterdeck: Quarterdeck, cities: t
     told = [json.loads(line) for line in done.stdout.splitlines()]
     assert done.returncode == 0, done.stderr
     assert len(told) == 5
-    assert {one["member"] for one in told} == {"athens", "byzantium"}
+    assert {row["member"] for row in told} == {"athens", "byzantium"}
     assert "athens is connected" in done.stderr
     done = quarterdeck("cluster", "watch", "--connect", athens.url, "--limit", "5")
     assert "suspects byzantium: no heartbeat" in done.stdout

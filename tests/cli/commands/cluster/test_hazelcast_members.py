@@ -67,8 +67,8 @@ def test_questions_are_answered_as_by_members_of_ours(capsys: pytest.CaptureFixt
 def test_a_member_that_all_join_lists_name_and_that_is_gone_is_not_reached(capsys: pytest.CaptureFixture[str]) -> None:
     with fake_cluster(3) as members:
         a, b, killed = members.members
-        for one in (a, b):
-            one.join_list = members.addresses
+        for member in (a, b):
+            member.join_list = members.addresses
         members.do(lambda: agree([a, b], 2))
         members.stop(killed)
         status = told(capsys, members, "status")

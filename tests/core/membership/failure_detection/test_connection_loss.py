@@ -182,4 +182,4 @@ def test_a_member_that_left_the_list_by_a_claim_is_disconnected() -> None:
     world.suspect("B", "A")
     world.deliver_all(dead="A")
     assert world.list_of("C") == (4, "BC")
-    assert sorted(one[:2] for one in world.disconnected) == [("B", "A"), ("C", "A")]
+    assert sorted(pair[:2] for pair in world.disconnected) == [("B", "A"), ("C", "A")]

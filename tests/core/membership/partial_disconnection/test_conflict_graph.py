@@ -359,7 +359,7 @@ def test_clean_shapes_of_a_thousand_members_shrink_away() -> None:
 
     draw = random.Random(1)
     flaky = sorted(draw.sample(range(1000), 10))
-    links = [(one, other) for one in flaky for other in range(1000) if other not in flaky and draw.random() < 0.3]
+    links = [(member, other) for member in flaky for other in range(1000) if other not in flaky and draw.random() < 0.3]
     resolution = resolve_conflicts(numbered(1000), named(links))
     assert resolution.exact
     assert resolution.remove == tuple(f"m{place + 1}" for place in flaky)

@@ -36,7 +36,10 @@ def cluster(names: str = "ABCD") -> SteppedCluster:
 def untouched(world: SteppedCluster, uuid: str) -> bool:
     """Whether D is on everybody's list as the incarnation `uuid`, as if nothing had come, and A leads everybody."""
     holding = [world.inspect(name).members for name in world.machines]
-    return all(one is not None and one.holds(address_of("D"), uuid) and one.version == 4 for one in holding)
+    return all(
+        member_list is not None and member_list.holds(address_of("D"), uuid) and member_list.version == 4
+        for member_list in holding
+    )
 
 
 @pytest.mark.parametrize("late", [JoinRequest(DEAD, False), WhoIsMaster(DEAD), FormationBid(DEAD)])

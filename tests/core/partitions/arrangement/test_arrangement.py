@@ -129,7 +129,7 @@ def after_migrations(table: list[Row], target: list[Row]) -> list[Row]:
     width, rows = len(target[0]), []
     for row, wanted in zip(table, target, strict=True):
         most = max(len(row), width)
-        current, filled = ((*one, *(None,) * (most - len(one))) for one in (row, wanted))
+        current, filled = ((*places, *(None,) * (most - len(places))) for places in (row, wanted))
         rows.append(plan_migrations(current, filled).target_after_cycle_fix[:width])
     return rows
 
@@ -275,7 +275,7 @@ def test_churn(replicas: int, members: int, partitions: int, mean: float, worst:
             listed = [*listed, *numbered(1, born)]
             born += 1
         else:
-            listed = [one for one in listed if one != draw.choice(listed)]
+            listed = [member for member in listed if member != draw.choice(listed)]
         found = arrange(table, listed, partitions, replicas - 1)
         check(found, listed, partitions, replicas - 1)
         assert spread(found.table, listed) <= 1

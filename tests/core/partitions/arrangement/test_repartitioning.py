@@ -44,7 +44,7 @@ def test_partitions_with_the_fewest_replicas_come_first() -> None:
     world.with_table("ABCD", "AB", "AB", "BA", "CB", "A-", "C-")
     world.master_role("A").wants_plan = True
     world.conclude("A")
-    planned = [one.partition for one in world.seen("A", MigrationsPlanned)[0].planned]
+    planned = [migration.partition for migration in world.seen("A", MigrationsPlanned)[0].planned]
     assert set(planned[:2]) == {4, 5} and len(planned) > 2
 
 

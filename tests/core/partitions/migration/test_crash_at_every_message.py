@@ -72,7 +72,7 @@ def crash(scenario: Scenario, after: int, victims: str, *, silent: bool) -> list
             world.kill(victim)
         if silent:
             world.sent = [delivery for delivery in world.sent if delivery[0] != victim]
-    return [f"{victims} died after {after} messages: {one}" for one in settle(world)]
+    return [f"{victims} died after {after} messages: {problem}" for problem in settle(world)]
 
 
 @pytest.mark.parametrize("silent", long_after(1, [True, False]))
@@ -83,7 +83,7 @@ def test_while_a_newcomer_is_given_its_share(victim: str, silent: bool) -> None:
 
     length = length_of(scenario)
     assert length > 80
-    assert [one for k in range(length) for one in crash(scenario, k, victim, silent=silent)] == []
+    assert [problem for k in range(length) for problem in crash(scenario, k, victim, silent=silent)] == []
 
 
 @pytest.mark.parametrize("victim", "ABCD")
@@ -92,7 +92,7 @@ def test_while_partitions_migrate_one_by_one(victim: str) -> None:
         return a_newcomer(1, "ABCD", parallel_migrations=1)
 
     every = range("ABCD".index(victim) % 2, length_of(scenario), 2)
-    assert [one for k in every for one in crash(scenario, k, victim, silent=False)] == []
+    assert [problem for k in every for problem in crash(scenario, k, victim, silent=False)] == []
 
 
 @pytest.mark.parametrize("leaver", "AC")
@@ -119,7 +119,7 @@ def test_two_of_them_at_once_with_two_backups(pair: str) -> None:
     length = length_of(scenario)
     assert length > 100
     every = range(PAIRS.index(pair) % 4, length, 4)  # together the pairs meet every message
-    assert [one for k in every for one in crash(scenario, k, pair, silent=True)] == []
+    assert [problem for k in every for problem in crash(scenario, k, pair, silent=True)] == []
 
 
 @pytest.mark.parametrize("first", long_after(2, "ABCD"))
@@ -151,5 +151,5 @@ def test_the_master_and_then_its_successor(later: int) -> None:
         world.run_until_messages(later)
         if "B" in world.living:
             world.kill("B")
-        found += [f"A died after {k}, B {later} later: {one}" for one in settle(world)]
+        found += [f"A died after {k}, B {later} later: {problem}" for problem in settle(world)]
     assert found == []

@@ -37,7 +37,9 @@ def most_at_once(world: SteppedPartitions, seconds: float) -> int:
     until = world.now + round(seconds * SECOND_US)
     while world.step() or world.skip(until):
         running = world.master_role("A").running.values()
-        parts = Counter(life for one in running for life in (one.owner_uuid, one.migration.destination.uuid))
+        parts = Counter(
+            life for migration in running for life in (migration.owner_uuid, migration.migration.destination.uuid)
+        )
         most = max(most, *parts.values(), 0)
     return most
 
@@ -62,7 +64,7 @@ def test_sending_and_receiving_count_alike() -> None:
 def test_members_that_have_nothing_to_do_with_one_another_migrate_side_by_side() -> None:
     world = quiet("BC", "DE", "BC", "DE", members="ABCDEFG", parallel_migrations=1)
     world.migrate("A", "FC", "GE", "FC", "GE")
-    assert [one.migration.partition for one in world.master_role("A").running.values()] == [0, 1]
+    assert [running.migration.partition for running in world.master_role("A").running.values()] == [0, 1]
     world.run(4)
     assert world.rows("G") == ["FC", "GE", "FC", "GE"]
 

@@ -45,9 +45,9 @@ class Storm:
                 self._one()
             else:
                 world.skip(until)
-                for one in [delivery for delivery in world.sent if isinstance(delivery[2], SPARED)]:
-                    world.sent.remove(one)
-                    self._deliver(*one)
+                for spared in [delivery for delivery in world.sent if isinstance(delivery[2], SPARED)]:
+                    world.sent.remove(spared)
+                    self._deliver(*spared)
 
     def _one(self) -> None:
         world, random = self.world, self.random
@@ -80,7 +80,9 @@ def lived_through(seed: int, backups: int) -> SteppedPartitions:
             case "join":
                 world.join(next(newcomers), "ABCD")
             case "kill":
-                world.kill(random.choice([one for one in world.living if world.parts(one).draining_until_us is None]))
+                world.kill(
+                    random.choice([label for label in world.living if world.parts(label).draining_until_us is None])
+                )
             case "stop":
                 world.stop(random.choice(world.living))
     storm.rage(100)
@@ -121,5 +123,5 @@ def test_nothing_is_lost_but_time(first: int, backups: int) -> None:
     found = []
     for seed in range(first, first + 60):
         world = lived_through(seed, backups)
-        found += [f"seed {seed}: {one}" for one in (*world.complaints(), *contradictions(world))]
+        found += [f"seed {seed}: {problem}" for problem in (*world.complaints(), *contradictions(world))]
     assert found == []

@@ -273,7 +273,7 @@ def test_every_kind_of_step_wherever_the_master_stands(members: str, row: str, t
         assert (world.holders(0).find(name) >= 0) == (name in target)
         assert 0 not in world.ghosts[name].held or name in target
     decided = world.seen(members[0], MigrationDecided)
-    assert all(one.committed for one in decided) and (kind == "CLEAR") == (not decided)
+    assert all(decision.committed for decision in decided) and (kind == "CLEAR") == (not decided)
     assert world.table(members[0]).versions[0] == version + max(1, len(decided))
 
 

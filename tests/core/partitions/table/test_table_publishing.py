@@ -144,7 +144,7 @@ def test_a_destination_that_is_ahead_is_not_taken_for_one_that_lags() -> None:
     world.migrate("A", "DC")
     world.run(10)
     assert world.row("D", 0) == "DC" and world.row("A", 0) == "BC"
-    whole = [one for one in world.messages(TableUpdate) if one.rows.rows]
+    whole = [update for update in world.messages(TableUpdate) if update.rows.rows]
     assert not whole and world.master_role("A").followers[world.machines["D"].address].acknowledged >= 0
 
 

@@ -185,8 +185,8 @@ def test_what_the_destination_has_committed_is_committed_and_the_rest_rolled_bac
     committed = kind in (MigrationCommitAck, TableUpdate)
     assert (migration.id in event.committed_ids, migration.id in event.rolled_back_ids) == (committed, not committed)
     assert world.table("C").versions[0] == version + (1 if committed else 2)
-    assert [one.committed for one in world.seen("C", MigrationFinished)] == [committed]
-    assert [one.committed for one in world.seen("E", MigrationFinished)] == [committed]
+    assert [event.committed for event in world.seen("C", MigrationFinished)] == [committed]
+    assert [event.committed for event in world.seen("E", MigrationFinished)] == [committed]
     world.run(8)
     assert not world.complaints()
 

@@ -195,7 +195,7 @@ def test_when_only_lite_members_are_left_partitions_wait_for_somebody_who_can_ho
     world.run(8)
     world.kill("C")
     world.run(8)
-    assert world.rows("A") == ["--"] * 3 and [one for one in lost(world) if one[1] == 6] == [(0, 6), (1, 6), (2, 6)]
+    assert world.rows("A") == ["--"] * 3 and [loss for loss in lost(world) if loss[1] == 6] == [(0, 6), (1, 6), (2, 6)]
     world.join("D", "A")
     world.run(8)
     assert world.rows("D") == ["D-"] * 3 and not world.complaints(losses=False)

@@ -67,7 +67,7 @@ OF_INTEREST = (HeartbeatLate, InvocationsSlow, ReplicaMigrated, AddressUnusable)
 
 def test_what_diagnostics_say() -> None:
     found = logged()
-    assert {one.member for one in found} == {ONE}, "lines that name no member are of the one that speaks there"
+    assert {record.member for record in found} == {ONE}, "lines that name no member are of the one that speaks there"
     assert [(record.utc_us - 1_795_693_280_000_000, record.event) for record in found[1:]] == [
         (1_442_000, HeartbeatLate(TWO, "", 2_000_000, 0, False)),
         (2_503_000, InvocationsSlow(1, "PutOperation of orders", ONE, 12_110_000)),

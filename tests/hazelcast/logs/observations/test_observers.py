@@ -167,7 +167,7 @@ def test_the_same_halves_again_and_again_are_one_observation(tmp_path: Path) -> 
         for host in (3, 4):
             order = f"[10.0.0.{host}]:5701 is merging to [10.0.0.1]:5701, because: instructed by master [10.0.0.3]:5701"
             logs.said(start + 30, host, order)
-            ids = [f"{one * 8}-0000-4000-8000-00000000000{host}" for one in (life, chr(ord(life) + 1))]
+            ids = [f"{incarnation * 8}-0000-4000-8000-00000000000{host}" for incarnation in (life, chr(ord(life) + 1))]
             logs.said(start + 30, host, f"Resetting local member UUID. Previous: {ids[0]}, new: {ids[1]}")
     logs.lists(140, 120, "1a2a3c4c")
     (apart,) = logs.observed()

@@ -129,11 +129,11 @@ def test_requests_to_be_suspected_are_heeded_in_their_own_thread() -> None:
         for record in records
         if isinstance(record.event, ExplicitSuspicionReceived) and record.member == member(1)
     ]
-    assert [(one.sender, one.heeded) for one in asked[:2]] == [(member(2), True), (member(3), True)]
+    assert [(request.sender, request.heeded) for request in asked[:2]] == [(member(2), True), (member(3), True)]
     removed = [
         record.event for record in records if isinstance(record.event, MemberRemoved) and record.member == member(1)
     ]
-    assert [(one.address, one.cause) for one in removed[-2:]] == [(member(2), "asked"), (member(3), "asked")]
+    assert [(event.address, event.cause) for event in removed[-2:]] == [(member(2), "asked"), (member(3), "asked")]
 
 
 def test_restarts_are_counted_once_a_process() -> None:
@@ -152,8 +152,8 @@ def test_restarts_are_counted_once_a_process() -> None:
 def test_a_removal_has_its_cause_also_from_the_line_before_it(run: str, causes: list[SuspicionCause]) -> None:
     records = read_logs([DATA / run]).records
     removed = [record.event for record in records if isinstance(record.event, MemberRemoved)]
-    assert [one.cause for one in removed] == causes
-    assert all(one.reason for one in removed)
+    assert [event.cause for event in removed] == causes
+    assert all(event.reason for event in removed)
 
 
 def test_a_claim_tells_who_accepted_it() -> None:

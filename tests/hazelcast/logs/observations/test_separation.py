@@ -14,7 +14,7 @@ def merge(logs: Logs, second: float, hosts: str, life: str = "a") -> None:
     for host in map(int, hosts):
         order = f"[10.0.0.{host}]:5701 is merging to [10.0.0.1]:5701, because: instructed by master [10.0.0.{hosts[0]}]:5701"
         logs.said(second, host, order)
-        before, after = (member(host, one).rpartition(" ")[2] for one in (life, chr(ord(life) + 1)))
+        before, after = (member(host, incarnation).rpartition(" ")[2] for incarnation in (life, chr(ord(life) + 1)))
         logs.said(second, host, f"Resetting local member UUID. Previous: {before}, new: {after}")
 
 
