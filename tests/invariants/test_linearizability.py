@@ -166,6 +166,11 @@ SOUND: dict[str, tuple[Happened, ...]] = {
         *(*WRITTEN, *FROZEN, *CLAIMED_BY_B, asked(C, 1, "put", "x"), *A_ALONE, *done(A, 1, "get", "x")),
         *(*REPAIRED_BY_B, answered(C, 1, "put", "two")),
     ),
+    "what a call removed before the merge that is answered after it": (
+        *(*SIDE_OF_B, asked(B, 3, "remove"), asked(C, 2, "get")),
+        *merged("put-if-absent")[len(SIDE_OF_B) :],
+        *(answered(B, 3, "remove", "two"), answered(C, 2, "get", "one")),
+    ),
     "what a member reads that was left off before its first list came": (
         *(*WRITTEN, (D, MemberStarted(D.address, False, ()))),
         *(installed(member, 4, A, B, C, D) for member in (A, B, C)),

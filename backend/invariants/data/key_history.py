@@ -223,9 +223,11 @@ class KeyHistory:
         return None, False
 
     def _may_be_empty(self, register: KeyRegister) -> bool:
-        """Return whether the key may have had no value at some time, also by what is answered and not judged yet."""
+        """Return whether the key may have had no value at some time, also by what is under way or not judged yet."""
+        under_way = (operation for operation in self.operations.values() if operation.register is register)
         return (
             any(state.value is None for state in register.states)
+            or any(operation.writes and operation.value is None for operation in under_way)
             or any(write.value is None for write in self.uncertain)
             or any(known.found is None or (known.writes and known.value is None) for known, _ in register.piece)
         )
