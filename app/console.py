@@ -110,6 +110,10 @@ class Console(App[None]):
     def get_driver_class(self) -> type[Driver]:
         return driver_for(super().get_driver_class())
 
+    def get_default_screen(self) -> OverviewScreen:
+        """Return the first view: an empty screen below it would be styled and laid out before it."""
+        return self.home
+
     def refresh_css(self, animate: bool = True) -> None:
         """Before there is a screen, set only the colours of the theme: style sheets are read at their first use."""
         if self.screen_stack:
@@ -157,7 +161,6 @@ class Console(App[None]):
         return self._tabs.current.requests.last
 
     def on_mount(self) -> None:
-        self.push_screen(self.home)
         # Members start when they are looked at first; their modules are read after the first picture.
         self.home.call_after_refresh(self.set_interval, CLOCK_SECONDS, self._tick)
         for tab in self._tabs:

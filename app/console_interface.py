@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, runtime_checkable
+
+from msgspec import Struct
 
 from quarterdeck.app.actions.action import ViewName
 from quarterdeck.backend.clusters.cluster import Cluster
@@ -43,8 +44,7 @@ def switched(text: str, now: bool) -> bool:
     return choice_of(text, ("off", "on"), "on" if now else "off", "setting") == "on"
 
 
-@dataclass(frozen=True)
-class OpenedCluster:
+class OpenedCluster(Struct, frozen=True):
     """A cluster, and the end of its start if it starts members."""
 
     cluster: Cluster

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
 import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
 from quarterdeck.app.themes import DEFAULT_THEME
 
@@ -20,8 +21,7 @@ Clock = Literal["run", "utc"]
 """How events are dated: in seconds since the run began, or in UTC."""
 
 
-@dataclass(frozen=True)
-class ConsoleSettings:
+class ConsoleSettings(Struct, frozen=True):
     """The section ``console:`` of the configuration file, checked.
 
     The theme exists, and no keys clash (`app.key_map.check_keys`).
@@ -31,9 +31,9 @@ class ConsoleSettings:
     mouse: bool = True
     """Whether the console uses the mouse. If not, the terminal selects text with it as usual."""
     clock: Clock = "run"
-    keys: Mapping[str, str] = field(default_factory=dict)
+    keys: Mapping[str, str] = {}
     """Keys as Textual names them, separated by commas, by the id of the action; empty for an action without a key."""
-    aliases: Mapping[str, str] = field(default_factory=dict)
+    aliases: Mapping[str, str] = {}
     """What a word at the prompt stands for; the rest of the line is appended."""
 
     def expand_alias(self, line: str) -> str:
@@ -43,8 +43,7 @@ class ConsoleSettings:
         return line if meant is None else f"{meant}{space}{rest}"
 
 
-@dataclass(frozen=True)
-class TableSettings:
+class TableSettings(Struct, frozen=True):
     """How a reader wants a table. `sort` and `hidden` are titles of columns."""
 
     sort: str = ""

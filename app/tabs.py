@@ -45,7 +45,7 @@ class Tabs:
         """Create the tabs. `new_view` makes the screen of a view at its first use."""
         self._app, self._new_view = app, new_view
         self._tabs = [first]
-        self.current = first
+        self._first = self.current = first
 
     def __iter__(self) -> Iterator[Tab]:
         return iter(tuple(self._tabs))
@@ -107,11 +107,15 @@ class Tabs:
         """Show the views of `tab` in place of those in sight."""
         if tab is self.current:
             return
-        for _ in self.current.stack:
+        for _ in self._above_first_view(self.current):
             self._app.pop_screen()
         self.current = tab
-        for view in tab.stack:
+        for view in self._above_first_view(tab):
             self._app.push_screen(self.view(tab, view))
+
+    def _above_first_view(self, tab: Tab) -> Sequence[ViewName]:
+        """Return the views that are put on the first view of the first tab, which is covered at times and never taken away."""
+        return tab.stack[tab is self._first :]
 
     def close(self) -> Tab:
         """Close the current tab, go back to where it was opened, and return it. Its session still runs."""

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from msgspec import Struct
 from textual.theme import Theme
 
 from quarterdeck.backend.picture.text.refusal import Refusal
 
 
-@dataclass(frozen=True)
-class ColourPalette:
+class ColourPalette(Struct, frozen=True):
     """The colours of a theme as ``#rrggbb``; the rest of Textual's colours follow from them.
 
     Every tone is read on every ground but `edge`, so each pair has to contrast.

@@ -36,6 +36,8 @@ class ComponentStyles(Widget):
         if style is None:
             style = self.rich_style
             for part in parts:
+                if part == "plain":  # no rule is for it
+                    continue
                 name = f"tone--{part}" if part in TONES else f"{self.PREFIX}--{part}"
                 style += self.get_component_rich_style(name, partial=True)
             self._part_styles[parts] = style

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import force_setattr, replace
 
 from quarterdeck.backend.clusters.cluster import Cluster, lacks_of
 from quarterdeck.backend.core.commands.catalogue import commands_of_word
@@ -20,8 +22,7 @@ WordKind = Literal[
 """
 
 
-@dataclass(frozen=True)
-class CommandWord:
+class CommandWord(Struct, frozen=True):
     """A word of the ``:`` prompt, what follows it, and what it does."""
 
     word: str
@@ -33,8 +34,7 @@ class CommandWord:
     """The words that may follow a `choice`, for completion."""
 
 
-@dataclass(frozen=True)
-class Action:
+class Action(Struct, frozen=True):
     """One thing that an operator can do, in whatever way."""
 
     id: str
@@ -69,10 +69,10 @@ class Action:
 
     def __post_init__(self) -> None:
         if not self.key_display:
-            object.__setattr__(self, "key_display", self.keys)
+            force_setattr(self, "key_display", self.keys)
         meaning = self.meaning[:1].lower() + self.meaning[1:].rstrip(".")
         words = self.words or one_word(self.id)
-        object.__setattr__(self, "words", tuple(replace(word, meaning=word.meaning or meaning) for word in words))
+        force_setattr(self, "words", tuple(replace(word, meaning=word.meaning or meaning) for word in words))
 
 
 def one_word(
@@ -82,8 +82,7 @@ def one_word(
     return (CommandWord(word, takes, f"{word} {what}".rstrip(), meaning, choices),)
 
 
-@dataclass(frozen=True)
-class Allowed:
+class Allowed(Struct, frozen=True):
     """What a cluster allows. Other actions are not bound, not offered, and refused when they are typed."""
 
     writable: bool = True

@@ -6,10 +6,12 @@ first: so the console is on the screen sooner, and the command line reads the wo
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import import_module
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import force_setattr, replace
 
 from quarterdeck.app.actions.action import Action, CommandWord, ViewName, one_word
 from quarterdeck.backend.picture.boards.data_board import GROUPINGS
@@ -21,8 +23,7 @@ LETTERS = "abcdef"
 LINK_FAULTS = frozenset({"partition", "cut"})
 
 
-@dataclass(frozen=True)
-class View:
+class View(Struct, frozen=True, dict=True):
     """One view of the console."""
 
     name: ViewName
@@ -51,7 +52,7 @@ class View:
     def __post_init__(self) -> None:
         group = self.group or self.name.replace("-", " ").capitalize()
         own = (replace(action, group=group, views=action.views or (self.name,)) for action in self.actions)
-        object.__setattr__(self, "actions", tuple(own))
+        force_setattr(self, "actions", tuple(own))
 
     @cached_property
     def opening(self) -> Action | None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import CancelledError, Future
-from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from quarterdeck.app.commands.command_text import describe
 from quarterdeck.app.session import ConsoleSession
@@ -27,8 +28,7 @@ class CallKey(NamedTuple):
     key: str
 
 
-@dataclass(frozen=True)
-class CommandOutcome:
+class CommandOutcome(Struct, frozen=True):
     """How one command ended, in words."""
 
     text: str

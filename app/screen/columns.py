@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
+from msgspec import Struct
 from rich.cells import cell_len
 
 from quarterdeck.backend.picture.text.fact import NOT_REPORTED
@@ -20,8 +20,7 @@ WIDEST_FACT = 24
 """A column that is no wider has a name, a figure or a state, which is shown whole or not at all; a wider one has a sentence."""
 
 
-@dataclass(frozen=True)
-class ColumnOf(Generic[Row]):
+class ColumnOf(Struct, Generic[Row], frozen=True):
     """A column over rows of one type."""
 
     title: str

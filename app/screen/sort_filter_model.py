@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from quarterdeck.app.console_state import TableSettings
 from quarterdeck.app.screen.columns import SortableModel
@@ -48,7 +49,7 @@ class SortFilterModel:
 
     def change_settings(self, **changes: str | bool | tuple[str, ...]) -> None:
         """Change the settings; `LineTable.show` makes it visible."""
-        self.table_settings = replace(self.table_settings, **changes)  # type: ignore[arg-type]
+        self.table_settings = replace(self.table_settings, **changes)
 
     def renew(self) -> None:
         self._known = None

@@ -10,6 +10,7 @@ from typing import ClassVar
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
+from textual.events import ScreenResume
 from textual.geometry import Size
 from textual.screen import Screen
 from textual.widget import Widget
@@ -119,6 +120,8 @@ class ViewScreen(Screen[None]):
         self._painted_us = -STORM_US
         self._news_waits = self._hints_wait = False
         self._message_since = 0.0
+        self._styled_for = ""
+        """The theme in which the styles were looked up."""
         self._moved_at = 0.0
         self.bound_actions: set[str] = set()
         """The ids of all actions that have a key here."""
@@ -363,6 +366,7 @@ class ViewScreen(Screen[None]):
     # Events
 
     def on_mount(self) -> None:
+        self._styled_for = self.app.theme
         self.bindings_updated_signal.subscribe(self, lambda _: self._find_hints())
         self.below.display = False
         self._find_hints()
@@ -370,7 +374,9 @@ class ViewScreen(Screen[None]):
         if not self.prompt.sign:  # otherwise the operator types already
             self.focus_body()
 
-    def on_screen_resume(self) -> None:
+    def on_screen_resume(self, event: ScreenResume) -> None:
+        """Show what is new. Textual would look up all styles again; while a view was hidden, only the theme can change them."""
+        event.refresh_styles, self._styled_for = self._styled_for != self.app.theme, self.app.theme
         if self.is_mounted:
             self.repaint()
 

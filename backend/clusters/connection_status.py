@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol, runtime_checkable
+
+from msgspec import Struct
 
 from quarterdeck.backend.clusters.cluster import Cluster
 from quarterdeck.backend.core.events import Record
@@ -13,8 +14,7 @@ from quarterdeck.backend.core.events import Record
 Contact = Literal["connecting", "connected", "stale"]
 
 
-@dataclass(frozen=True)
-class ConnectionStatus:
+class ConnectionStatus(Struct, frozen=True):
     """How one member is reached. What is known of a stale one is what it believed when it was last heard."""
 
     url: str

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
 from math import inf, isfinite
 from typing import Any, Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from quarterdeck.backend.core.map_limits import map_limits
 
@@ -32,8 +34,7 @@ class BadProperty(ValueError):
 Unit = Literal["seconds", "milliseconds", "", "yes or no", "choice", "text"]
 
 
-@dataclass(frozen=True)
-class Property:
+class Property(Struct, frozen=True):
     """How one field of `Settings` is written by people. A unit of "" is a plain number."""
 
     name: str
@@ -51,6 +52,10 @@ LONGEST_SECONDS = 1e9
 
 SCALES = {"seconds": SECOND_US, "milliseconds": MILLISECOND_US}
 FLAGS = {"true": True, "false": False, "yes": True, "no": False}
+
+
+_DECLARED: list[Property] = []
+"""In the order of the fields of `Settings`."""
 
 
 def _read(kind: Property, value: PropertyValue) -> PropertyValue:
@@ -100,7 +105,8 @@ def _property(
 ) -> Any:
     """Declare a field of `Settings`; in the training preset it has the default, too, where no `training` is given."""
     how = Property(name, unit, default if training is None else training, **bounds)
-    return field(default=_read(how, default) if unit in SCALES else default, metadata={"property": how})
+    _DECLARED.append(how)
+    return _read(how, default) if unit in SCALES else default
 
 
 def _seconds(name: str, default: float, training: float | None = None, *, at_least: float = 0.001) -> Any:
@@ -115,8 +121,7 @@ def _count(name: str, default: int, training: int | None = None, *, at_least: in
     return _property(name, default, "", training, at_least=at_least, at_most=at_most, whole=True)
 
 
-@dataclass(frozen=True)
-class Settings:
+class Settings(Struct, frozen=True):
     """Everything that can be set; times in microseconds. Properties of our own begin with ``quarterdeck.``."""
 
     heartbeat_interval_us: int = _seconds("hazelcast.heartbeat.interval.seconds", 5, 1)
@@ -326,7 +331,7 @@ class Settings:
 
 
 PROPERTIES: dict[str, tuple[str, Property]] = {
-    field.metadata["property"].name: (field.name, field.metadata["property"]) for field in fields(Settings)
+    how.name: (attribute, how) for attribute, how in zip(Settings.__struct_fields__, _DECLARED, strict=True)
 }
 """Property name to (field of `Settings`, how it is written)."""
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 from rich.console import RenderableType
 from textual.css.stylesheet import Stylesheet
+from textual.dom import DOMNode
 from textual.screen import Screen
 
 from quarterdeck.app.console import Console
@@ -61,7 +63,39 @@ def test_styles_are_looked_up_for_what_is_painted(monkeypatch: pytest.MonkeyPatc
             pass
 
     asyncio.run(run())
-    assert looked_up < 180, "so many when everything is styled again as the screen learns its size"
+    assert looked_up < 110, (
+        "180 when everything is styled again as the screen learns its size, 160 with a screen below it"
+    )
+
+
+def test_a_view_is_styled_anew_when_it_comes_back_only_if_the_theme_has_changed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """To look up all styles of a view took longer than to paint it."""
+    styled: list[DOMNode] = []
+    apply = Stylesheet.apply
+
+    def noted(sheet: Stylesheet, node: DOMNode, **options: Any) -> None:
+        styled.append(node)
+        apply(sheet, node, **options)
+
+    async def run() -> None:
+        console = Console(FakeCluster(FIVE))
+        async with console.run_test(size=(160, 50)) as pilot:
+            for theme, again in (("", False), ("light", True), ("", False)):
+                await pilot.press("2")
+                await settle(pilot)
+                if theme:
+                    console.do_theme(theme)
+                    await settle(pilot)
+                styled.clear()
+                with monkeypatch.context() as watched:
+                    watched.setattr(Stylesheet, "apply", noted)
+                    await pilot.press("escape")
+                    await settle(pilot)
+                assert (console.home.header in styled) is again, theme
+
+    asyncio.run(run())
 
 
 def test_members_start_after_the_first_picture(monkeypatch: pytest.MonkeyPatch) -> None:

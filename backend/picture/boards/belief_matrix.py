@@ -7,8 +7,9 @@ are made one by one on demand, so that a painter of a large cluster pays only fo
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.membership.views.identity import Member
@@ -43,8 +44,7 @@ NAMES_SPELT_OUT = 7
 """How many members of one list a sentence names before it only counts the rest."""
 
 
-@dataclass(frozen=True, slots=True)
-class BeliefCell:
+class BeliefCell(Struct, frozen=True):
     """How one observer sees one member."""
 
     glyph: str
@@ -59,8 +59,7 @@ class BeliefCell:
 BELIEF_CELLS: dict[BeliefState, BeliefCell] = {state: BeliefCell(glyph, state) for state, glyph in GLYPHS.items()}
 
 
-@dataclass(frozen=True, slots=True)
-class ListBelief:
+class ListBelief(Struct, frozen=True):
     """One list, and the labels of the running members that believe in it."""
 
     version: int
@@ -74,8 +73,7 @@ class ListBelief:
     is not known."""
 
 
-@dataclass(frozen=True, slots=True)
-class BeliefSummary:
+class BeliefSummary(Struct, frozen=True):
     """Where the running members stand: the lists they hold, the most widely held first, and who differs from it."""
 
     lists: tuple[ListBelief, ...]
@@ -85,8 +83,7 @@ class BeliefSummary:
     """While there are several lists: why each master that said so is not merging, one sentence each."""
 
 
-@dataclass(frozen=True, slots=True)
-class ObserverFacts:
+class ObserverFacts(Struct, frozen=True):
     """The part of a row that speaks of the observer itself."""
 
     label: str

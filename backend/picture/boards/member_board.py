@@ -6,8 +6,9 @@ Rows are made one by one on demand, so that a painter of a large cluster pays on
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.membership.views.identity import Member
@@ -69,8 +70,7 @@ class HeartbeatObservers(NamedTuple):
 NOT_WATCHED = HeartbeatCell("", "", "faint", None, "")
 
 
-@dataclass(frozen=True, slots=True)
-class MemberBoardEntry:
+class MemberBoardEntry(Struct, frozen=True):
     """What is known of one member, each text one line."""
 
     label: str

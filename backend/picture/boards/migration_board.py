@@ -6,9 +6,10 @@ Every state is a glyph and a word. Of long queues only the beginning becomes row
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Literal, NamedTuple
+
+from msgspec import Struct
 
 from quarterdeck.backend.core.partitions.events import MigrationStarted, PlannedMigration
 from quarterdeck.backend.core.properties import SECOND_US
@@ -58,8 +59,7 @@ PLANNED_SHOWN = 50
 """Rows of what is planned."""
 
 
-@dataclass(frozen=True, slots=True)
-class MigrationRow:
+class MigrationRow(Struct, frozen=True):
     """One migration, or one partition that was lost. Texts are one line each."""
 
     key: str
@@ -109,8 +109,7 @@ class Head(NamedTuple):
     tone: Tone
 
 
-@dataclass(frozen=True, slots=True)
-class MigrationBoard:
+class MigrationBoard(Struct, frozen=True):
     """Heads of all masters that have something to say, then rows: running, planned, lost, failed, done, the latest first.
 
     Rows are made one by one on demand: of the hundreds that there may be a screen shows a few.

@@ -6,8 +6,9 @@ Cells are made one by one on demand, so that a painter of a large cluster pays o
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import islice
+
+from msgspec import Struct
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.picture.boards.member_board import members_by_age
@@ -36,8 +37,7 @@ MUTUALS_COUNTED = 20_000
 """Of more suspicions it is not counted how many are mutual."""
 
 
-@dataclass(frozen=True, slots=True)
-class SuspicionCell:
+class SuspicionCell(Struct, frozen=True):
     """How one observer sees one member: `? 12 s`, or `⇄ 12 s` when that one suspects it too."""
 
     text: str
@@ -51,8 +51,7 @@ ITSELF = SuspicionCell(SELF_GLYPH, "faint")
 NOT_LISTED = SuspicionCell("", "faint")
 
 
-@dataclass(frozen=True, slots=True)
-class SuspicionSummary:
+class SuspicionSummary(Struct, frozen=True):
     """All suspicions in force, counted."""
 
     observers: tuple[str, ...]

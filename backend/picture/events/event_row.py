@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Generic, Literal, NamedTuple, TypeVar
+
+from msgspec import Struct
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import Event
@@ -55,8 +56,7 @@ only gives amounts, and belongs to no episode.
 LaneState = Literal["alive", "frozen", "over"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EventRow(Generic[E]):
+class EventRow(Struct, Generic[E], frozen=True, kw_only=True):
     """Everything about one class of events that is not a field of it."""
 
     kind: type[E]

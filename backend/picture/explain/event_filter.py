@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
+
+from msgspec import Struct
 
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.picture.events.catalogue import kind_of
@@ -16,8 +17,7 @@ TERM = re.compile(
 """A term of a selection. A quote that is not closed yet holds the rest: the user is still typing."""
 
 
-@dataclass(frozen=True, slots=True)
-class FilterTerm:
+class FilterTerm(Struct, frozen=True):
     """One condition: `wanted` is looked for in `field`, or in the whole line; `negated` takes what does not meet it."""
 
     field: str
@@ -42,8 +42,7 @@ class FilterTerm:
                 return self.wanted[0] in words()
 
 
-@dataclass(frozen=True, slots=True)
-class EventFilter:
+class EventFilter(Struct, frozen=True):
     """What a line of text selects: records that meet every one of its terms."""
 
     terms: tuple[FilterTerm, ...]

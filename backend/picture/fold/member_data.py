@@ -6,8 +6,10 @@ An operator reads rates. A member of which nothing is asked says nothing, so a r
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from typing import NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from quarterdeck.backend.core.data.events import DataMeasured
 from quarterdeck.backend.core.properties import SECOND_US
@@ -106,8 +108,7 @@ class Lag(NamedTuple):
     oldest_us: int
 
 
-@dataclass(frozen=True, slots=True)
-class MemberData:
+class MemberData(Struct, frozen=True):
     """What one incarnation said of its data. It is replaced, not changed."""
 
     entries: int = 0
@@ -119,9 +120,9 @@ class MemberData:
     writes: int = 0
     span_us: int = 0
     at_us: int = 0
-    maps: Mapping[str, Stored] = field(default_factory=dict)
-    partitions: Mapping[int, Stored] = field(default_factory=dict)
-    lagging: Mapping[str, Lag] = field(default_factory=dict)
+    maps: Mapping[str, Stored] = {}
+    partitions: Mapping[int, Stored] = {}
+    lagging: Mapping[str, Lag] = {}
     """By address of the backup."""
 
     def rate(self, now_us: int) -> Rate:

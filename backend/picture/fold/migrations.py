@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from copy import copy
-from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Literal, NamedTuple
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from quarterdeck.backend.core import events
 from quarterdeck.backend.core.address import Address
@@ -135,15 +135,14 @@ class Recovery(Struct, frozen=True):
     since_us: int
 
 
-@dataclass(slots=True)
-class MigrationsLed:
+class MigrationsLed(Struct):
     """What a member records of migrations while it leads them. All but the counts is void once it leads no more."""
 
-    planned: dict[int, tuple[PlannedMigration, ...]] = field(default_factory=dict)
+    planned: dict[int, tuple[PlannedMigration, ...]] = {}
     """What has not begun, by partition, in the order of the plan."""
     waiting: int = 0
     """How many migrations `planned` holds."""
-    running: dict[str, SeenMigration] = field(default_factory=dict)
+    running: dict[str, SeenMigration] = {}
     """By id, the longest running first."""
     ever_planned: bool = False
     planned_count: int = 0
@@ -159,7 +158,7 @@ class MigrationsLed:
     failed: int = 0
     """How many were committed and rolled back in this incarnation."""
     recovering: Recovery | None = None
-    draining: dict[Address, int] = field(default_factory=dict)
+    draining: dict[Address, int] = {}
     """Members that wait to leave, and since when."""
 
     def queue(self) -> Iterator[PlannedMigration]:

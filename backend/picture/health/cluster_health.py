@@ -7,8 +7,9 @@ is not dead, and one that is on no list that is seen may be on one that is not.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal, NamedTuple
+
+from msgspec import Struct
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.properties import SECOND_US
@@ -46,8 +47,7 @@ Absence = Literal["gone", "frozen", "silent", "not reached", "not ready", "joini
 """Why a member does not count as reached. Only what is gone or frozen is known to be so."""
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterHealth:
+class ClusterHealth(Struct, frozen=True):
     """The answers to an operator's two questions, and the sentence that says them."""
 
     condition: Condition

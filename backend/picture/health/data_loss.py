@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.partitions.events import ALL_LOST, lost_partitions_text
@@ -15,8 +16,7 @@ from quarterdeck.backend.picture.text.formatting import age_text, counted, liste
 MEMBERS_NAMED = 3
 
 
-@dataclass(frozen=True, slots=True)
-class DataLoss:
+class DataLoss(Struct, frozen=True):
     """What one side of a cluster has lost, as its master and its witness judge."""
 
     side: str

@@ -7,7 +7,8 @@ from the other half is a matter of a thousand rows, not of half a million links.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from quarterdeck.backend.core.membership.partial_disconnection.shrinking_graph import vertices_of
 
@@ -18,8 +19,7 @@ MOST_SHAPES = 100
 """What does not fit into so many shapes is left over."""
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
+class Shape(Struct, frozen=True):
     """All links between different sides, both ways; or from the first side to the second alone."""
 
     sides: tuple[int, ...]

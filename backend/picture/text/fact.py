@@ -6,8 +6,9 @@ It is never shown as none or well, and with it goes what would make it known.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
 from typing import Literal, NamedTuple
+
+from msgspec import Struct
 
 from quarterdeck.backend.core.causes import one_line
 from quarterdeck.backend.core.witnessed.events import Aspect, Source
@@ -22,8 +23,7 @@ class Sign(NamedTuple):
     tone: Tone
 
 
-@dataclass(frozen=True, slots=True)
-class Fact:
+class Fact(Struct, frozen=True):
     """One thing to say, of one paragraph. An empty heading: it goes on under the one before."""
 
     heading: str

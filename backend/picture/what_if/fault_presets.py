@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
-import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
 from quarterdeck.backend.core.commands.commands import BlockMode, CutLink, Partition
 from quarterdeck.backend.picture.text.refusal import Refusal
@@ -31,8 +31,7 @@ class NoSuchFault(Refusal):
     """The members at hand do not make this fault. The message says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class FaultPlan:
+class FaultPlan(Struct, frozen=True):
     """A fault that is not made yet."""
 
     title: str
@@ -43,7 +42,7 @@ class FaultPlan:
 
     def cutting_by(self, mode: BlockMode) -> FaultPlan:
         """Return the same fault, made in another way."""
-        return replace(self, commands=tuple(msgspec.structs.replace(command, mode=mode) for command in self.commands))
+        return replace(self, commands=tuple(replace(command, mode=mode) for command in self.commands))
 
 
 def preset(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import fields, is_dataclass
 from itertools import accumulate, pairwise
 
 import pytest
@@ -50,7 +49,7 @@ def test_a_copied_belief_shares_nothing_that_can_change() -> None:
     belief = MemberBelief("n1", A, "n1-1")
     twin, history = belief.fork(object()), MigrationHistory()
     for one, other in ((belief, twin), (belief.leading, twin.leading), (history, history.fork())):
-        names = [field.name for field in fields(one)] if is_dataclass(one) else list(vars(one))
+        names = getattr(one, "__slots__", ()) or getattr(one, "__struct_fields__", ()) or list(vars(one))
         for name in names:
             value = getattr(one, name)
             if isinstance(value, dict | list | set | deque):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from quarterdeck.backend.core.data.events import DataMeasured
 from quarterdeck.backend.core.events import Record
@@ -42,8 +43,7 @@ SERIES = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Pulse:
+class Pulse(Struct, frozen=True):
     """One thing over the last seconds."""
 
     title: str

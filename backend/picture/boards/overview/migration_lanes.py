@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import Record
@@ -42,19 +43,17 @@ class Ends(NamedTuple):
     taker: Address
 
 
-@dataclass(slots=True)
-class Slot:
+class Slot(Struct):
     """What happened in one stretch of time, by member."""
 
     number: int
-    given: dict[Address, int] = field(default_factory=dict)
-    taken: dict[Address, int] = field(default_factory=dict)
-    given_bytes: dict[Address, int] = field(default_factory=dict)
-    taken_bytes: dict[Address, int] = field(default_factory=dict)
+    given: dict[Address, int] = {}
+    taken: dict[Address, int] = {}
+    given_bytes: dict[Address, int] = {}
+    taken_bytes: dict[Address, int] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class MigrationLane:
+class MigrationLane(Struct, frozen=True):
     """What one member gave away, or took in, in the window; texts are empty when that is nothing."""
 
     count: int
@@ -65,8 +64,7 @@ class MigrationLane:
     """Bytes a second."""
 
 
-@dataclass(frozen=True, slots=True)
-class LaneRow:
+class LaneRow(Struct, frozen=True):
     """The two lanes of one member."""
 
     label: str

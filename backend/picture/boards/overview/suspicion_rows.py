@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.picture.boards.suspicion_board import MUTUAL_GLYPH, STAYS, SUSPECTS_GLYPH, is_mutual, stays
@@ -25,8 +26,7 @@ class SuspicionEntry(NamedTuple):
     suspicion: Suspected
 
 
-@dataclass(frozen=True, slots=True)
-class SuspicionRow:
+class SuspicionRow(Struct, frozen=True):
     """One suspicion in words."""
 
     observer: str
@@ -43,8 +43,7 @@ class SuspicionRow:
         return f"{self.observer} → {self.suspect}"
 
 
-@dataclass(frozen=True, slots=True)
-class SuspicionRows:
+class SuspicionRows(Struct, frozen=True):
     """The suspicions of all running members, those of the older member first."""
 
     entries: Mapping[str, SuspicionEntry]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.boards.belief_matrix import DISSENT_GLYPH, state_word, table_text
@@ -23,8 +24,7 @@ BUSY_WORDS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class TableRow:
+class TableRow(Struct, frozen=True):
     """What is known of the table of one member, each text one line."""
 
     label: str

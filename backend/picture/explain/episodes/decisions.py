@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from quarterdeck.backend.core import events
 from quarterdeck.backend.core.data.events import CallFinished, CallStarted
@@ -33,8 +34,7 @@ def deciding_record(episode: Episode) -> Record:
     return most if ROWS[type(most.event)].decides else first
 
 
-@dataclass(slots=True)
-class BusySecond:
+class BusySecond(Struct):
     """What came by the thousand in one second. It grows until the second is over."""
 
     first: Record

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Literal
+
+from msgspec import Struct, field
 
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.picture.events.event_row import EpisodePart
@@ -25,8 +26,7 @@ MOST_FREQUENT = 500
 """Of those that come by the thousand, so many."""
 
 
-@dataclass(slots=True)
-class MigrationProgress:
+class MigrationProgress(Struct):
     """Migrations of an episode."""
 
     planned: int = 0
@@ -43,8 +43,7 @@ class MigrationProgress:
         return self.begun - self.committed - self.rolled_back
 
 
-@dataclass(slots=True, eq=False)
-class Episode:
+class Episode(Struct, eq=False):
     """What happened, from its first record on. It changes for as long as more comes of it; `count` grows with each change.
 
     Names are labels, in the order in which they came.
@@ -62,36 +61,36 @@ class Episode:
     end_us: int = 0
     count: int = 0
     """Records that belong to it."""
-    records: list[Record] = field(default_factory=list)
+    records: list[Record] = []
     """The first of them, decisions before all others; see `MOST_RECORDS`."""
     forgets: bool = False
     """Whether its records were dropped."""
-    tellers: dict[str, None] = field(default_factory=dict)
+    tellers: dict[str, None] = {}
     """Labels of the members that recorded them."""
-    kinds: set[str] = field(default_factory=set)
+    kinds: set[str] = set()
     """Kinds of these events."""
-    subjects: dict[str, None] = field(default_factory=dict)
+    subjects: dict[str, None] = {}
     """The members that it befalls."""
 
     # What came of it
-    observers: dict[str, int] = field(default_factory=dict)
+    observers: dict[str, int] = {}
     """The members that suspect any of the subjects, and since when."""
-    late_at: dict[str, int] = field(default_factory=dict)
+    late_at: dict[str, int] = {}
     """The members that miss heartbeats of any of the subjects, and since when."""
-    trusted_by: dict[str, None] = field(default_factory=dict)
+    trusted_by: dict[str, None] = {}
     """The members that have heard any of them again."""
     evidence: str = ""
     """The first reason for a suspicion or a removal."""
     remover: str = ""
-    removed: dict[str, int] = field(default_factory=dict)
+    removed: dict[str, int] = {}
     """The members that the remover took off its list, and when."""
     claimant: str = ""
     claim_ended: Literal["", "leads", "abandoned"] = ""
-    lists: dict[str, tuple[int, int]] = field(default_factory=dict)
+    lists: dict[str, tuple[int, int]] = {}
     """By master, the version and the size of the latest list that came of it."""
-    arrived: dict[str, None] = field(default_factory=dict)
+    arrived: dict[str, None] = {}
     """The members that were admitted."""
-    held_back: dict[str, None] = field(default_factory=dict)
+    held_back: dict[str, None] = {}
     target: str = ""
     """The winner of a merge; the wanted state of the cluster; the condition of links; the author of a join list."""
     failure: str = ""
@@ -101,18 +100,18 @@ class Episode:
     """Partitions of which no replica is left."""
     promoted: int = 0
     """Partitions that lost their owner, and have a backup in its place."""
-    out_of_step: set[int] = field(default_factory=set)
+    out_of_step: set[int] = set()
     """Partitions with a backup that is not as its owner."""
     in_step: int = 0
-    refusing: dict[str, None] = field(default_factory=dict)
+    refusing: dict[str, None] = {}
     """The members that refuse operations because they see too few others."""
     calls: int = 0
     failed_calls: int = 0
     offered: int = 0
     taken: int = 0
     """Entries that were brought into a merge, and those of them that were taken over."""
-    links: LinkRows = field(default_factory=dict)
-    places: dict[str, int] = field(default_factory=dict)
+    links: LinkRows = {}
+    places: dict[str, int] = {}
     """The members at the ends of the links, by their bit in the rows."""
     again: bool = False
     """Whether the members that start had run before."""
