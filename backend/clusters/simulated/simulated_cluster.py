@@ -21,7 +21,7 @@ from quarterdeck.backend.core.membership.events import MemberStopped
 from quarterdeck.backend.core.operations import Answer, Operation
 from quarterdeck.backend.picture.replay.playhead import checked_speed
 from quarterdeck.backend.picture.text.formatting import counted
-from quarterdeck.backend.scenarios.format.scenario import Scenario, ScenarioStep
+from quarterdeck.backend.scenarios.format.scenario import Scenario, ScenarioStep, paragraphs
 from quarterdeck.backend.scenarios.interpreter import Interpreter
 from quarterdeck.backend.scenarios.outcome import StepOutcome
 from quarterdeck.backend.scenarios.run_state import RunState
@@ -61,7 +61,7 @@ class ScenarioProgress:
         met = f"{counted(self._met, 'expectation')} met" + (f", {len(self._missed)} missed" if self._missed else "")
         doing = f"the scenario is over: {met}" if self.finished else f"{self._doing} ({met})"
         missed = [f"✕ missed: step {step.step}, {step.text}: {step.missing}" for step in self._missed[-MISSES_TOLD:]]
-        return [doing, *missed, *([" ".join(self._said.split())] if self._said else [])]
+        return [doing, *missed, *filter(None, [" ".join(paragraphs(self._said))])]
 
 
 BUDGET_US = 15_000
