@@ -278,8 +278,13 @@ class LineTable(ScrollView, ComponentStyles, can_focus=True):
         least = 0 if self.styles.auto_dimensions else self.scrollable_content_region.height
         width = MARKER_WIDTH + sum(column.width for column in self._columns)
         size = Size(width, max(len(self._keys) + 1, least))
-        if size != self.virtual_size:
+        if size == self.virtual_size:
+            return
+        if self.styles.auto_dimensions:
             self.virtual_size = size
+        else:  # not the screen is laid out anew, only the bars follow
+            self.set_reactive(LineTable.virtual_size, size)
+            self._scroll_update(size)
 
     def _forget_looks(self) -> None:
         self._looks.clear()

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import fcntl
+import gc
 import json
 import os
 import pty
@@ -92,7 +93,13 @@ class LoadedCluster:
     name, writable = "bench", True
 
     def __init__(
-        self, setting: Setting, *, speed: float = 1.0, seconds: float = float("inf"), seldom_lists: bool = False
+        self,
+        setting: Setting,
+        report: Path,
+        *,
+        speed: float = 1.0,
+        seconds: float = float("inf"),
+        seldom_lists: bool = False,
     ) -> None:
         from quarterdeck.backend.core.address import Address
         from quarterdeck.backend.core.events import Record
@@ -112,6 +119,7 @@ class LoadedCluster:
         self._begun = time.monotonic()
         self._versions = [2] * setting.members
         self._seldom_lists = seldom_lists
+        self._report, self._reported = report, 0.0
         master = self._addresses[0]
         alone = events.ListInstalled(1, "lineage", master, self._list[:1], master, "unknown", "first list")
         self._backlog = [
@@ -135,7 +143,15 @@ class LoadedCluster:
             made.append(self._next())
             self.made += 1
         self.making_seconds += time.process_time() - begun
+        if time.monotonic() - self._reported >= REPORT_SECONDS:
+            self._reported = time.monotonic()
+            self._write_report()
         return made
+
+    def _write_report(self) -> None:
+        written = self._report.with_suffix(".new")
+        written.write_text(json.dumps({"making_seconds": self.making_seconds, "made": self.made, "over": self.over}))
+        written.replace(self._report)
 
     def execute(self, command: object) -> Future[None]:
         done: Future[None] = Future()
@@ -178,21 +194,15 @@ class LoadedCluster:
 
 def show_console(setting: Setting, report: Path, *, hour: bool) -> None:
     """The measured process: the console on whatever terminal it was given. Writes down what only it can know."""
-    from quarterdeck.app.console import Console
+    from quarterdeck.app.run import run_console
 
+    gc.disable()  # as the command line does, until the console is on the screen
     # An hour at the rate at which a console takes records in at most, so that it has some time left to paint.
     speed = 20_000 / setting.events_a_second if hour else 1.0
-    cluster = LoadedCluster(setting, speed=speed, seconds=HOUR_SECONDS if hour else float("inf"), seldom_lists=hour)
-    console = Console(cluster)  # type: ignore[arg-type]
-
-    def tell() -> None:
-        told = {"making_seconds": cluster.making_seconds, "made": cluster.made, "over": cluster.over}
-        written = report.with_suffix(".new")
-        written.write_text(json.dumps(told))
-        written.replace(report)
-
-    console.call_later(lambda: console.set_interval(REPORT_SECONDS, tell))
-    console.run()
+    cluster = LoadedCluster(
+        setting, report, speed=speed, seconds=HOUR_SECONDS if hour else float("inf"), seldom_lists=hour
+    )
+    run_console(cluster)  # type: ignore[arg-type]
 
 
 class Terminal:

@@ -80,6 +80,30 @@ def test_only_rows_in_sight_are_asked_for_and_only_changed_ones_repainted() -> N
     asyncio.run(scenario())
 
 
+def test_only_the_bars_follow_when_rows_and_columns_of_a_table_of_given_height_change() -> None:
+    """To lay out all of a screen takes longer than to paint it, and beliefs change the widths of columns every second."""
+
+    async def scenario() -> None:
+        stage = Stage()
+        async with stage.run_test(size=(60, 20)) as pilot:
+            await until(pilot, lambda: stage.model.asked)
+            await pilot.pause()
+            stage.table.scroll_to(y=80, animate=False)
+            await pilot.pause()
+            layouts: list[object] = []
+            stage.screen._refresh_layout = lambda *size, **_: layouts.append(size)  # type: ignore[method-assign]
+            stage.model.columns = [Column("name", 9), *stage.model.columns[1:]]
+            stage.model.keys = stage.model.keys[:60]
+            stage.table.show()
+            await pilot.pause()
+            assert not layouts
+            assert stage.table.vertical_scrollbar.window_virtual_size == stage.table.virtual_size.height == 61
+            assert stage.table.scroll_y == stage.table.max_scroll_y == 61 - stage.table.scrollable_content_region.height
+            assert "row59" in screen_text(stage)
+
+    asyncio.run(scenario())
+
+
 def test_cursor_and_selection_hold_on_to_keys() -> None:
     async def scenario() -> None:
         stage = Stage()
