@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Literal, Protocol, get_args
@@ -13,6 +12,7 @@ from rich.cells import cell_len
 
 from quarterdeck.app.session import ConsoleSession
 from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.membership.events import MemberStarted
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.events.catalogue import kind_of, record_words, tone_of
 from quarterdeck.backend.picture.explain.episodes.decisions import BusySecond, Decisions
@@ -30,6 +30,7 @@ from quarterdeck.backend.picture.text.formatting import (
     duration_text,
     listed,
     one_line,
+    with_names,
 )
 from quarterdeck.widgets.line_runs import fit
 from quarterdeck.widgets.tail_log import TailLine, TailLog
@@ -77,13 +78,16 @@ class Searched(Protocol):
 
 
 class LineFormat:
-    """Writes events in columns. `utc` chooses the clock, `width` whether there is room for the kinds."""
+    """Writes events in columns. `utc` chooses the clock, the width of the place where they stand whether kinds have room."""
 
-    def __init__(self, name_of: NameOf) -> None:
-        self._name_of = name_of
+    def __init__(self, name_of: NameOf, width_now: Callable[[], int]) -> None:
+        self._name_of, self._width_now = name_of, width_now
         self.utc = False
-        self.width = NARROW
         self._longest_name = len("member")
+
+    @property
+    def width(self) -> int:
+        return self._width_now() or NARROW
 
     @property
     def time_width(self) -> int:
@@ -129,16 +133,22 @@ MOST_EVENTS = 40
 """How many events of an episode are listed beside it."""
 
 
-def facts_of(record: Record, words: str) -> tuple[Fact, ...]:
-    """Return the words of a record, its envelope and every field of its event."""
+def facts_of(record: Record, words: str, name_of: NameOf) -> tuple[Fact, ...]:
+    """Return the words of a record, its envelope and every field of its event that says anything."""
     fields = msgspec.to_builtins(record.event, enc_hook=str)
+    del fields["kind"]
+    starts = isinstance(record.event, MemberStarted)  # the only one that says at which address a member is
+
+    def named(text: str) -> str:
+        return text if starts else with_names(text, name_of)
+
     return (
         Fact("event", words, "strong"),
         Fact("member", one_line(record.member)),
         Fact("incarnation", f"{one_line(record.uuid)}, event {record.seq} of it"),
         Fact("run", one_line(record.run)),
         Fact("at", f"{record.at / SECOND_US:.6f} s on the run's clock"),
-        *(Fact(name.replace("_", " "), one_line(_text(value))) for name, value in fields.items() if name != "kind"),
+        *(Fact(name, one_line(named(text))) for name, text in _in_words(fields)),
     )
 
 
@@ -181,8 +191,23 @@ def exported(record: Record) -> dict[str, str]:
     }
 
 
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+def _in_words(fields: Mapping[str, object]) -> Iterator[tuple[str, str]]:
+    """Yield name and text of each field that is not empty or unknown."""
+    for name, value in fields.items():
+        if value is None or value == "unknown":
+            continue
+        if name.endswith("_us") and isinstance(value, int):
+            name, value = name.removesuffix("_us"), duration_text(value)
+        if text := _field_text(value):
+            yield name.replace("_", " "), text
+
+
+def _field_text(value: object) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(" ".join(part) for part in _in_words(value))
+    if isinstance(value, list | tuple):
+        return ("; " if any(isinstance(part, Mapping) for part in value) else ", ").join(map(_field_text, value))
+    return ("no", "yes")[value] if isinstance(value, bool) else str(value)
 
 
 Level = Literal["episode", "decision", "everything"]
@@ -267,11 +292,13 @@ class LevelFormat(LineFormat):
         if isinstance(entry, BusyLine):
             return TailLine(self.in_columns(entry.record, "", "in one second", entry.second.text), "faint")
         sentence, time = entry.sentence(), self.time_of(entry.record)
-        events = f"({counted(sentence.events, 'event')})" if self.width >= NARROW else f"({sentence.events})"
-        room = self.width - len("• ") - len(time) - len("  ") - len(events)
+        room = self.width - len("• ") - len(time) - len("  ")
+        events = f"({counted(sentence.events, 'event')})"
+        if self.width < NARROW or cell_len(sentence.text) + len(events) >= room:  # the sentence needs the cells
+            events = f"({sentence.events})"
         if self.width < NARROWEST:
             return TailLine(f"{time}  {sentence.text}", sentence.tone)
-        return TailLine(f"{time}  {fit(sentence.text, room)}{events}", sentence.tone)
+        return TailLine(f"{time}  {fit(sentence.text, room - len(events))}{events}", sentence.tone)
 
 
 class LevelFeed:

@@ -219,7 +219,11 @@ class TimeScreen(ViewScreen):
 
     def row_facts(self) -> Sequence[Fact]:
         record = self._model.record(self.events.cursor_key)
-        return facts_of(record, self._model.record_text(record)) if record is not None else ()
+        return (
+            facts_of(record, self._model.record_text(record), self.session.picture.label_of)
+            if record is not None
+            else ()
+        )
 
     def paint(self) -> None:
         session = self.session

@@ -8,13 +8,15 @@ import pytest
 from textual.pilot import Pilot
 
 from quarterdeck.app.console import Console
+from quarterdeck.app.event_lines import facts_of
 from quarterdeck.backend.clusters.simulated.simulated_cluster import ScenarioProgress
 from quarterdeck.backend.core.events import ProcessKilled
-from quarterdeck.backend.core.membership.events import NotMerging
+from quarterdeck.backend.core.membership.events import MemberStarted, NotMerging
 from quarterdeck.backend.picture.events.catalogue import describe_event
 from quarterdeck.backend.training.demos import load_demo
 from quarterdeck.cli.output import Format, write_result
 from tests.app.fakes.fake_cluster import FakeCluster
+from tests.app.fakes.long_run_cluster import LongRunCluster
 from tests.app.fakes.screen_text import screen_text, settle
 from tests.app.test_small_truths import CITIES, in_console
 
@@ -135,3 +137,27 @@ def test_a_lesson_on_a_terminal_ends_in_words(
     assert capsys.readouterr().out == ""
     write_result({"passed": True}, Format.JSON)
     assert "passed" in capsys.readouterr().out
+
+
+def test_the_detail_of_an_event_is_in_words() -> None:
+    """Nothing of how it is recorded: no braces, no quotes, no fields that say nothing, and members by their names."""
+    cluster = LongRunCluster()
+    names = {cluster.address(label): label for label in cluster.labels}
+    for record in cluster.drain():
+        said = {
+            fact.heading: fact.text for fact in facts_of(record, "", lambda address: names.get(address, str(address)))
+        }
+        assert not any(mark in text for text in said.values() for mark in ('{"', "[{", "null")), said
+        assert isinstance(record.event, MemberStarted) or not any("127.0.0.1" in text for text in said.values()), said
+
+
+def test_beside_the_detail_a_line_of_events_is_as_long_as_its_room() -> None:
+    async def scenario(pilot: Pilot[None], app: Console, cluster: FakeCluster) -> None:
+        await pilot.press("8", "k")
+        await settle(pilot)
+        await settle(pilot)
+        assert app.top.row_detail.display
+        assert " event" in screen_text(app).splitlines()[3]
+        assert all("…" not in line for line in screen_text(app).splitlines()[3:10])
+
+    in_console(scenario, size=(300, 80))

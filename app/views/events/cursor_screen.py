@@ -27,7 +27,7 @@ class EventCursorScreen(ViewScreen):
     def __init__(self, session: ConsoleSession, console: ConsoleInterface) -> None:
         super().__init__(session, console)
         self._trail = EventIndex((), self._name_of)
-        self._format = LevelFormat(self._name_of)
+        self._format = LevelFormat(self._name_of, lambda: self.tail.size.width)
         self._diagram: SpaceTime | None = None
         self._chosen: Record | None = None
         """The event that the cursor was put on, which need not be the first one of its row."""
@@ -67,7 +67,7 @@ class EventCursorScreen(ViewScreen):
         entry, record = self._entry(), self._current()
         if isinstance(entry, EpisodeLine):
             return episode_facts(entry.episode, entry.sentence(), self._format.time_of, self._name_of)
-        return facts_of(record, record_words(record, self._name_of)) if record is not None else ()
+        return facts_of(record, record_words(record, self._name_of), self._name_of) if record is not None else ()
 
     def _go_to_awaited(self) -> None:
         awaited, self._awaited = self._awaited, None

@@ -126,8 +126,10 @@ class EventPane(Vertical):
         self.display = False
 
     def show_fields(self, record: Record) -> None:
-        self.title_line.show([TableCell(kind_of(record), "strong"), TableCell("every field of the event", "faint")])
-        self.fields.show(facts_of(record, record_words(record, self._name_of)))
+        self.title_line.show(
+            [TableCell(kind_of(record), "strong"), TableCell("every field that says anything", "faint")]
+        )
+        self.fields.show(facts_of(record, record_words(record, self._name_of), self._name_of))
         self._open(self.fields)
 
     def explain(self, record: Record, chain: Sequence[Cause]) -> None:

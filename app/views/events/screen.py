@@ -87,7 +87,6 @@ class EventsScreen(EventCursorScreen):
     def paint(self) -> None:
         self._go_to_awaited()
         self._reserve(self.session.cluster.labels)
-        self._fit()
         if self._diagram is not None and self.diagram.display:
             if len(self._diagram.lanes) != len(self._lane_labels()):
                 self._redraw()
@@ -146,15 +145,6 @@ class EventsScreen(EventCursorScreen):
     def on_tail_log_filter_cleared(self) -> None:
         if self.diagram.display:
             self._redraw()
-
-    def on_resize(self) -> None:
-        self.call_after_refresh(self._fit)
-
-    def _fit(self) -> None:
-        width = self.tail.size.width or self.size.width
-        if self._format.width != width:
-            self._format.width = width
-            self.tail.refresh()
 
     def _reserve(self, names: Iterable[str]) -> None:
         if self._format.reserve(names):

@@ -383,7 +383,7 @@ class HappenedPane(OverviewPane):
     view, pane_name = "events", "happened"
 
     def __init__(self, session: ConsoleSession, key: str) -> None:
-        self._format = LevelFormat(self._name_of)
+        self._format = LevelFormat(self._name_of, lambda: self.tail.size.width)
         self.tail: TailLog[Entry] = TailLog(
             self._format.entry_line, title="", headed=False, cursor=True, matcher_of=self._format.matcher, id="tail"
         )
@@ -413,17 +413,8 @@ class HappenedPane(OverviewPane):
         return self._feed.stale
 
     def paint(self, labels: Sequence[str], marks: Mapping[str, str]) -> None:
-        self._fit()
         self._feed.grow(())
         self.say()
-
-    def on_resize(self) -> None:
-        self.call_after_refresh(self._fit)
-
-    def _fit(self) -> None:
-        if self._format.width != self.tail.size.width:
-            self._format.width = self.tail.size.width
-            self.tail.refresh()
 
     def say(self) -> None:
         """Show whether it follows, and the filter; if folded, the latest line."""
