@@ -61,7 +61,7 @@ HANDLERS = ("members", "tables", "output", "time")
 class Console(App[None]):
     """Watches clusters, one in each tab, and acts on the one in sight."""
 
-    CSS_PATH = "console.tcss"
+    CSS_PATH = Path(__file__).with_name("console.tcss")
     COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {ActionsProvider}
     TITLE = "Quarterdeck"
 

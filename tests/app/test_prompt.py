@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from textual.command import CommandList
 
 from quarterdeck.app.commands.confirmation import ConfirmScreen
@@ -72,18 +71,16 @@ def test_prompt_completes_and_remembers() -> None:
     run_async(scenario())
 
 
-def test_the_prompt_may_be_asked_before_it_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_prompt_may_be_asked_before_it_is_there() -> None:
+    class TypedAhead(Console):
+        def on_mount(self) -> None:
+            assert not self.home.is_mounted
+            self.home.prompt.ask(":", "stop ")
+            self.home.prompt.type_in("n")
+
     async def scenario() -> None:
         cluster = formed()
-        app = Console(cluster)
-        push_screen = app.push_screen
-
-        def push_and_type(screen: object) -> None:
-            push_screen(screen)  # type: ignore[call-overload]
-            app.home.prompt.ask(":", "stop ")
-            app.home.prompt.type_in("n")
-
-        monkeypatch.setattr(app, "push_screen", push_and_type)
+        app = TypedAhead(cluster)
         async with app.run_test(size=(80, 24)) as pilot:
             await settle(pilot)
             await pilot.press("2", "enter")

@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import gc
-import inspect
 import json
 import random
 import statistics
@@ -82,8 +81,6 @@ class MigratingCluster(FakeCluster):
 
 class WatchedConsole(Console):
     """Writes down when a key came and when the next paint was done."""
-
-    CSS_PATH = Path(inspect.getfile(Console)).with_name("console.tcss")
 
     def __init__(self, cluster: MigratingCluster) -> None:
         super().__init__(cluster)
