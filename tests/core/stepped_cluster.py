@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from random import Random
 from typing import Any, TypeVar
+
+from msgspec.structs import replace
 
 from quarterdeck.backend.core.address import Address, make_address
 from quarterdeck.backend.core.causes import Evidence

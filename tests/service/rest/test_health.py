@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from quarterdeck.backend.core.address import parse_address
 from quarterdeck.backend.core.properties import Settings
