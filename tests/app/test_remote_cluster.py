@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Mapping
 
 from quarterdeck.app.console import Console
+from quarterdeck.app.screen.header import ConnectionSummary
 from quarterdeck.backend.clusters.connection_status import ConnectionStatus
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import JournalChanged
@@ -136,3 +137,12 @@ def test_a_stale_row_says_once_that_its_member_is_not_heard() -> None:
             assert "stale 7 s v" in row and "not reached" not in row
 
     asyncio.run(scenario())
+
+
+def test_the_first_line_calls_no_member_gone_that_was_never_met() -> None:
+    """A join list may name places where there never was a member."""
+    cluster = cities()
+    cluster.reached["10.0.0.9:5701"] = ConnectionStatus("", "connecting", 0, "refused", state="gone")
+    cluster.reached["byzantium"] = ConnectionStatus("", "stale", 0, "refused", state="gone")
+    (problem,) = ConnectionSummary(cluster).problems()
+    assert problem.text == "⊘ 1 of 3 answer; byzantium gone, 10.0.0.9:5701 not reached"
