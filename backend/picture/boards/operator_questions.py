@@ -77,6 +77,14 @@ def _doubtful(picture: Picture, master: MemberBelief) -> str:
     if merging:
         return f"{listed(merging, MEMBERS_NAMED)} {'merges' if len(merging) == 1 else 'merge'}"
     on_lists = {address for belief in picture.members.values() if belief.running for address in belief.listed}
+    removed = [
+        label
+        for label, belief in picture.members.items()
+        if belief.running and belief.version and belief.address in master.ever_listed - master.listed
+    ]
+    if removed:
+        verb = "was removed from its list and has" if len(removed) == 1 else "were removed from its list and have"
+        return f"{listed(removed, MEMBERS_NAMED)} {verb} another one"
     unseen = [*unseen_members(picture, on_lists), *map(picture.label_of, _removed_unmet(picture, master))]
     if len(unseen) > 1:
         return f"{listed(unseen, MEMBERS_NAMED)} are not seen and may have a master of their own"
@@ -219,18 +227,20 @@ def _add(found: list[Removal], removal: Removal) -> None:
 def removal_facts(picture: Picture, recent: Sequence[Record], now_us: int) -> Iterator[Fact]:
     """Answer who was removed, and why, the latest first: by the words of the remover, and of the removed of its own end."""
     found = removals(picture, recent)
-    reasons: dict[tuple[str, Address], str] = {}
-    ends: dict[str, str] = {}
+    reasons: dict[tuple[str, Address], list[tuple[int, str]]] = {}
+    ends: dict[str, tuple[int, str]] = {}
     for record in recent:
         match record.event:
-            case events.MemberRemoved(address=address, reason=reason):
-                reasons[record.member, address] = reason
-            case events.SuspicionRaised(suspect=address, reason=reason):  # a claimant leaves out whom it suspects
-                reasons[record.member, address] = reason
+            # A claimant leaves out whom it suspects.
+            case (
+                events.MemberRemoved(address=address, reason=reason)
+                | events.SuspicionRaised(suspect=address, reason=reason)
+            ):
+                reasons.setdefault((record.member, address), []).append((record.at, reason))
             case events.SuspicionCleared(suspect=address):
-                reasons.pop((record.member, address), None)
+                reasons.setdefault((record.member, address), []).append((record.at, ""))
             case events.MemberStopped(reason=reason):
-                ends[record.uuid] = reason
+                ends[record.uuid] = record.at, reason
     answers: list[tuple[str, Tone]] = []
     for removal in reversed(found[-ANSWERS_SHOWN:]):
         names = names_text((member.address for member in removal.removed), picture.label_of)
@@ -247,11 +257,19 @@ def removal_facts(picture: Picture, recent: Sequence[Record], now_us: int) -> It
 
 
 def _reason(
-    picture: Picture, removal: Removal, member: Member, reasons: dict[tuple[str, Address], str], ends: dict[str, str]
+    picture: Picture,
+    removal: Removal,
+    member: Member,
+    reasons: dict[tuple[str, Address], list[tuple[int, str]]],
+    ends: dict[str, tuple[int, str]],
 ) -> str:
-    if member.uuid in ends:
-        return f"it stopped: {ends[member.uuid]}"
-    reason = reasons.get((removal.remover, member.address), "")
+    """Say why, by what was said up to the removal: what came long after it is no reason."""
+    latest_us = removal.at_us + AT_ONCE_US
+    ended_us, end = ends.get(member.uuid, (latest_us + 1, ""))
+    if ended_us <= latest_us:
+        return f"it stopped: {end}"
+    given = [reason for at_us, reason in reasons.get((removal.remover, member.address), ()) if at_us <= latest_us]
+    reason = given[-1] if given else ""
     belief = picture.members.get(removal.remover)
     if reason or belief is None or belief.shows("suspicions"):
         unaccepted = removal.claims and belief is not None and not belief.witnessed_by

@@ -219,7 +219,7 @@ class _Judgement:
         )
         lost = [f"{one_line(loss.side)} lost {counted(loss.partitions, 'partition')}" for loss in self._lost]
         most = max((loss.partitions for loss in self._lost), default=0)
-        texts = [" · ".join(lost), f"one side lost {counted(most, 'partition')}"] if lost else []
+        texts = [" · ".join(lost), f"lost {counted(most, 'partition')}"] if lost else []
         sentence = _sentence("split", variants, texts, since)
         return ClusterHealth("split", False, self._replicas, self._losses, sentence)
 

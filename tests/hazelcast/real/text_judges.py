@@ -246,6 +246,9 @@ QUESTIONS: list[tuple[str, Rule]] = [
         window.logged("is MERGING", SETTLE_US, it) for it in members(match["who"]))),
     ("is it one cluster: not known: .*; (?P<who>.*) (is|are) not seen.*", lambda match, window: _half(
         match[0], window) and _unsettled(match, window)),
+    ("is it one cluster: not known: .*; (?P<who>.*) (was|were) removed from its list and .*", lambda match, window: _half(
+        match[0], window) and all(window.any(lambda truth, it=it: any(  # type: ignore[misc]
+            it not in listed.addresses for listed in truth.lists.values())) for it in members(match["who"]))),
     ("is it one cluster: not seen: (?P<who>.*); whom they follow now is not known", lambda match, window: _unsettled(
         match, window) and not any(_has_ended(it, window) for it in members(match["who"]))),
     ("is it one cluster: ended: (?P<who>.*)", _gone),

@@ -330,3 +330,27 @@ def test_a_master_that_removed_most_members_may_be_the_one_that_is_cut_off() -> 
     for member in (B, C):
         story.tell(member, ConnectionChanged("gone"), at_s=4)
     assert story.answers()["is it one cluster"].startswith("yes, as far as is seen: ")
+
+
+def test_what_comes_long_after_a_removal_is_not_its_reason() -> None:
+    """A member that a split removed, and that was stopped later, was not removed because it stopped."""
+    story = Story()
+    story.tell(A, MemberWitnessed(("logs",), ("suspicions",)), listed(2, A, B))
+    story.tell(A, SuspicionRaised(B, f"uuid of {B}", "no heartbeat"), listed(3, A))
+    story.tell(A, listed(4, A, B), at_s=40)
+    story.tell(B, MemberStopped("asked to shut down"), at_s=80)
+    story.tell(A, SuspicionRaised(B, f"uuid of {B}", "it asked its master to let it leave"), listed(5, A), at_s=80)
+    latest, first, *_ = story.answers(now_s=90)["who was removed, and why"].splitlines()
+    assert latest == f"{B} by {A}, 10 s ago: it stopped: asked to shut down"
+    assert first == f"{B} by {A}, 89 s ago: no heartbeat"
+
+
+def test_a_member_that_was_removed_and_has_another_list_may_lead_on_its_own() -> None:
+    story = Story()
+    for member in (A, B, C):
+        story.tell(member, listed(3, A, B, C))
+    for member in (A, B):
+        story.tell(member, listed(4, A, B))
+    assert story.answers()["is it one cluster"] == (
+        f"not known: {A} leads 2 members, list v4 of lineage uuid of ; {C} was removed from its list and has another one"
+    )

@@ -126,7 +126,7 @@ class PartitionsLost:
             maps = sorted({name for loss in losses for name in loss.lost_maps})
             everything = backups >= ALL_LOST and not maps
             gone = sorted({address for at, address in self._removed if first.at - TOGETHER_US <= at <= last.at})
-            after = f" after {listed(gone)} had left" if gone else ""
+            after = f" after {listed(gone)} had been removed" if gone else ""
             yield observation(
                 "partition-lost",
                 (*sorted({message.member for message in group}), *gone),
@@ -139,7 +139,8 @@ class PartitionsLost:
                 ),
                 cause="More members left at once than there are backups, or all replicas were on one host; a lone half of a "
                 "split loses what it has no replica of.",
-                remedy="Load the data again from its source. More backups, and partition groups by host or zone, keep "
+                remedy="Where those that went run on under another master, heal that first: they merge what they hold. Else load "
+                "the data again from its source. More backups, and partition groups by host or zone, keep "
                 "replicas apart.",
                 evidence=group,
             )

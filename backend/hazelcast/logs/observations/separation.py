@@ -305,7 +305,7 @@ def _observed(group: list[_Apart], logs: LogEnds, joiners: Mapping[str, str]) ->
         others = sum(len(side.members) for side in sides) - 1
         headline = f"{lone.master} led itself alone against {others} others: {often}{lasted(apart_us)}{until}"
     else:
-        names = [f"{side.master} ({len(side.members)} members)" for side in sides]
+        names = [f"{side.master} ({len(side.members)} member{'s' * (len(side.members) > 1)})" for side in sides]
         headline = f"{listed(names)} were apart: {often}{lasted(apart_us)}{until}"
     known = (joiners[member] for side in sides for member in sorted(side.members) if member in joiners)
     cause, remedy = explained(last.situation(), dict.fromkeys(known))

@@ -22,6 +22,11 @@ from quarterdeck.backend.hazelcast.logs.parsed_messages import LoggedStart
 
 LASTING_US = 15 * SECOND_US
 """A suspicion is followed by a removal or by a heartbeat, normally within seconds."""
+LASTING_REMEDY = (
+    "Mend the link between them; if they still suspect each other then, restart one of the two: neither sends the other "
+    "heartbeats again (measured with 5.3.8 and 5.5.0, links cut both ways and one way), so that it does not clear by itself. "
+    "To have the master remove one of them, set that property to 3 or more."
+)
 _Pair = tuple[str, str, str]
 """Which member suspects, which one, and the suspect's uuid."""
 
@@ -107,12 +112,12 @@ def _observed(key: tuple[str, ...], spells: list[_Spell], ends: LogEnds) -> Obse
         sorted({*key, *observers}),
         headline,
         detail=f"{'; '.join(each)}.",
-        cause="These members do not reach each other while the master reaches both. With "
+        cause=f"These members {'do' if is_open else 'did'} not reach each other while the master reaches both. With "
         "hazelcast.partial.member.disconnection.resolution.heartbeat.count at 0 (its default) no member resolves that: "
         "calls between them fail or wait.",
-        remedy="Mend the link between them; if they still suspect each other then, restart one of the two: neither sends the "
-        "other heartbeats again (measured with 5.3.8 and 5.5.0, links cut both ways and one way), so that it does not clear by "
-        "itself. To have the master remove one of them, set that property to 3 or more.",
+        remedy=LASTING_REMEDY
+        if is_open
+        else f"It has ended; look what was between them. Where it lasts: {LASTING_REMEDY}",
         evidence=ObservationEvidence(sorted(lines, key=lambda line: line.at)),
         first=first,
         last=first,

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from quarterdeck.backend.hazelcast.logs.observations.observation import MAX_EVIDENCE, lasted
-from tests.hazelcast.logs.written_logs import A, B, C, Logs
+from tests.hazelcast.logs.written_logs import A, B, C, Logs, member
 
 
 def kinds(logs: Logs) -> list[str]:
@@ -101,7 +101,7 @@ def test_lost_partitions_name_who_had_left(tmp_path: Path) -> None:
     for partition in range(40):
         logs.said(11, 1, f"partitionId={partition} is completely lost!")
     (lost,) = (observation for observation in logs.observed() if observation.kind == "partition-lost")
-    assert lost.headline == f"40 partitions lost with all replicas after {B} had left"
+    assert lost.headline == f"40 partitions lost with all replicas after {B} had been removed"
     assert (lost.evidence_lines, len(lost.evidence)) == (40, MAX_EVIDENCE)
 
 
@@ -206,3 +206,13 @@ def test_few_migrations_or_rounds_far_apart_are_no_storm(tmp_path: Path) -> None
 def test_spans_as_people_say_them() -> None:
     spans = (130_000, 9_940_000, 84_000_000, 143_000_000, 1_000_000_000, 19_800_000_000)
     assert [lasted(us) for us in spans] == ["0.1 s", "9.9 s", "84 s", "2 min 23 s", "16 min", "5 h 30 min"]
+
+
+def test_a_suspicion_that_was_withdrawn_has_ended(tmp_path: Path) -> None:
+    logs = Logs(tmp_path)
+    logs.lists(0, 3, "1a2a3a")
+    logs.said(10, 2, f"{member(3)} is suspected to be dead for reason: No connection")
+    logs.said(40, 2, f"Removed suspicion from {member(3)}. Reason: received heartbeat")
+    (lasting,) = logs.observed()
+    assert lasting.headline == f"{B} suspected {C} for 30 s, and it stayed on the list"
+    assert lasting.remedy.startswith("It has ended; ") and "These members did not reach" in lasting.cause
