@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from quarterdeck.backend.core.address import DEFAULT_PORT, Address
+from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.causes import SuspicionCause
 from quarterdeck.backend.core.events import Event
 from quarterdeck.backend.core.membership import events
@@ -21,7 +21,6 @@ from quarterdeck.backend.core.witnessed.events import (
     ReplicaMigrated,
 )
 from quarterdeck.backend.hazelcast.logs import parsed_messages as logged
-from quarterdeck.backend.hazelcast.logs.lines.layout import to_address
 
 _EXPLICIT = "explicit suspicion"
 _NO_CONNECTION = "No connection"
@@ -170,18 +169,13 @@ class IncarnationState:
                 yield events.JoinRequested(master, self._join_asks[master])
             case logged.LoggedJoinFailure(reason=reason):
                 yield events.JoinFailed({self.address: reason})
-            case logged.LoggedForeignCluster(address=address):
-                yield events.AddressUnusable(address, "its cluster has another name", "other-cluster")
             case logged.LoggedLateHeartbeats() | logged.LoggedInvocations():
                 yield from self._diagnosed(parsed, now)
-            case logged.LoggedUnresolved(host=host, reason=reason):
-                if (named := to_address(host, str(DEFAULT_PORT))) is not None:
-                    yield events.AddressUnusable(named, f"{host} has no address: {reason}", "unresolvable")
             case logged.LoggedClockJump(gap_us=gap):
                 yield events.ObserverPaused(gap)
             case (
                 events.DisconnectionReported() | events.ListRejected() | events.ClusterStateChanged() | PartitionLost()
-                | JoinerRefused() | MigrationFailed() | MigrationsRemaining() | ReplicaMigrated()
+                | JoinerRefused() | events.AddressUnusable() | MigrationFailed() | MigrationsRemaining() | ReplicaMigrated()
             ):  # fmt: skip
                 yield parsed
             case _:

@@ -72,19 +72,6 @@ class LoggedJoinFailure(_Meaning, frozen=True):
     reason: str
 
 
-class LoggedForeignCluster(_Meaning, frozen=True):
-    """The member at an address belongs to a cluster of another name; it is asked no more."""
-
-    address: Address
-
-
-class LoggedUnresolved(_Meaning, frozen=True):
-    """A name under which the member looks for others has no address."""
-
-    host: str
-    reason: str
-
-
 class LoggedJoinRequest(_Meaning, frozen=True):
     """The member asks a master to let it in."""
 
@@ -248,6 +235,6 @@ ParsedMessage = (
     | LoggedClaimRequest | LoggedClaimFinish | LoggedClaimAcceptance | LoggedClaimRefusal | events.MergeVerdict
     | LoggedMergeStart | LoggedMergeOrder | LoggedMergeAbandonment | LoggedSearchRedirected | events.ClusterStateChanged
     | LoggedClockJump | PartitionLost | LoggedConnectionFailure | LoggedMigrationPlan | LoggedMigrationsDone
-    | LoggedForeignCluster | JoinerRefused | LoggedJoiner | MigrationFailed | MigrationsRemaining | LoggedLateHeartbeats
-    | LoggedInvocations | ReplicaMigrated | LoggedUnresolved
+    | events.AddressUnusable | JoinerRefused | LoggedJoiner | MigrationFailed | MigrationsRemaining | LoggedLateHeartbeats
+    | LoggedInvocations | ReplicaMigrated
 )  # fmt: skip

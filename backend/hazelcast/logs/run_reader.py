@@ -6,7 +6,7 @@ records, then the story.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.hazelcast.logs.interpretation import InterpretedMessage, interpret_messages, log_order
 from quarterdeck.backend.hazelcast.logs.lines.file_splits import whole_file
 from quarterdeck.backend.hazelcast.logs.log_set import LogSet, MemberMessage
-from quarterdeck.backend.hazelcast.logs.observations.story import LogStory, stories_of
+from quarterdeck.backend.hazelcast.logs.observations.story import LogStory, RunObservers, story_of
 from quarterdeck.backend.hazelcast.logs.parallel_skimming import SkimmedSplit, skim_files
 from quarterdeck.backend.hazelcast.logs.reader import NoLogs, log_files
 from quarterdeck.backend.hazelcast.logs.skimming import skim
@@ -87,13 +87,18 @@ def read_run(path: Path, options: LogOptions | None = None) -> Iterator[News]:
     skimmed.clear()
     _check(path, summaries)
     whole = LogSet(summaries, options)
+    notes, observers, end_us = LineNotes(), RunObservers(options.run), whole.run_ended_us(options.run)
     noted: list[tuple[Record, LogLine]] = []
-    stories = list(stories_of(_noted(interpret_messages(placed_messages(heard, whole), whole), noted), whole))
+    last_us = end_us
+    for message in interpret_messages(placed_messages(heard, whole), whole):
+        noted += notes.lines_of(message)
+        observers.add(message)
+        last_us = max(last_us, message.at)
     noted.sort(key=lambda pair: pair[0].at)
     for start in range(0, len(noted), RECORDS_AT_ONCE):
         some = noted[start : start + RECORDS_AT_ONCE]
         yield RecordsRead([record for record, _ in some], [line for _, line in some])
-    yield RunRead(stories[0] if stories else LogStory(options.run), whole.run_ended_us(options.run))
+    yield RunRead(story_of(observers, options.run, last_us, whole), end_us)
 
 
 def named(path: Path, options: LogOptions) -> LogOptions:
@@ -115,14 +120,6 @@ def placed_messages(heard: list[HeardMessage], whole: LogSet) -> list[MemberMess
             placed.append(place)
     placed.sort(key=log_order)
     return placed
-
-
-def _noted(messages: Iterable[InterpretedMessage], found: list[tuple[Record, LogLine]]) -> Iterator[InterpretedMessage]:
-    """Yield the messages, and append all their records and lines to `found`."""
-    notes = LineNotes()
-    for message in messages:
-        found += notes.lines_of(message)
-        yield message
 
 
 class LineNotes:

@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.membership.events import (
+    AddressUnusable,
     ClusterStateChanged,
     DisconnectionReported,
     ListRejected,
@@ -24,7 +25,6 @@ from quarterdeck.backend.hazelcast.logs.parsed_messages import (
     LoggedConnectionFailure,
     LoggedDetection,
     LoggedExplicitSuspicion,
-    LoggedForeignCluster,
     LoggedJoiner,
     LoggedJoinFailure,
     LoggedLifecycle,
@@ -128,7 +128,7 @@ MESSAGES: list[tuple[str, Struct]] = [
     ("Migration failed: something", MigrationFailed(None, "something")),
     (
         "Node could not join cluster at node: [127.0.0.1]:5703 Cause: the target cluster has a different cluster-name",
-        LoggedForeignCluster(THREE),
+        AddressUnusable(THREE, "its cluster has another name", "other-cluster"),
     ),
     (f"Reason of failure for node join: {OLD_VERSION}", LoggedJoinFailure(OLD_VERSION)),
     (

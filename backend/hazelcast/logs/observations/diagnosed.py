@@ -38,9 +38,7 @@ class _Lateness:
 class Diagnosed:
     """Collects what is late at each member, and since when."""
 
-    reads = (
-        HeartbeatLate, InvocationsSlow,
-    )  # fmt: skip
+    reads = (HeartbeatLate, InvocationsSlow)
 
     def __init__(self) -> None:
         self._open: dict[tuple[str, ...], _Lateness] = {}

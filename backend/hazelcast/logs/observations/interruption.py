@@ -56,9 +56,7 @@ class ClockJumps:
     Those after a merge or a start do not count: a member sends no heartbeats meanwhile.
     """
 
-    reads = (
-        SuspicionRaised, ObserverPaused,
-    )  # fmt: skip
+    reads = (SuspicionRaised, ObserverPaused)
 
     def __init__(self) -> None:
         self._members: dict[str, _Jumps] = {}
@@ -111,9 +109,7 @@ class ClockJumps:
 class Silences:
     """Follows how a witness reaches members over the network: those that say nothing, or said nothing for a while."""
 
-    reads = (
-        MemberWitnessed, ConnectionChanged,
-    )  # fmt: skip
+    reads = (MemberWitnessed, ConnectionChanged)
 
     def __init__(self) -> None:
         self._is_followed: set[str] = set()

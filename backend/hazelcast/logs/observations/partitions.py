@@ -43,9 +43,7 @@ class MigrationRound(Struct, frozen=True):
 class LoggedRounds:
     """Pairs what a master plans with the message that all is done."""
 
-    reads = (
-        LoggedMigrationPlan, LoggedMigrationsDone,
-    )  # fmt: skip
+    reads = (LoggedMigrationPlan, LoggedMigrationsDone)
 
     def __init__(self) -> None:
         self._open: dict[str, tuple[InterpretedMessage, int]] = {}
@@ -102,9 +100,7 @@ def _round(plan: tuple[InterpretedMessage, int], end_us: int | None, completed: 
 class PartitionsLost:
     """Collects lost partitions, and the members that were removed just before."""
 
-    reads = (
-        PartitionLost, MemberRemoved,
-    )  # fmt: skip
+    reads = (PartitionLost, MemberRemoved)
 
     def __init__(self) -> None:
         self._lost: list[InterpretedMessage] = []

@@ -56,11 +56,6 @@ class LogStory(Struct, frozen=True):
     verdicts: tuple[VerdictCount, ...] = ()
 
 
-def stories_of(messages: Iterable[InterpretedMessage], whole: LogSet) -> Iterator[LogStory]:
-    """Yield the story of each run, from messages in `interpretation.log_order`."""
-    return (found for found in records_and_stories(messages, whole) if isinstance(found, LogStory))
-
-
 def records_and_stories(messages: Iterable[InterpretedMessage], whole: LogSet) -> Iterator[Record | LogStory]:
     """Yield the records of each run as they become known, then its story."""
     for run, of_run in groupby(messages, key=lambda message: message.place.run):

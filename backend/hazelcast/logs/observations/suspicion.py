@@ -129,9 +129,7 @@ def _observed(key: tuple[str, ...], spells: list[_Spell], ends: LogEnds) -> Obse
 class MutualSuspicion:
     """Collects the removals by which a master ends a partial disconnection, and the reports that led to them."""
 
-    reads = (
-        events.DisconnectionReported, events.MemberRemoved,
-    )  # fmt: skip
+    reads = (events.DisconnectionReported, events.MemberRemoved)
 
     def __init__(self) -> None:
         self._reports: list[InterpretedMessage] = []

@@ -62,9 +62,7 @@ class _Leaving:
 class WaitingShutdowns:
     """Follows members that ask their master to let them leave, until they have left, and what the master does meanwhile."""
 
-    reads = (
-        LeaveRequested, MigrationsRemaining, MigrationFailed, MemberStopped, MemberRemoved,
-    )  # fmt: skip
+    reads = (LeaveRequested, MigrationsRemaining, MigrationFailed, MemberStopped, MemberRemoved)
 
     def __init__(self) -> None:
         self._leaving: dict[str, _Leaving] = {}
@@ -143,9 +141,7 @@ class _StateSpell(NamedTuple):
 class FrozenStates:
     """Follows the state of the cluster at each member, where it is not ACTIVE for long. One spell of all members is one."""
 
-    reads = (
-        ClusterStateChanged, MemberMerging, MemberStopped,
-    )  # fmt: skip
+    reads = (ClusterStateChanged, MemberMerging, MemberStopped)
 
     def __init__(self) -> None:
         self._states: dict[str, _StateSpell] = {}
@@ -208,9 +204,7 @@ _STATES = {
 class RefusedJoins:
     """Collects the members that a master did not let in, or that gave up joining, and why."""
 
-    reads = (
-        JoinerRefused, JoinFailed, ListInstalled,
-    )  # fmt: skip
+    reads = (JoinerRefused, JoinFailed, ListInstalled)
 
     def __init__(self) -> None:
         self._refused: dict[str, list[tuple[InterpretedMessage, str]]] = {}
@@ -252,9 +246,7 @@ class RefusedJoins:
 class UnresolvedNames:
     """Follows the names that have no address for members that look for others under them, until these are not alone."""
 
-    reads = (
-        AddressUnusable, ListInstalled,
-    )  # fmt: skip
+    reads = (AddressUnusable, ListInstalled)
 
     def __init__(self) -> None:
         self._open: dict[str, dict[str, list[InterpretedMessage]]] = {}

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 
-from quarterdeck.backend.core.membership.events import ListRejected
+from quarterdeck.backend.core.address import DEFAULT_PORT
+from quarterdeck.backend.core.membership.events import AddressUnusable, ListRejected
 from quarterdeck.backend.core.witnessed.discovery import JOIN_LIST
 from quarterdeck.backend.core.witnessed.events import JoinerRefused
 from quarterdeck.backend.hazelcast.logs import parsed_messages as logged
+from quarterdeck.backend.hazelcast.logs.lines.layout import to_address
 from quarterdeck.backend.hazelcast.logs.patterns.pattern import (
     ADDRESS,
     MEMBER,
@@ -47,6 +49,11 @@ def _list(found: re.Match[str]) -> logged.ParsedMessage:
     return logged.LoggedMemberList(int(version) if version else None, members)
 
 
+def _unresolved(host: str, reason: str) -> logged.ParsedMessage:
+    named = to_address(host, str(DEFAULT_PORT))
+    return AddressUnusable(named, f"{host} has no address: {reason}", "unresolvable") if named else logged.NoEvent()
+
+
 PATTERNS: list[LogPattern] = [
     log_pattern("membership", "Members ", r"\s*Members (?:\{size:|\[\d)", _list, ("Members {size", "Members [")),
     log_pattern(
@@ -76,7 +83,8 @@ PATTERNS: list[LogPattern] = [
     log_pattern(
         "joining", "could not join cluster at node",
         rf"Node could not join cluster at node: [^\n]*?({ADDRESS}) Cause: [^\n]*different cluster",
-        lambda found: logged.LoggedForeignCluster(address(found[1])), ("ould not join",),
+        lambda found: AddressUnusable(address(found[1]), "its cluster has another name", "other-cluster"),
+        ("ould not join",),
     ),
     log_pattern(
         "joining", "failure for node join", r"Reason of failure for node join ?: ([^\n]*)",
@@ -94,11 +102,11 @@ PATTERNS: list[LogPattern] = [
     log_pattern(
         "joining", "DNS lookup for serviceDns",
         r"DNS lookup for serviceDns '([^'\s]{1,255})' failed(?:: ([^\n]{1,200}))?",
-        lambda found: logged.LoggedUnresolved(found[1], (found[2] or "the lookup failed").strip()),
+        lambda found: _unresolved(found[1], (found[2] or "the lookup failed").strip()),
     ),
     log_pattern(
         "joining", "Cannot resolve hostname", r"Cannot resolve hostname '([^'\s]{1,255})'",
-        lambda found: logged.LoggedUnresolved(found[1], "unknown host"),
+        lambda found: _unresolved(found[1], "unknown host"),
     ),
     log_pattern(
         "joining", "oin request to ", rf"Sending join ?[Rr]equest to ({ADDRESS})",
