@@ -7,7 +7,7 @@ comes from the records.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -168,15 +168,10 @@ class PartitionTables(EventRules):
         """Return whether one master leads and no living member has a table: data was never used, or not since all began anew."""
         return self.one_master() is not None and all(member.uuid not in self.by_incarnation for member in self.alive())
 
-    def has_left_off(self, uuid: str, first: ListInstalled) -> bool:
-        """Return whether the cluster has replaced the first list of this incarnation by one without it already."""
-        root = self._roots.get(first.lineage, first.lineage)
-        views = (other.view for other in self.alive() if other.view is not None)
-        newest = max(
-            (view for view in views if self._roots.get(view.lineage, view.lineage) == root),
-            key=lambda view: view.version,
-            default=first,
-        )
+    def has_left_off(self, uuid: str, first: ListInstalled, members: Container[str]) -> bool:
+        """Return whether these members have replaced the first list of an incarnation by one without it already."""
+        views = (other.view for other in self.alive() if other.uuid in members and other.view is not None)
+        newest = max(views, key=lambda view: view.version, default=first)
         return newest.version > first.version and all(member.uuid != uuid for member in newest.members)
 
     def is_gone(self, uuid: str) -> bool:
@@ -309,7 +304,7 @@ class PartitionTables(EventRules):
                     self._divide(f"{record.member} left {self.label(member.uuid)} off its list, which lived on")
             if before.lineage != event.lineage and incarnation.is_author_of(event):
                 self._look_for_unknown(record, event, here)
-        elif self.has_left_off(record.uuid, event):
+        elif self.has_left_off(record.uuid, event, self.incarnations.by_uuid):
             self._divide(f"{record.member} begins with a list that was replaced by one without it")
 
     def _look_for_unknown(self, record: Record, event: ListInstalled, here: set[str]) -> None:

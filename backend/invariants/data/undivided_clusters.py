@@ -127,8 +127,7 @@ class UndividedClusters(EventRules):
             if not self._goes_on(side, incarnation, event):
                 self._end(side)
         elif incarnation.before is None and record.uuid not in self._tables.bringing:
-            if not self._tables.has_left_off(record.uuid, event):
-                self._join(record.uuid, event)
+            self._join(record.uuid, event)
 
     def _change_state(self, record: Record, event: ClusterStateChanged) -> None:
         (self._keeping_names.discard if allows_promotions(event.state) else self._keeping_names.add)(record.uuid)
@@ -229,7 +228,8 @@ class UndividedClusters(EventRules):
         of_others = {id(side): side for uuid in listed if (side := self._sides.get(uuid)) is not None}
         if len(of_others) == 1:
             (side,) = of_others.values()
-            if all(self._lists(uuid, event.lineage, set()) for uuid in side.members) and side.members <= listed:
+            of_its_lineage = all(self._lists(member, event.lineage, set()) for member in side.members)
+            if of_its_lineage and side.members <= listed and not self._tables.has_left_off(uuid, event, side.members):
                 side.members.add(uuid)
                 self._sides[uuid] = side
 
