@@ -97,7 +97,6 @@ class EntryCounter:
         return map(_counted, self._counter.due(now_s))
 
     def flush(self) -> Iterator[AuditEntry]:
-        """Yield how many requests were counted."""
         return map(_counted, self._counter.flush())
 
     @property

@@ -74,7 +74,6 @@ class FileNumbers(NamedTuple):
 
     @property
     def is_merged(self) -> bool:
-        """Whether it holds several."""
         return self.last > self.first
 
     def holds(self, other: FileNumbers) -> bool:

@@ -56,5 +56,4 @@ class MinuteCounter(Generic[Item]):
 
     @property
     def counts(self) -> bool:
-        """Whether something was counted."""
         return any(count.count for count in self._counts.values())

@@ -34,14 +34,14 @@ class Journal:
     """
 
     problems: list[JournalProblem]
-    """Complete after `records` has been read to its end; filled anew by each reading."""
+    """Complete after the records have been read to their end; filled anew by each reading."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self.problems = []
         journal_files(path)
 
-    def records(self) -> Iterator[Record]:
+    def __iter__(self) -> Iterator[Record]:
         """Yield every record once, one run after the other, in order of `at`.
 
         What happened in the same microsecond stays in the order in which it was written: that is the order of causes, also
@@ -53,9 +53,6 @@ class Journal:
             by_run[record.run].setdefault((record.uuid, record.seq), record)
         for run in sorted(by_run):
             yield from sorted(by_run[run].values(), key=attrgetter("at"))
-
-    def __iter__(self) -> Iterator[Record]:
-        return self.records()
 
 
 def read_journal(path: Path) -> Journal:

@@ -117,17 +117,14 @@ class JournalWriter:
 
     @property
     def run(self) -> str:
-        """The run whose records are written."""
         return self._run
 
     @property
     def directory(self) -> Path:
-        """Where the finished files of the run are."""
         return files.run_directory(self._root, self._run)
 
     @property
     def condition(self) -> JournalCondition:
-        """The present condition of the writing."""
         with self._changed:
             failure = _reason(self._failure) if self._failure is not None else ""
             return JournalCondition(failure, len(self._waiting) + self._unwritten_records, self._lost)
@@ -174,7 +171,7 @@ class JournalWriter:
             self._keep_up()
             self._close_file()
             if self._name_lock is not None:
-                self._lock_path.unlink(missing_ok=True)
+                _lock_path(self._root, self._run, self._writer).unlink(missing_ok=True)
                 os.close(self._name_lock)
         if self._lost:
             raise JournalFailed(f"{self._path}: {self._lost} records are missing, for the disk did not take them")
@@ -285,10 +282,6 @@ class JournalWriter:
     def _make_directories(self) -> None:
         (self._root / files.OPEN_DIRECTORY).mkdir(parents=True, exist_ok=True)
         files.run_directory(self._root, self._run).mkdir(exist_ok=True)
-
-    @property
-    def _lock_path(self) -> Path:
-        return _lock_path(self._root, self._run, self._writer)
 
     def _close_file(self) -> None:
         with self._file:

@@ -59,7 +59,6 @@ class Disconnections(PlanInput):
         return self
 
     def conflicts(self) -> list[tuple[str, str]]:
-        """Who suspects whom."""
         return [(reporter, suspect) for reporter, suspects in self.suspicions.items() for suspect in suspects]
 
     def about_the_master(self) -> list[tuple[str, str]]:

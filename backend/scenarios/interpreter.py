@@ -30,8 +30,7 @@ class ScenarioDriver(Protocol):
     def start_members(self) -> None:
         """Start all members but the late ones in order, each when the one before it has joined or had time enough to."""
 
-    def now_us(self) -> int:
-        """Now on the run's clock, in microseconds."""
+    def now_us(self) -> int: ...
 
     def execute(self, command: Command) -> None:
         """Do `command`. Raises `CommandRefused`."""
@@ -42,11 +41,9 @@ class ScenarioDriver(Protocol):
 class StepObserver(Protocol):
     """Is called as each step begins and as it ends; `outcome` is None for a step that cannot fail."""
 
-    def begins(self, number: int, step: ScenarioStep) -> None:
-        """Step `number` is about to be taken."""
+    def begins(self, number: int, step: ScenarioStep) -> None: ...
 
-    def ends(self, number: int, step: ScenarioStep, outcome: StepOutcome | None) -> None:
-        """Step `number` was taken, with this outcome."""
+    def ends(self, number: int, step: ScenarioStep, outcome: StepOutcome | None) -> None: ...
 
 
 class Interpreter:

@@ -63,6 +63,5 @@ class Outcome(Struct, frozen=True):
         return f"{'passed' if self.passed else 'FAILED'}: {'; '.join(facts)}"
 
     def as_json(self) -> dict[str, Any]:
-        """Plain JSON types."""
         plain: dict[str, Any] = json.loads(msgspec.json.encode(self))
         return plain

@@ -53,7 +53,6 @@ class RunState:
         return belief is not None and belief.status == "member"
 
     def is_running(self, label: str) -> bool:
-        """Whether its process exists, frozen or not."""
         belief = self.picture.members.get(label)
         return belief is not None and belief.status not in ("stopped", "killed")
 
@@ -118,7 +117,6 @@ class RunState:
         )
 
     def beliefs(self) -> dict[str, MemberOutcome]:
-        """Return what each running member believes now."""
         return {
             label: MemberOutcome(
                 self.picture.label_of(belief.master) if belief.master else None,

@@ -56,12 +56,10 @@ class Lesson:
         self._carry_out()
 
     def go_on(self) -> None:
-        """Go on, as the trainee wants."""
         self.tutor.go_on(self._cluster.now_us())
         self._carry_out()
 
     def answer(self, text: str) -> None:
-        """Take the trainee's answer to the question."""
         self.tutor.answer(text, self._cluster.now_us())
         self._carry_out()
 

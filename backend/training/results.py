@@ -37,17 +37,14 @@ class DemoSummary(NamedTuple):
 
     @property
     def right(self) -> int:
-        """How many predictions came true."""
         return sum(prediction.right is True for prediction in self.predictions)
 
     @property
     def judged(self) -> int:
-        """How many predictions could be judged."""
         return sum(prediction.right is not None for prediction in self.predictions)
 
     @property
     def missed(self) -> int:
-        """How many expectations were not met."""
         return sum(bool(expectation_result.missing) for expectation_result in self.expectation_results)
 
     @property
@@ -56,7 +53,6 @@ class DemoSummary(NamedTuple):
         return self.finished and not self.missed and not self.refusals
 
     def score_text(self) -> str:
-        """Return the score in a few words."""
         if not self.predictions:
             return "nothing was asked"
         left_out = len(self.predictions) - self.judged
@@ -64,7 +60,6 @@ class DemoSummary(NamedTuple):
         return f"{self.right} of {self.judged} predictions right{more}"
 
     def as_json(self) -> dict[str, Any]:
-        """Plain JSON types."""
         return {
             "passed": self.passed,
             "finished": self.finished,
@@ -74,12 +69,7 @@ class DemoSummary(NamedTuple):
             "refusals": self.refusals,
             "predictions": [prediction._asdict() for prediction in self.predictions],
             "expectations": [
-                {
-                    "step": expectation_result.step,
-                    "text": expectation_result.text,
-                    "seconds": round(expectation_result.took_us / SECOND_US, 3),
-                    "missing": expectation_result.missing,
-                }
-                for expectation_result in self.expectation_results
+                {"step": step, "text": text, "seconds": round(took_us / SECOND_US, 3), "missing": missing}
+                for step, text, took_us, missing in self.expectation_results
             ],
         }

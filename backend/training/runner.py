@@ -157,7 +157,6 @@ class Narrator:
         """And how many expectations have to be over before each can be answered."""
 
     def begins(self, number: int, step: ScenarioStep) -> None:
-        """Say what a step is about to do."""
         if step.say is not None:
             self._narrate(without_emphasis(step.say).rstrip())
         elif step.ask is not None:

@@ -32,7 +32,6 @@ class Attempts(Struct, frozen=True):
         return Attempts(self.finished + 1, best, best_of)
 
     def text(self) -> str:
-        """In a few words; empty when it was never finished."""
         if not self.finished:
             return ""
         return f"{self.best} of {self.best_of}" if self.best_of else "done"
@@ -58,7 +57,6 @@ class ScoreBook:
         self._demos = self._read()
 
     def of(self, demo: str) -> Attempts:
-        """Return what was done with this demo."""
         return self._demos.get(demo, Attempts())
 
     def record(self, demo: str, summary: DemoSummary) -> None:

@@ -18,8 +18,7 @@ LEAVE = "q"
 class Trainee(Protocol):
     """Whom to speak to, and who answers."""
 
-    def print_line(self, line: str) -> None:
-        """Show one line of text."""
+    def print_line(self, line: str) -> None: ...
 
     def answer(self) -> str:
         """To a question; empty when there is no answer, or no trainee any more."""

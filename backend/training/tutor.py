@@ -113,7 +113,6 @@ class Tutor:
 
     @property
     def page(self) -> list[TranscriptEntry]:
-        """What was said since the page was turned."""
         return self.transcript[self.page_from :]
 
     @property
@@ -128,7 +127,6 @@ class Tutor:
 
     @property
     def question(self) -> ScenarioQuestion | None:
-        """What is being asked."""
         return self.scenario.steps[self._place].ask if self.phase == "asking" else None
 
     @property
@@ -148,7 +146,6 @@ class Tutor:
 
     @property
     def summary(self) -> DemoSummary:
-        """How it went so far."""
         lasted = 0 if self._began_us is None else self._now_us - self._began_us
         return DemoSummary(
             tuple(self.predictions), tuple(self.expectation_results), self._refusals, lasted, self.phase == "over"
@@ -164,7 +161,6 @@ class Tutor:
             self._run_state.observe(record)
 
     def begin(self, now_us: int) -> None:
-        """Begin, since the members have been started."""
         self._now_us = now_us
         if self.phase == "starting":
             self._began_us = now_us

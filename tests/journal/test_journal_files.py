@@ -45,7 +45,7 @@ def test_what_is_appended_is_read_back(tmp_path: Path) -> None:
         for entry in wanted:
             journal.append(entry)
     found = read_journal(tmp_path)
-    assert list(found.records()) == wanted
+    assert list(found) == wanted
     assert found.problems == []
     assert not list((tmp_path / OPEN_DIRECTORY).iterdir())
 
@@ -245,7 +245,7 @@ def test_corrupt_lines_are_reported_and_their_neighbours_kept(tmp_path: Path) ->
     file.write_bytes(as_line(record(1)) + wrong_type + unknown + bad_utf8 + b"\n" + as_line(record(5)) + b'{"run"')
     journal = read_journal(file)
     for _ in range(2):
-        assert [record.seq for record in journal.records()] == [1, 5]
+        assert [record.seq for record in journal] == [1, 5]
         assert [(problem.file, problem.line, problem.torn) for problem in journal.problems] == [
             (file, 2, False),
             (file, 3, False),

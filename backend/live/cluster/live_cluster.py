@@ -171,7 +171,6 @@ class LiveCluster(ABC):
         return self._clock.now_us()
 
     def drain(self) -> list[Record]:
-        """Return the records since the last call, oldest first. For one reader."""
         return self._recorder.drain()
 
     def execute(self, command: Command) -> Future[None]:

@@ -66,7 +66,6 @@ class ProcessHost:
     """A `Host` whose member runs in another process, which ends when this one does."""
 
     def __init__(self, begin: StartIncarnation, observer: HostObserver) -> None:
-        """Nothing is started yet."""
         self.label = begin.configuration.label
         self.paused = False
         self.joined = False

@@ -36,7 +36,6 @@ class RunRecorder:
             )
 
     def append(self, record: Record) -> None:
-        """Keep a record of a member."""
         self._records.append(record)
         log_record(record, legacy=self._legacy_lists)
         if self._journal is not None:

@@ -22,16 +22,13 @@ class Host(Protocol):
     """One incarnation, running. It has ended when `HostObserver.ended` was called or `kill` has returned."""
 
     @property
-    def label(self) -> str:
-        """Of the member."""
+    def label(self) -> str: ...
 
     @property
-    def paused(self) -> bool:
-        """Whether it is frozen."""
+    def paused(self) -> bool: ...
 
     @property
-    def joined(self) -> bool:
-        """Whether it has installed a member list."""
+    def joined(self) -> bool: ...
 
     async def start(self) -> None:
         """Bind the port and begin. Raises OSError, with nothing begun, when the port is not to be had."""
@@ -54,24 +51,19 @@ class Host(Protocol):
     async def kill(self) -> None:
         """End it without a goodbye. All that it has recorded was handed over before this returns."""
 
-    def pause(self) -> None:
-        """Freeze it."""
+    def pause(self) -> None: ...
 
-    def resume(self) -> None:
-        """Let it go on."""
+    def resume(self) -> None: ...
 
-    def links_changed(self, conditions: Sequence[LinkChanged]) -> None:
-        """Take new conditions of these links."""
+    def links_changed(self, conditions: Sequence[LinkChanged]) -> None: ...
 
 
 class HostObserver(Protocol):
     """Receives what happens to hosts: a cluster, which records it."""
 
-    def recorded(self, record: Record) -> None:
-        """Take a record of the member."""
+    def recorded(self, record: Record) -> None: ...
 
-    def peer_rejected(self, remote: str, reason: str, cause: RefusalCause) -> None:
-        """Record that a peer on the member's port was refused."""
+    def peer_rejected(self, remote: str, reason: str, cause: RefusalCause) -> None: ...
 
     def ended(self, host: Host, crashed: bool) -> None:
         """Note that the incarnation has ended by its own decision, crashed, or was killed by others."""

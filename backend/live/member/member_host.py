@@ -238,7 +238,6 @@ class MemberHost:
         self._observer.recorded(record)
 
     def answer(self, call: int, answer: Answer) -> None:
-        """Give the answer to the caller that waits for it."""
         on_answer = self._calls.pop(call, None)
         if on_answer is not None:
             on_answer(answer)
@@ -248,7 +247,6 @@ class MemberHost:
         self.transport.disconnect(incarnations)
 
     def halt(self, reason: str, *, failed: bool) -> None:
-        """End by the member's own decision."""
         if failed:
             _LOG.warning("member %s ends: %s", self.label, reason)
         self._end(crashed=False)

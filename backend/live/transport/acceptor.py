@@ -98,7 +98,6 @@ class Acceptor:
         return dict.fromkeys((family, address) for family, _, _, _, address in found)
 
     def close(self) -> None:
-        """Accept no more connections."""
         self._closed = True
         for listening in self._sockets:
             self._loop.remove_reader(listening)

@@ -76,7 +76,6 @@ class FrameParser:
 
     @property
     def pending_bytes(self) -> int:
-        """How many bytes of an unfinished frame are here."""
         return len(self._rest)
 
     def feed(self, data: bytes | bytearray | memoryview) -> Iterator[memoryview]:

@@ -75,8 +75,7 @@ class ListenerOwner(Protocol):
     def new_connection(self, until: float) -> PeerConnection:
         """Return a connection for a peer that speaks in frames and has until then, in loop time, to say hello."""
 
-    def peer_rejected(self, remote: str, reason: str, cause: RefusalCause) -> None:
-        """Report that a peer that has connected was refused."""
+    def peer_rejected(self, remote: str, reason: str, cause: RefusalCause) -> None: ...
 
 
 class Listener:
@@ -100,7 +99,6 @@ class Listener:
 
     @property
     def http_connections(self) -> int:
-        """How many connections speak HTTP."""
         return self._http_slots.taken
 
     async def listen(self, host: str, port: int, *, frames: bool = True) -> None:
@@ -110,12 +108,10 @@ class Listener:
         self._acceptors.append(acceptor)
 
     def pause(self) -> None:
-        """Read nothing more from pending connections: the member is frozen."""
         for pending in self._waiting:
             pending.pause()
 
     def resume(self) -> None:
-        """Read from them again."""
         for pending in tuple(self._waiting):
             pending.resume()
 
@@ -127,7 +123,6 @@ class Listener:
             pending.abort()
 
     def abort(self) -> None:
-        """Break off all connections, those that speak HTTP too."""
         self.close()
         for transport in self._http_connections:
             transport.abort()
@@ -183,7 +178,6 @@ class HttpConnection:
         return bool(getattr(self._transport.get_protocol(), "gives_way", False))
 
     def give_way(self) -> None:
-        """Break it off."""
         self._transport.abort()
 
 
@@ -252,7 +246,6 @@ class PendingConnection(asyncio.BufferedProtocol):
     gives_way = True
 
     def give_way(self) -> None:
-        """Another connection has been given the slot of this one."""
         self._report_rejection("made way for another one: too many strangers at a time", "too-many")
         if self._member is not None:
             self._member.refuse(TOO_BUSY)
@@ -263,18 +256,15 @@ class PendingConnection(asyncio.BufferedProtocol):
         self.abort()
 
     def pause(self) -> None:
-        """Read nothing more, if the member is frozen and has no HTTP interface."""
         if self._transport is not None and self._securing is None and self._frozen:
             self._transport.pause_reading()
 
     def resume(self) -> None:
-        """Read again, and go on with what was received."""
         if self._transport is not None and self._securing is None:
             self._transport.resume_reading()
             self._begin()
 
     def abort(self) -> None:
-        """Break the connection off."""
         self._detach()
         if self._transport is not None:
             self._transport.abort()

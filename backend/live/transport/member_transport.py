@@ -186,7 +186,6 @@ class MemberTransport:
 
     @property
     def connected(self) -> frozenset[Address]:
-        """The addresses with an agreed connection."""
         return frozenset(peer.address for peer in self.peers.values() if peer.connection and not peer.connection.closed)
 
     @property

@@ -31,7 +31,6 @@ class LiveNetwork:
         set_condition(self.links.conditions, condition)
 
     def address_of(self, label: str) -> Address:
-        """Where the member of this label or address is."""
         return self.addresses.get(label) or Address(label)
 
     @property

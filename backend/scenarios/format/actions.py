@@ -315,12 +315,10 @@ class ScenarioAction(CommandActions):
 
     @property
     def name(self) -> str:
-        """The field that holds the action."""
         return next(iter(self.model_fields_set))
 
     @property
     def word(self) -> str:
-        """The action as it is written."""
         return self.name.replace("_", "-")
 
     def commands(self, is_running: Callable[[str], bool]) -> Iterator[do.Command]:
@@ -342,7 +340,6 @@ class ScenarioAction(CommandActions):
             yield from map(description.make, _arguments(description, what))
 
     def text(self) -> str:
-        """Return the action in one line, for people."""
         what: Any = getattr(self, self.name)
         match self.word:
             case "load":

@@ -75,7 +75,6 @@ class AnswerSource(ScenarioModel):
 
     @property
     def form(self) -> str:
-        """The field that is used."""
         return next(iter(self.model_fields_set))
 
     @property

@@ -76,7 +76,6 @@ class ScheduledChoice(ScenarioModel):
 
     @property
     def kind(self) -> Literal["deliver", "drop", "duplicate", "tick"]:
-        """What happens."""
         return next(iter(self.model_fields_set))  # type: ignore[arg-type]
 
     @property
@@ -85,7 +84,6 @@ class ScheduledChoice(ScenarioModel):
         return self.deliver or self.drop or self.duplicate
 
     def text(self) -> str:
-        """In a few words."""
         message = self.message
         if message is None:
             return f"tick {self.tick}"
@@ -170,7 +168,6 @@ class Expect(ScenarioModel):
         return "the last action" if self.since == "action" else "this step began"
 
     def text(self) -> str:
-        """Return the expectation in one line, for people."""
         within = f"within {duration_text(self.within_us)}: " if self.within_us is not None else ""
         return within + self.fact()
 
@@ -277,7 +274,6 @@ class LatencySettings(ScenarioModel):
         return self
 
     def latency(self) -> Latency:
-        """Return the model for the simulated network."""
         return Latency(self.model, self.least_us, self.typical_us, self.most_us)
 
 
@@ -295,7 +291,6 @@ class ClockSettings(ScenarioModel):
     jumps: tuple[Jump, ...] = ()
 
     def clock(self) -> Clock:
-        """Return the clock for the simulated member."""
         return Clock(self.rate, {jump.at_us: jump.by_us for jump in self.jumps})
 
 
@@ -353,7 +348,6 @@ class Scenario(ScenarioModel):
 
     @property
     def has_schedule(self) -> bool:
-        """Whether it says which message arrives when."""
         return any(step.schedule is not None for step in self.steps)
 
     def refusal_is_expected(self, number: int) -> bool:

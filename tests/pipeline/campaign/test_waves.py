@@ -158,7 +158,7 @@ def test_failures_are_recorded_made_small_and_can_be_repeated(spark: SparkSessio
     assert (failure.verdict, failure.runs, failure.seeds) == ("expectation", 8, (1, 2, 3, 4, 5))
     assert failure.reproduce == "quarterdeck simulate nobody.yaml --seed 1"
     assert len(failure.journals) == 5
-    assert len(list(read_journal(Path(failure.journals[0])).records())) > 10
+    assert len(list(read_journal(Path(failure.journals[0])))) > 10
     small = load_scenario(Path(failure.scenario))
     assert len(small.members) < 4 and len(small.steps) < 4
     outcome = simulate(small, 1)
