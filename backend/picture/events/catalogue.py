@@ -40,7 +40,7 @@ def kind_of(record: Record) -> str:
 
 def describe_event(event: Event, name_of: NameOf = str) -> str:
     """Return what happened, without when and to whom. It may hold whatever others sent; `record_words` makes it one line."""
-    return ROWS[type(event)].words(event, name_of)
+    return ROWS[type(event)].described(event, name_of)
 
 
 def record_words(record: Record, name_of: NameOf = str) -> str:

@@ -6,7 +6,7 @@ from logging import DEBUG
 
 from quarterdeck.backend.core.data import events
 from quarterdeck.backend.core.membership.events import MemberStarted
-from quarterdeck.backend.picture.events.event_row import EventRow, Follows
+from quarterdeck.backend.picture.events.event_row import EventRow, Follows, filled
 from quarterdeck.backend.picture.text.formatting import NameOf, bytes_text, counted, duration_text
 
 TEXT_SHOWN = 60
@@ -32,19 +32,10 @@ def _call_started(event: events.CallStarted, name_of: NameOf) -> str:
     return f"is asked to {event.operation} {event.map} {event.key}{what}"
 
 
-def _in_step(event: events.BackupInStep, name_of: NameOf) -> str:
-    has = f"{counted(event.entries, 'entry', 'entries')}, {bytes_text(event.bytes)}"
-    return f"its backup of p{event.partition} is in step with {name_of(event.owner)} again: {has}"
-
-
 def _merged(event: events.EntriesMerged, name_of: NameOf) -> str:
     brought = counted(event.offered, "entry", "entries")
     failed = f"; the rest could not be offered: {event.problem}" if event.problem else ""
     return f"brought {brought} into the merge, {event.taken} taken ({event.policy}){failed}"
-
-
-def _evicted(event: events.EntriesEvicted, name_of: NameOf) -> str:
-    return f"evicts {counted(len(event.keys), 'entry', 'entries')} of {event.map} from p{event.partition} to make room"
 
 
 def _measured(event: events.DataMeasured, name_of: NameOf) -> str:
@@ -56,34 +47,28 @@ def _measured(event: events.DataMeasured, name_of: NameOf) -> str:
 
 
 DATA = (
+    EventRow(events.CallStarted, _call_started, "faint", DEBUG, mark=None, part="frequent", external=True),
     EventRow(
-        kind=events.CallStarted, words=_call_started, tone="faint", level=DEBUG, mark=None, part="frequent",
-        external=True,
+        events.CallFinished, lambda event, _: call_text(event), lambda event: "warning" if event.problem else "plain",
+        DEBUG, mark=None, part="frequent",
     ),
     EventRow(
-        kind=events.CallFinished, words=lambda event, name_of: call_text(event),
-        tone=lambda event: "warning" if event.problem else "plain", level=DEBUG, mark=None, part="frequent",
+        events.BackupOutOfStep, "its backup of p{partition} is out of step with {owner:name}: {reason}", "warning", DEBUG,
     ),
     EventRow(
-        kind=events.BackupOutOfStep,
-        words=lambda event, name_of: (
-            f"its backup of p{event.partition} is out of step with {name_of(event.owner)}: {event.reason}"
-        ),
-        tone="warning", level=DEBUG,
+        events.BackupInStep,
+        lambda event, name_of: filled("its backup of p{partition} is in step with {owner:name} again: ", event, name_of)
+        + f"{counted(event.entries, 'entry', 'entries')}, {bytes_text(event.bytes)}",
+        "good", DEBUG, part="detail", follows=(Follows(events.BackupOutOfStep, "it had asked for it", same="partition"),),
     ),
     EventRow(
-        kind=events.BackupInStep, words=_in_step, tone="good", level=DEBUG, part="detail",
-        follows=(Follows(events.BackupOutOfStep, "it had asked for it", same="partition"),),
+        events.EntriesMerged, _merged, "strong", follows=(Follows(MemberStarted, "it came here in a merge"),),
     ),
     EventRow(
-        kind=events.EntriesMerged, words=_merged, tone="strong",
-        follows=(Follows(MemberStarted, "it came here in a merge"),),
+        events.EntriesEvicted,
+        lambda event, _: f"evicts {counted(len(event.keys), 'entry', 'entries')} of {event.map} from p{event.partition}"
+        " to make room",
+        "faint", DEBUG, mark=None, part="frequent", external=True,
     ),
-    EventRow(
-        kind=events.EntriesEvicted, words=_evicted, tone="faint", level=DEBUG, mark=None, part="frequent", external=True,
-    ),
-    EventRow(
-        kind=events.DataMeasured, words=_measured, tone="faint", level=DEBUG, mark=None, part="measurement",
-        external=True,
-    ),
+    EventRow(events.DataMeasured, _measured, "faint", DEBUG, mark=None, part="measurement", external=True),
 )  # fmt: skip

@@ -4,16 +4,41 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import Generic, Literal, NamedTuple, TypeVar
+from functools import cache
+from string import Formatter
+from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 from msgspec import Struct
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import Event
 from quarterdeck.backend.picture.text.fact import Tone
-from quarterdeck.backend.picture.text.formatting import NameOf
+from quarterdeck.backend.picture.text.formatting import NameOf, bytes_text, duration_text, names_text, span_text
 
 E = TypeVar("E")
+
+FORMS: dict[str, Callable[[Any, NameOf], str]] = {
+    "": lambda value, _: str(value),
+    "name": lambda address, name_of: name_of(address),
+    "names": names_text,
+    "duration": lambda length_us, _: duration_text(length_us),
+    "span": lambda length_us, _: span_text(length_us),
+    "bytes": lambda size, _: bytes_text(size),
+}
+"""How a template writes a field of an event; the name of the form stands behind that of the field."""
+
+
+def filled(template: str, event: object, name_of: NameOf) -> str:
+    """Return a template such as ``removes {address:name}: {reason}`` with what the event has in these fields."""
+    return "".join(
+        [text + form(getattr(event, field), name_of) if field else text for text, field, form in _parts(template)]
+    )
+
+
+@cache
+def _parts(template: str) -> list[tuple[str, str | None, Callable[[Any, NameOf], str]]]:
+    return [(text, field, FORMS[form or ""]) for text, field, form, _ in Formatter().parse(template)]
+
 
 Mark = tuple[str, Tone]
 """What stands in a lane of the space–time diagram: a glyph and what it is about."""
@@ -57,10 +82,10 @@ LaneState = Literal["alive", "frozen", "over"]
 
 
 class EventRow(Struct, Generic[E], frozen=True, kw_only=True):
-    """Everything about one class of events that is not a field of it."""
+    """Everything about one class of events that is not a field of it. Texts are templates, see `filled`, or functions."""
 
     kind: type[E]
-    words: Callable[[E, NameOf], str]
+    words: str | Callable[[E, NameOf], str]
     """What happened, without when and to whom. The text may hold whatever others sent."""
     tone: Tone | Callable[[E], Tone] = "plain"
     """How its line in the tail of events is painted."""
@@ -72,8 +97,8 @@ class EventRow(Struct, Generic[E], frozen=True, kw_only=True):
     """The product's phrase for it, which stands before its words."""
 
     # The space–time diagram and the strip of time
-    mark: Mark | Callable[[E, LetterOf], Mark] | None = ("·", "faint")
-    """None: it is not drawn, for it would hide the rest, or concerns no other member."""
+    mark: Mark | Callable[[E], Mark] | None = ("·", "faint")
+    """Its text is a template. None: it is not drawn, for it would hide the rest, or concerns no other member."""
     mark_weight: int = 0
     """The greatest is shown of several marks in one place."""
     befalls: Callable[[E], str] | None = None
@@ -93,3 +118,12 @@ class EventRow(Struct, Generic[E], frozen=True, kw_only=True):
     """Whether it comes from outside, and so follows from nothing that is recorded."""
     follows: tuple[Follows, ...] = ()
     """What it follows from where it names no cause: the latest of that kind of the same incarnation."""
+
+    def described(self, event: E, name_of: NameOf) -> str:
+        """Return what happened, with these names of members."""
+        return filled(self.words, event, name_of) if isinstance(self.words, str) else self.words(event, name_of)
+
+    def marked(self, event: E, letter: LetterOf) -> Mark:
+        """Return what stands in the diagram for an event that is drawn."""
+        mark = self.mark if isinstance(self.mark, tuple) else self.mark(event) if self.mark else ("", "faint")
+        return filled(mark[0], event, letter), mark[1]

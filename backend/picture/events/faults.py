@@ -14,7 +14,7 @@ from quarterdeck.backend.core.events import (
 )
 from quarterdeck.backend.core.link_condition import LinkChanged
 from quarterdeck.backend.core.membership import events
-from quarterdeck.backend.picture.events.event_row import EventRow, LandmarkMark, LetterOf, Mark
+from quarterdeck.backend.picture.events.event_row import EventRow, LandmarkMark, Mark
 from quarterdeck.backend.picture.events.link_impairments import impairment_text, impairments_of
 from quarterdeck.backend.picture.text.formatting import NameOf, counted
 
@@ -24,10 +24,10 @@ def condition_text(link: LinkChanged) -> str:
     return " and ".join(map(impairment_text, impairments_of(link))) or "is healed"
 
 
-def _link_mark(event: LinkChanged, letter: LetterOf) -> Mark:
+def _link_mark(event: LinkChanged) -> Mark:
     if event.is_plain:
-        return f"═ to {letter(event.target)}", "good"
-    return (f"✂ to {letter(event.target)}", "bad") if event.blocked else (f"~ to {letter(event.target)}", "warning")
+        return "═ to {target:name}", "good"
+    return ("✂ to {target:name}", "bad") if event.blocked else ("~ to {target:name}", "warning")
 
 
 def _link_landmark(event: LinkChanged, member: str) -> LandmarkMark:
@@ -52,46 +52,37 @@ def request_text(event: OperatorAsked) -> str:
     return f"{event.remote}, as {event.role}, asks for {event.command}"
 
 
-def _settings_changed(event: events.SettingsChanged, name_of: NameOf) -> str:
-    return f"has other settings: {', '.join(f'{name} {value}' for name, value in event.properties.items())}"
-
-
 FAULTS = (
     EventRow(
-        kind=ProcessKilled, words=lambda event, name_of: f"{event.target} is killed", tone="bad",
-        mark=("✕ killed", "bad"), mark_weight=9, befalls=lambda event: event.target, lane="over",
-        landmark=lambda event, member: LandmarkMark("faults", "K", "bad", f"{event.target} is killed"), external=True,
+        ProcessKilled, "{target} is killed", "bad", mark=("✕ killed", "bad"), mark_weight=9, lane="over", external=True,
+        befalls=lambda event: event.target,
+        landmark=lambda event, _: LandmarkMark("faults", "K", "bad", f"{event.target} is killed"),
     ),
     EventRow(
-        kind=ProcessPaused, words=lambda event, name_of: f"{event.target} is paused", tone="warning",
-        mark=("‖ frozen", "warning"), befalls=lambda event: event.target, lane="frozen",
-        landmark=lambda event, member: LandmarkMark("faults", "P", "warning", f"{event.target} is paused"),
-        external=True,
+        ProcessPaused, "{target} is paused", "warning", mark=("‖ frozen", "warning"), lane="frozen", external=True,
+        befalls=lambda event: event.target,
+        landmark=lambda event, _: LandmarkMark("faults", "P", "warning", f"{event.target} is paused"),
     ),
     EventRow(
-        kind=ProcessResumed, words=lambda event, name_of: f"{event.target} runs on", tone="good",
-        mark=("▲ on", "good"), befalls=lambda event: event.target, lane="alive",
-        landmark=lambda event, member: LandmarkMark("faults", "R", "good", f"{event.target} is resumed"),
-        external=True,
+        ProcessResumed, "{target} runs on", "good", mark=("▲ on", "good"), lane="alive", external=True,
+        befalls=lambda event: event.target,
+        landmark=lambda event, _: LandmarkMark("faults", "R", "good", f"{event.target} is resumed"),
     ),
     EventRow(
-        kind=LinkChanged,
-        words=lambda event, name_of: f"link {event.source} to {event.target} {condition_text(event)}", tone="warning",
-        level=WARNING, mark=_link_mark, befalls=lambda event: event.source, landmark=_link_landmark, external=True,
+        LinkChanged, lambda event, _: f"link {event.source} to {event.target} {condition_text(event)}", "warning", WARNING,
+        mark=_link_mark, befalls=lambda event: event.source, landmark=_link_landmark, external=True,
     ),
 )  # fmt: skip
 
 REQUESTS = (
     EventRow(
-        kind=OperatorAsked,
-        words=lambda event, name_of: request_text(event) + ("" if event.granted else f"; refused: {event.reason}"),
+        OperatorAsked, lambda event, _: request_text(event) + ("" if event.granted else f"; refused: {event.reason}"),
         mark=None, external=True,
     ),
-    EventRow(kind=events.SettingsChanged, words=_settings_changed, mark=None, external=True),
     EventRow(
-        kind=StrangerRefused,
-        words=lambda event, name_of: f"refuses the stranger {event.remote}: {event.reason}", level=WARNING,
-        external=True,
+        events.SettingsChanged, mark=None, external=True,
+        words=lambda event, _: "has other settings: " + ", ".join(map(" ".join, event.properties.items())),
     ),
-    EventRow(kind=JournalChanged, words=_journal_changed, tone="warning", level=WARNING, external=True),
+    EventRow(StrangerRefused, "refuses the stranger {remote}: {reason}", level=WARNING, external=True),
+    EventRow(JournalChanged, _journal_changed, "warning", WARNING, external=True),
 )  # fmt: skip

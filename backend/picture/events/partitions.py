@@ -6,8 +6,8 @@ from logging import DEBUG, WARNING
 
 from quarterdeck.backend.core.membership.events import ClaimFinished, ListInstalled
 from quarterdeck.backend.core.partitions import events
-from quarterdeck.backend.picture.events.event_row import EventRow, Follows
-from quarterdeck.backend.picture.text.formatting import NameOf, bytes_text, counted, duration_text, listed, names_text
+from quarterdeck.backend.picture.events.event_row import EventRow, Follows, Mark, filled
+from quarterdeck.backend.picture.text.formatting import NameOf, counted, listed
 
 NOBODY_TEXT = "–"
 
@@ -69,102 +69,90 @@ def _change(event: events.MigrationAccepted | events.MigrationFinished) -> str:
     return f"{current if current >= 0 else NOBODY_TEXT} → {new if new >= 0 else NOBODY_TEXT}"
 
 
-def _copied(event: events.MigrationCopied, name_of: NameOf) -> str:
-    amount = f"{bytes_text(event.bytes)}, {counted(event.chunks, 'chunk')}"
-    return f"copied p{event.partition}: {amount}, {duration_text(event.took)}"
-
-
 def _decided(event: events.MigrationDecided, name_of: NameOf) -> str:
     decision = "commits" if event.committed else "rolls back"
     why = f": {event.reason}" if event.reason else ""
     return f"{decision} p{event.partition}, now v{event.partition_version}{why}"
 
 
+def _end_mark(event: events.MigrationDecided) -> Mark:
+    return ("✓ p{partition}", "good") if event.committed else ("✗ p{partition}", "warning")
+
+
 TABLE = (
     EventRow(
-        kind=events.TableChanged, words=_table_changed, tone="faint", level=DEBUG,
-        mark=lambda event, letter: (f"t{event.table_version}", "faint"), part="frequent",
+        events.TableChanged, _table_changed, "faint", DEBUG, mark=("t{table_version}", "faint"), part="frequent",
         follows=(Follows(ListInstalled, "these are the members to hold the partitions", deeper=False),),
     ),
     EventRow(
-        kind=events.PartitionLost, words=_lost, tone="bad", level=WARNING,
-        mark=lambda event, letter: (f"∅ p{event.partition}", "bad"), mark_weight=7, part="frequent",
+        events.PartitionLost, _lost, "bad", WARNING, mark=("∅ p{partition}", "bad"), mark_weight=7, part="frequent",
         follows=(Follows(ListInstalled, "who held it is on the list no more"),),
     ),
     EventRow(
-        kind=events.TableRecoveryStarted,
-        words=lambda event, name_of: f"recovers the table: asks {names_text(event.asked, name_of)} for theirs",
-        tone="warning", mark=("t?", "warning"),
+        events.TableRecoveryStarted, "recovers the table: asks {asked:names} for theirs", "warning", mark=("t?", "warning"),
         follows=(Follows(ClaimFinished, "it is master now, and migrations may have been under way"),),
     ),
     EventRow(
-        kind=events.TableRecovered, words=_recovered, tone="good",
-        mark=lambda event, letter: (f"t{event.table_version} ok", "good"), decides=3,
+        events.TableRecovered, _recovered, "good", mark=("t{table_version} ok", "good"), decides=3,
         follows=(Follows(events.TableRecoveryStarted, "every member has answered or left"),),
     ),
     EventRow(
-        kind=events.CompletedEvicted,
-        words=lambda event, name_of: f"all members know the end of {counted(len(event.migration_ids), 'migration')}",
-        tone="faint", level=DEBUG, part="frequent", follows=(Follows(events.MigrationDecided, "that had ended"),),
+        events.CompletedEvicted,
+        lambda event, _: f"all members know the end of {counted(len(event.migration_ids), 'migration')}", "faint", DEBUG,
+        part="frequent", follows=(Follows(events.MigrationDecided, "that had ended"),),
     ),
     EventRow(
-        kind=events.DrainStarted,
-        words=lambda event, name_of: f"moves all data off {name_of(event.address)}, which wants to leave",
-        tone="strong", mark=lambda event, letter: (f"drain {letter(event.address)}", "strong"), external=True,
+        events.DrainStarted, "moves all data off {address:name}, which wants to leave", "strong",
+        mark=("drain {address:name}", "strong"), external=True,
     ),
     EventRow(
-        kind=events.DrainFinished,
-        words=lambda event, name_of: f"lets {name_of(event.address)} leave: {event.reason or 'nothing is left on it'}",
-        tone="good", mark=lambda event, letter: (f"free {letter(event.address)}", "good"),
-        follows=(Follows(events.DrainStarted, "it wanted to leave", same="address"),),
+        events.DrainFinished,
+        lambda event, name_of: f"lets {name_of(event.address)} leave: {event.reason or 'nothing is left on it'}", "good",
+        mark=("free {address:name}", "good"), follows=(Follows(events.DrainStarted, "it wanted to leave", same="address"),),
     ),
 )  # fmt: skip
 
 MIGRATIONS = (
     EventRow(
-        kind=events.MigrationsPlanned, words=_planned, tone="strong",
-        mark=lambda event, letter: (f"plan {len(event.planned)}", "strong"), decides=1,
+        events.MigrationsPlanned, _planned, "strong", mark=lambda event: (f"plan {len(event.planned)}", "strong"), decides=1,
         follows=(Follows(ListInstalled, "other members hold data now"),),
     ),
     EventRow(
-        kind=events.MigrationsCancelled,
-        words=lambda event, name_of: f"drops {counted(event.remaining, 'planned migration')}: {event.reason}",
-        tone="warning", decides=2, follows=(Follows(ListInstalled, "other members hold data now"),),
+        events.MigrationsCancelled,
+        lambda event, _: f"drops {counted(event.remaining, 'planned migration')}: {event.reason}", "warning", decides=2,
+        follows=(Follows(ListInstalled, "other members hold data now"),),
     ),
     EventRow(
-        kind=events.MigrationStarted, words=_started, level=DEBUG,
-        mark=lambda event, letter: (f"▷ p{event.partition}", "plain"), part="frequent",
+        events.MigrationStarted, _started, level=DEBUG, mark=("▷ p{partition}", "plain"), part="frequent",
         follows=(Follows(events.MigrationsPlanned, "it is part of the plan"),),
     ),
     EventRow(
-        kind=events.MigrationAccepted,
-        words=lambda event, name_of: f"takes part in p{event.partition} as {event.endpoint} {_change(event)}",
-        tone="faint", level=DEBUG, mark=lambda event, letter: (f"· p{event.partition}", "faint"), part="frequent",
+        events.MigrationAccepted,
+        lambda event, _: f"takes part in p{event.partition} as {event.endpoint} {_change(event)}", "faint", DEBUG,
+        mark=("· p{partition}", "faint"), part="frequent",
         follows=(Follows(events.MigrationStarted, "the master began it", same="migration_id"),),
     ),
     EventRow(
-        kind=events.MigrationRejected,
-        words=lambda event, name_of: f"takes no part in p{event.partition} as {event.endpoint}: {event.reason}",
-        tone="warning", level=DEBUG, mark=lambda event, letter: (f"✗ p{event.partition}", "warning"), part="frequent",
+        events.MigrationRejected, "takes no part in p{partition} as {endpoint}: {reason}", "warning", DEBUG,
+        mark=("✗ p{partition}", "warning"), part="frequent",
         follows=(Follows(events.MigrationStarted, "the master began it", same="migration_id"),),
     ),
     EventRow(
-        kind=events.MigrationCopied, words=_copied, tone="faint", level=DEBUG,
-        mark=lambda event, letter: (f"▶ p{event.partition}", "plain"), mark_weight=3, part="frequent",
+        events.MigrationCopied,
+        lambda event, name_of: filled(
+            f"copied p{{partition}}: {{bytes:bytes}}, {counted(event.chunks, 'chunk')}, {{took:duration}}", event, name_of
+        ),
+        "faint", DEBUG, mark=("▶ p{partition}", "plain"), mark_weight=3, part="frequent",
         follows=(Follows(events.MigrationAccepted, "the destination waits for the data", same="migration_id"),),
     ),
     EventRow(
-        kind=events.MigrationCommitting, words=lambda event, name_of: f"asks for the commit of p{event.partition}",
-        tone="faint", level=DEBUG, mark=lambda event, letter: (f"◇ p{event.partition}", "plain"), part="frequent",
+        events.MigrationCommitting, "asks for the commit of p{partition}", "faint", DEBUG,
+        mark=("◇ p{partition}", "plain"), part="frequent",
         follows=(Follows(events.MigrationCopied, "the destination has all the data", same="migration_id"),),
     ),
     EventRow(
-        kind=events.MigrationDecided, words=_decided, tone=lambda event: "plain" if event.committed else "warning",
-        level=DEBUG,
-        mark=lambda event, letter: (
-            (f"✓ p{event.partition}", "good") if event.committed else (f"✗ p{event.partition}", "warning")
-        ),
-        mark_weight=4, part="frequent",
+        events.MigrationDecided, _decided, lambda event: "plain" if event.committed else "warning", DEBUG,
+        mark=_end_mark, mark_weight=4, part="frequent",
         follows=(
             Follows(events.MigrationRejected, "it could not take part", same="migration_id"),
             Follows(events.MigrationCommitting, "the destination was asked to commit", same="migration_id"),
@@ -172,13 +160,10 @@ MIGRATIONS = (
         ),
     ),
     EventRow(
-        kind=events.MigrationFinished,
-        words=lambda event, name_of: (
-            f"is done with p{event.partition} as {event.endpoint} "
-            f"{_change(event) if event.committed else 'without a change'}"
-        ),
-        tone="faint", level=DEBUG,
-        mark=lambda event, letter: (f"{'✓' if event.committed else '✗'} p{event.partition}", "plain"),
+        events.MigrationFinished,
+        lambda event, _: f"is done with p{event.partition} as {event.endpoint} "
+        + (_change(event) if event.committed else "without a change"),
+        "faint", DEBUG, mark=lambda event: (f"{'✓' if event.committed else '✗'} p{event.partition}", "plain"),
         part="frequent",
         follows=(
             Follows(events.MigrationDecided, "the master decided so", same="migration_id"),

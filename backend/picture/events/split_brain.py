@@ -7,8 +7,8 @@ from logging import DEBUG, WARNING
 from quarterdeck.backend.core.causes import NONE_FOUND
 from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.membership.split_brain.merge_decision import MergeDirection
-from quarterdeck.backend.picture.events.event_row import EventRow, Follows
-from quarterdeck.backend.picture.text.formatting import NameOf, names_text, span_text
+from quarterdeck.backend.picture.events.event_row import EventRow, Follows, filled
+from quarterdeck.backend.picture.text.formatting import NameOf, names_text
 
 VERDICTS: dict[MergeDirection, str] = {
     "local-merges": "this one merges into it",
@@ -33,35 +33,27 @@ def _join_list(event: events.JoinListChanged, name_of: NameOf) -> str:
 
 MERGES = (
     EventRow(
-        kind=events.SearchPlanned,
-        words=lambda event, name_of: (
-            f"looks for other clusters in {span_text(event.wait)}, then every {span_text(event.every)}"
-        ),
-        part="background",
+        events.SearchPlanned, "looks for other clusters in {wait:span}, then every {every:span}", part="background",
         follows=(
             Follows(events.NotMerging, "it waits with merging", deeper=False),
             Follows(events.MasterChanged, "a master looks for other clusters"),
         ),
     ),
     EventRow(
-        kind=events.AddressesRemembered, words=_remembered, mark=None, part="background",
+        events.AddressesRemembered, _remembered, mark=None, part="background",
         follows=(Follows(events.ListInstalled, "they are on its list no more"),),
     ),
+    EventRow(events.JoinListChanged, _join_list, "strong", mark=("list e{edition}", "strong")),
     EventRow(
-        kind=events.JoinListChanged, words=_join_list, tone="strong",
-        mark=lambda event, letter: (f"list e{event.edition}", "strong"),
-    ),
-    EventRow(
-        kind=events.MergeVerdict,
-        words=lambda event, name_of: (
-            f"met the cluster of {name_of(event.remote)}: {VERDICTS[event.decision]} ({event.rule}: {event.why})"
+        events.MergeVerdict,
+        lambda event, name_of: filled(
+            f"met the cluster of {{remote:name}}: {VERDICTS[event.decision]} ({{rule}}: {{why}})", event, name_of
         ),
-        tone="strong", mark=lambda event, letter: (f"met {letter(event.remote)}", "strong"), mark_weight=4,
-        decides=15,
+        "strong", mark=("met {remote:name}", "strong"), mark_weight=4, decides=15,
     ),
     EventRow(
-        kind=events.NotMerging,
-        words=lambda event, name_of: (
+        events.NotMerging,
+        lambda event, _: (
             f"{'finds no other cluster' if event.cause in NONE_FOUND else 'is not merging'}: {event.reason}"
             if event.reason
             else "what kept it from merging is over"
@@ -69,45 +61,35 @@ MERGES = (
         level=DEBUG, decides=16, follows=(Follows(events.MergeVerdict, "that is what it found"),),
     ),
     EventRow(
-        kind=events.MergeStarted,
-        words=lambda event, name_of: (
-            f"begins to merge {names_text(event.merging, name_of)} into the cluster of {name_of(event.target)}"
-        ),
-        tone="strong", mark=lambda event, letter: (f"⇒ {letter(event.target)}", "strong"), mark_weight=5, decides=18,
+        events.MergeStarted, "begins to merge {merging:names} into the cluster of {target:name}", "strong",
+        mark=("⇒ {target:name}", "strong"), mark_weight=5, decides=18,
         follows=(Follows(events.MergeVerdict, "it is the one that has to go"),),
     ),
     EventRow(
-        kind=events.MergeAbandoned,
-        words=lambda event, name_of: f"gives up merging into the cluster of {name_of(event.target)}: {event.reason}",
-        tone="bad", level=WARNING, mark=lambda event, letter: (f"⇏ {letter(event.target)}", "bad"), decides=19,
+        events.MergeAbandoned, "gives up merging into the cluster of {target:name}: {reason}", "bad", WARNING,
+        mark=("⇏ {target:name}", "bad"), decides=19,
         follows=(
             Follows(events.ClusterStateRefused, "its cluster could not be frozen"),
             Follows(events.MergeStarted, "it had begun to merge"),
         ),
     ),
     EventRow(
-        kind=events.MemberMerging,
-        words=lambda event, name_of: (
-            f"leaves its cluster for that of {name_of(event.target)}, and goes on as {event.next_uuid}"
-        ),
-        tone="strong", level=WARNING, mark=lambda event, letter: (f"⇒ {letter(event.target)}", "strong"), decides=17,
+        events.MemberMerging, "leaves its cluster for that of {target:name}, and goes on as {next_uuid}", "strong",
+        WARNING, mark=("⇒ {target:name}", "strong"), decides=17,
     ),
 )  # fmt: skip
 
 CLUSTER_STATE = (
     EventRow(
-        kind=events.ClusterStateChanged,
-        words=lambda event, name_of: f"holds the cluster to be {event.state}: {event.reason}", tone="warning",
-        mark=lambda event, letter: (event.state.casefold(), "warning"),
+        events.ClusterStateChanged, "holds the cluster to be {state}: {reason}", "warning",
+        mark=lambda event: (event.state.casefold(), "warning"),
     ),
     EventRow(
-        kind=events.ClusterStateRefused,
-        words=lambda event, name_of: f"gives up changing the cluster to {event.wanted}: {event.reason}", tone="bad",
-        level=WARNING, external=True,
+        events.ClusterStateRefused, "gives up changing the cluster to {wanted}: {reason}", "bad", WARNING, external=True,
     ),
     EventRow(
-        kind=events.LiteChangeRefused,
-        words=lambda event, name_of: f"is not {'demoted' if event.lite else 'promoted'}: {event.reason}", tone="bad",
-        level=WARNING, external=True,
+        events.LiteChangeRefused,
+        lambda event, _: f"is not {'demoted' if event.lite else 'promoted'}: {event.reason}", "bad", WARNING,
+        external=True,
     ),
 )  # fmt: skip

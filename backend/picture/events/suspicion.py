@@ -37,52 +37,41 @@ def _resolved(event: events.DisconnectionResolved, name_of: NameOf) -> str:
 
 SUSPICION = (
     EventRow(
-        kind=events.HeartbeatLate, words=_late, tone=lambda event: "good" if event.over else "warning", level=DEBUG,
-        mark=lambda event, letter: (f"{'○' if event.over else '◔'} {letter(event.address)}", "faint"), part="detail",
+        events.HeartbeatLate, _late, lambda event: "good" if event.over else "warning", DEBUG, part="detail",
+        mark=lambda event: (f"{'○' if event.over else '◔'} {{address:name}}", "faint"),
     ),
     EventRow(
-        kind=events.ObserverPaused,
-        words=lambda event, name_of: f"stood still for {duration_text(event.gap)} itself, so it suspects no member",
-        level=WARNING, logged_as="Resetting heartbeat timestamps: ",
+        events.ObserverPaused, "stood still for {gap:duration} itself, so it suspects no member", level=WARNING,
+        logged_as="Resetting heartbeat timestamps: ",
     ),
     EventRow(
-        kind=events.SuspicionRaised,
-        words=lambda event, name_of: f"suspects {name_of(event.suspect)}: {event.reason}", tone="warning",
-        level=WARNING, mark=lambda event, letter: (f"⊘ {letter(event.suspect)}", "warning"), mark_weight=5, decides=8,
+        events.SuspicionRaised, "suspects {suspect:name}: {reason}", "warning", WARNING,
+        mark=("⊘ {suspect:name}", "warning"), mark_weight=5, decides=8,
     ),
     EventRow(
-        kind=events.SuspicionCleared,
-        words=lambda event, name_of: f"no longer suspects {name_of(event.suspect)}: {event.reason}", tone="good",
-        mark=lambda event, letter: (f"○ {letter(event.suspect)}", "good"), decides=9,
+        events.SuspicionCleared, "no longer suspects {suspect:name}: {reason}", "good",
+        mark=("○ {suspect:name}", "good"), decides=9,
     ),
     EventRow(
-        kind=events.ExplicitSuspicionSent,
-        words=lambda event, name_of: f"asks {name_of(event.to)} to suspect it: {event.reason}",
-        mark=lambda event, letter: (f"! {letter(event.to)}", "warning"), part="detail",
-        follows=(Follows(events.ListInstalled, "that one is not on it, or does not follow its master"),),
+        events.ExplicitSuspicionSent, "asks {to:name} to suspect it: {reason}", mark=("! {to:name}", "warning"),
+        part="detail", follows=(Follows(events.ListInstalled, "that one is not on it, or does not follow its master"),),
     ),
     EventRow(
-        kind=events.ExplicitSuspicionReceived, words=_explicit_received, level=WARNING,
+        events.ExplicitSuspicionReceived, _explicit_received, level=WARNING,
         logged_as=lambda event: f"Received suspicion request from {bracketed(event.sender)}: ",
-        mark=lambda event, letter: (f"! {letter(event.sender)}", "warning"), part="detail",
+        mark=("! {sender:name}", "warning"), part="detail",
     ),
     EventRow(
-        kind=events.ComplaintSent,
-        words=lambda event, name_of: (
-            f"complains to {name_of(event.master)} of heartbeats from the stranger {name_of(event.stranger)}"
-        ),
-        mark=lambda event, letter: (f"¿ {letter(event.stranger)}", "faint"), part="detail",
+        events.ComplaintSent, "complains to {master:name} of heartbeats from the stranger {stranger:name}",
+        mark=("¿ {stranger:name}", "faint"), part="detail",
         follows=(Follows(events.ListInstalled, "the stranger is not on it", deeper=False),),
     ),
 )  # fmt: skip
 
 PARTIAL_DISCONNECTIONS = (
+    EventRow(events.DisconnectionReported, _reported, "warning", mark=("≁ {reporter:name}", "warning")),
     EventRow(
-        kind=events.DisconnectionReported, words=_reported, tone="warning",
-        mark=lambda event, letter: (f"≁ {letter(event.reporter)}", "warning"),
-    ),
-    EventRow(
-        kind=events.DisconnectionResolved, words=_resolved, tone="bad", level=WARNING, mark=("◆ settle", "bad"),
-        decides=14, follows=(Follows(events.DisconnectionReported, "members cannot reach one another"),),
+        events.DisconnectionResolved, _resolved, "bad", WARNING, mark=("◆ settle", "bad"), decides=14,
+        follows=(Follows(events.DisconnectionReported, "members cannot reach one another"),),
     ),
 )  # fmt: skip

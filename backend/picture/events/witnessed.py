@@ -122,29 +122,20 @@ def _slow(event: events.InvocationsSlow, name_of: NameOf) -> str:
 
 
 WITNESSED = (
-    EventRow(kind=events.MemberWitnessed, words=_witnessed, external=True),
-    EventRow(kind=events.OwnersTold, words=_owners, part="background", external=True),
-    EventRow(kind=events.ReplicaMigrated, words=_migrated, part="frequent", external=True),
+    EventRow(events.MemberWitnessed, _witnessed, external=True),
+    EventRow(events.OwnersTold, _owners, part="background", external=True),
+    EventRow(events.ReplicaMigrated, _migrated, part="frequent", external=True),
+    EventRow(events.ConnectionChanged, lambda event, _: connection_text(event), landmark=_gone, external=True),
     EventRow(
-        kind=events.ConnectionChanged, words=lambda event, name_of: connection_text(event), landmark=_gone,
-        external=True,
+        events.MemberMeasured, _measured, lambda event: "warning" if stands_still(event) else "faint", DEBUG, mark=None,
+        part="measurement", external=True,
     ),
+    EventRow(events.JoinerRefused, "refuses {joiner:name}: {reason}", "bad", WARNING, external=True),
+    EventRow(events.InvocationsSlow, _slow, "warning", external=True),
+    EventRow(events.LeaveRequested, "is asked by {address:name} to let it leave", external=True),
     EventRow(
-        kind=events.MemberMeasured, words=_measured, tone=lambda event: "warning" if stands_still(event) else "faint",
-        level=DEBUG, mark=None, part="measurement", external=True,
+        events.MigrationsRemaining, lambda event, _: f"has {counted(event.count, 'migration')} left to do",
+        part="frequent", external=True,
     ),
-    EventRow(
-        kind=events.JoinerRefused, words=lambda event, name_of: f"refuses {name_of(event.joiner)}: {event.reason}",
-        tone="bad", level=WARNING, external=True,
-    ),
-    EventRow(kind=events.InvocationsSlow, words=_slow, tone="warning", external=True),
-    EventRow(
-        kind=events.LeaveRequested,
-        words=lambda event, name_of: f"is asked by {name_of(event.address)} to let it leave", external=True,
-    ),
-    EventRow(
-        kind=events.MigrationsRemaining,
-        words=lambda event, name_of: f"has {counted(event.count, 'migration')} left to do", part="frequent", external=True,
-    ),
-    EventRow(kind=events.MigrationFailed, words=_failed, tone="warning", part="frequent", external=True),
+    EventRow(events.MigrationFailed, _failed, "warning", part="frequent", external=True),
 )  # fmt: skip

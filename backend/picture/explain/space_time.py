@@ -157,9 +157,7 @@ class SpaceTime:
     def _mark(self, lane: int, records: list[Record]) -> Mark:
         """Return the mark of the weightiest of `records`, the last one among equals."""
         weightiest = max(enumerate(records), key=lambda placed: (ROWS[type(placed[1].event)].mark_weight, placed[0]))[1]
-        mark = ROWS[type(weightiest.event)].mark
-        assert mark is not None  # what is not drawn is in no row
-        text, tone = mark if isinstance(mark, tuple) else mark(weightiest.event, self.letter)
+        text, tone = ROWS[type(weightiest.event)].marked(weightiest.event, self.letter)
         return Mark(lane, one_line(text), tone, len(records) - 1)
 
     def letter(self, address: Address | str) -> str:
