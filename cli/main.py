@@ -18,6 +18,7 @@ import typer
 
 from quarterdeck import __version__
 from quarterdeck.cli.exits import ExitCode, code_of, in_one_line
+from quarterdeck.cli.options import flag
 from quarterdeck.cli.output import say
 
 MODULES = {
@@ -63,7 +64,7 @@ def app_with(names: Iterable[str]) -> typer.Typer:
     @app.callback(invoke_without_command=True)
     def start_console_by_default(
         context: typer.Context,
-        version: Annotated[bool, typer.Option("--version", help="Print the version, and end.")] = False,
+        version: Annotated[bool, flag("Print the version, and end.", "--version")] = False,
     ) -> None:
         if version:
             print(__version__)

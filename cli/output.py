@@ -11,9 +11,8 @@ from contextlib import suppress
 from enum import StrEnum
 from typing import Annotated, Any
 
-import typer
-
 from quarterdeck.backend.core.causes import several_lines
+from quarterdeck.cli.options import option
 
 TABLE_CHUNK_ROWS = 1000
 """A table is aligned in pieces of this many rows, so that a long listing starts at once and is never held whole."""
@@ -32,9 +31,9 @@ class Format(StrEnum):
         return self in (Format.TABLE, Format.CSV)
 
 
-FormatOption = Annotated[Format, typer.Option("-o", "--output", help="Format of what is printed on stdout.")]
+FormatOption = Annotated[Format, option("Format of what is printed on stdout.", None, "-o", "--output")]
 ResultFormatOption = Annotated[
-    Format | None, typer.Option("-o", "--output", help="Format of the result on stdout: json, or none on a terminal.")
+    Format | None, option("Format of the result on stdout: json, or none on a terminal.", None, "-o", "--output")
 ]
 
 

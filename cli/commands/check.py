@@ -15,6 +15,7 @@ import typer
 from quarterdeck.cli.commands.run_options import JobsOption, JournalOption, recording, stopping
 from quarterdeck.cli.commands.spark.campaign import MasterOption, failing_without_spark
 from quarterdeck.cli.exits import ExitCode, failing_as
+from quarterdeck.cli.options import argument, flag, option
 from quarterdeck.cli.output import Format, FormatOption, say, write_document, write_rows
 
 if TYPE_CHECKING:
@@ -35,39 +36,31 @@ COLUMNS = ("model", "states", "exhausted", "depth", "transitions", "ways", "calm
 
 def check(
     models: Annotated[
-        list[str] | None, typer.Argument(help="Names of shipped models, or files; all shipped ones when none is named.")
+        list[str] | None, argument("Names of shipped models, or files; all shipped ones when none is named.")
     ] = None,
-    drops: Annotated[int | None, typer.Option(min=0, help="How many messages may get lost.")] = None,
-    duplicates: Annotated[int | None, typer.Option(min=0, help="How many messages may arrive twice.")] = None,
-    crashes: Annotated[int | None, typer.Option(min=0, help="How many processes may be killed.")] = None,
-    restarts: Annotated[int | None, typer.Option(min=0, help="How many killed processes may be started again.")] = None,
-    late: Annotated[
-        int | None, typer.Option(min=0, help="How often a clock may advance while messages are in flight.")
-    ] = None,
-    ticks: Annotated[int | None, typer.Option(min=1, help="How often clocks may wake members.")] = None,
-    steps: Annotated[int | None, typer.Option(min=0, help="How many events one run may have.")] = None,
-    members: Annotated[int | None, typer.Option(min=1, help="How many members are in the cluster at first.")] = None,
+    drops: Annotated[int | None, option("How many messages may get lost.", min=0)] = None,
+    duplicates: Annotated[int | None, option("How many messages may arrive twice.", min=0)] = None,
+    crashes: Annotated[int | None, option("How many processes may be killed.", min=0)] = None,
+    restarts: Annotated[int | None, option("How many killed processes may be started again.", min=0)] = None,
+    late: Annotated[int | None, option("How often a clock may advance while messages are in flight.", min=0)] = None,
+    ticks: Annotated[int | None, option("How often clocks may wake members.", min=1)] = None,
+    steps: Annotated[int | None, option("How many events one run may have.", min=0)] = None,
+    members: Annotated[int | None, option("How many members are in the cluster at first.", min=1)] = None,
     jobs: JobsOption = None,
-    memory: Annotated[
-        int, typer.Option(min=1, metavar="MB", help="Keep states in temporary files beyond this much memory.")
-    ] = 1000,
+    memory: Annotated[int, option("Keep states in temporary files beyond this much memory.", "MB", min=1)] = 1000,
     state: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Keep checkpoints in DIR, and continue from one that is there.")
+        Path | None, option("Keep checkpoints in DIR, and continue from one that is there.", "DIR")
     ] = None,
     histories: Annotated[
-        bool, typer.Option("--histories", help="Also distinguish states by the records on the way to them.")
+        bool, flag("Also distinguish states by the records on the way to them.", "--histories")
     ] = False,
-    most_states: Annotated[int, typer.Option(min=1, help="Give up a model after this many states.")] = 1_000_000,
-    spark: Annotated[bool, typer.Option("--spark", help="Look at states on Spark, on all cores here.")] = False,
+    most_states: Annotated[int, option("Give up a model after this many states.", min=1)] = 1_000_000,
+    spark: Annotated[bool, flag("Look at states on Spark, on all cores here.", "--spark")] = False,
     master: MasterOption = "",
-    out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Write the schedule of a violation to DIR, also as a scenario.")
-    ] = None,
-    repeat: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Run the schedule in such a file again instead.")
-    ] = None,
+    out: Annotated[Path | None, option("Write the schedule of a violation to DIR, also as a scenario.", "DIR")] = None,
+    repeat: Annotated[Path | None, option("Run the schedule in such a file again instead.", "FILE")] = None,
     journal: JournalOption = None,
-    list_models: Annotated[bool, typer.Option("--list", help="Print the shipped models instead.")] = False,
+    list_models: Annotated[bool, flag("Print the shipped models instead.", "--list")] = False,
     output: FormatOption = Format.JSON,
 ) -> None:
     """Check every order of deliveries, losses, duplicates, crashes, restarts and clocks, within the bounds of a model.

@@ -31,6 +31,7 @@ from quarterdeck.cli.commands.simulate import play, scenario_of
 from quarterdeck.cli.configuration.connection import ConnectionTarget, with_connection
 from quarterdeck.cli.configuration.paths import configuration_file, console_state_file
 from quarterdeck.cli.exits import BadUsage, ExitCode, failing_as
+from quarterdeck.cli.options import flag, option
 
 if TYPE_CHECKING:
     from quarterdeck.app.actions.action import ViewName
@@ -60,43 +61,31 @@ class PresetName(StrEnum):
 @with_connection
 def console(
     connection: ConnectionTarget,
-    members: Annotated[int, typer.Option(min=1, max=100, help="How many members to start.")] = len(CITIES),
+    members: Annotated[int, option("How many members to start.", min=1, max=100)] = len(CITIES),
     preset: Annotated[
-        PresetName, typer.Option(help="Timing properties: seconds for training, or the documented defaults.")
+        PresetName, option("Timing properties: seconds for training, or the documented defaults.")
     ] = PresetName.TRAINING,
     properties: PropertyOption = None,
     journal: JournalOption = None,
     no_journal: NoJournalOption = False,
     processes: ProcessesOption = False,
     log: LogOption = None,
-    write: Annotated[bool, typer.Option("--write", help="With --connect or --cluster: allow changes.")] = False,
+    write: Annotated[bool, flag("With --connect or --cluster: allow changes.", "--write")] = False,
     read_only: Annotated[
-        bool, typer.Option("--read-only", help="Allow no changes, not even in a cluster that is started here.")
+        bool, flag("Allow no changes, not even in a cluster that is started here.", "--read-only")
     ] = False,
     replay: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR", help="Open a recorded run: a run's folder in a journal, one file, or members' logs."
-        ),
+        Path | None, option("Open a recorded run: a run's folder in a journal, one file, or members' logs.", "DIR")
     ] = None,
-    follow: Annotated[bool, typer.Option("--follow", help="With --replay of logs: keep reading as they grow.")] = False,
+    follow: Annotated[bool, flag("With --replay of logs: keep reading as they grow.", "--follow")] = False,
     zone: ZoneOption = "",
-    at: Annotated[
-        str | None, typer.Option(metavar="MOMENT", help="With --replay: seconds, or MEMBER#NUMBER of an event.")
-    ] = None,
+    at: Annotated[str | None, option("With --replay: seconds, or MEMBER#NUMBER of an event.", "MOMENT")] = None,
     simulate: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE|DIR", help="Open a scenario, or a copy that `cluster fork` wrote, in simulated time."
-        ),
+        Path | None, option("Open a scenario, or a copy that `cluster fork` wrote, in simulated time.", "FILE|DIR")
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="With --simulate: the same seed gives the same run.")] = None,
-    speed: Annotated[
-        float | None, typer.Option(metavar="X", help="With --simulate: seconds of the run in one second.")
-    ] = None,
-    theme: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Colours: dark, light, high-contrast, deuteranopia or ansi.")
-    ] = None,
+    seed: Annotated[int | None, option("With --simulate: the same seed gives the same run.")] = None,
+    speed: Annotated[float | None, option("With --simulate: seconds of the run in one second.", "X")] = None,
+    theme: Annotated[str | None, option("Colours: dark, light, high-contrast, deuteranopia or ansi.", "NAME")] = None,
 ) -> None:
     """Open the console on a new live cluster, or on a running one.
 
@@ -104,13 +93,13 @@ def console(
     """
     if write and read_only:
         raise BadUsage("--write and --read-only: give one of them")
-    for option, given, wanted, needed in (
+    for name, given, wanted, needed in (
         ("--at", at, replay, "--replay"), ("--follow", follow or None, replay, "--replay"),
         ("--zone", zone or None, replay, "--replay"),
         ("--seed", seed, simulate, "--simulate"), ("--speed", speed, simulate, "--simulate"),
     ):  # fmt: skip
         if given is not None and wanted is None:
-            raise BadUsage(f"{option} is for a run that is opened with {needed}")
+            raise BadUsage(f"{name} is for a run that is opened with {needed}")
     if replay is not None or simulate is not None:
         if any((processes, properties, journal, log, write, connection.urls, replay and simulate)):
             problem = "--replay and --simulate start no members; leave out all that makes or reaches some"

@@ -23,6 +23,7 @@ from quarterdeck.cli.commands.run_options import (
 from quarterdeck.cli.commands.simulate import play, report, scenario_of, simulated
 from quarterdeck.cli.configuration.paths import console_state_file
 from quarterdeck.cli.exits import BadUsage, ExitCode, failing_as
+from quarterdeck.cli.options import argument, flag, option
 from quarterdeck.cli.output import Format, FormatOption, ResultFormatOption, say, write_result, write_rows
 
 if TYPE_CHECKING:
@@ -42,11 +43,11 @@ POLL_SECONDS = 0.05
 POLL_US = 50_000
 """How much virtual time passes between two looks."""
 
-DemoArgument = Annotated[str, typer.Argument(metavar="NAME|FILE", help="A built-in demo or a scenario file.")]
+DemoArgument = Annotated[str, argument("A built-in demo or a scenario file.", "NAME|FILE")]
 SimulateOption = Annotated[
-    bool, typer.Option("--simulate", "--simulated", help="Run in simulated time instead of on live members.")
+    bool, option("Run in simulated time instead of on live members.", None, "--simulate", "--simulated")
 ]
-SeedOption = Annotated[int | None, typer.Option(help="Seed of a simulated run; 0 when not given.")]
+SeedOption = Annotated[int | None, option("Seed of a simulated run; 0 when not given.")]
 
 
 @group.callback(invoke_without_command=True)
@@ -89,7 +90,7 @@ def list_demos(output: FormatOption = Format.TABLE) -> None:
 def show_demo(
     demo: DemoArgument,
     source: Annotated[
-        bool, typer.Option("--source", help="Print the scenario file of a built-in demo, to begin your own with.")
+        bool, flag("Print the scenario file of a built-in demo, to begin your own with.", "--source")
     ] = False,
     output: FormatOption = Format.TABLE,
 ) -> None:
@@ -173,19 +174,12 @@ def tutor(
 @group.command("film")
 def film(
     demo: DemoArgument,
-    out: Annotated[
-        Path, typer.Option("--out", metavar="FILE.svg", help="Where to write it; a file there is replaced.")
-    ],
-    seconds: Annotated[
-        float, typer.Option(min=0.0, max=3600.0, help="How much of the demo's own time to draw.")
-    ] = 60.0,
+    out: Annotated[Path, option("Where to write it; a file there is replaced.", "FILE.svg")],
+    seconds: Annotated[float, option("How much of the demo's own time to draw.", min=0.0, max=3600.0)] = 60.0,
     seed: SeedOption = None,
-    theme: Annotated[str, typer.Option(help="The colours of the console.")] = "dark",
+    theme: Annotated[str, option("The colours of the console.")] = "dark",
     moment: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="SECONDS:KEY,KEY", help="Draw this moment, after these keys; only such, if any are given."
-        ),
+        list[str] | None, option("Draw this moment, after these keys; only such, if any are given.", "SECONDS:KEY,KEY")
     ] = None,
 ) -> None:
     """Draw a demo as the console shows it, in simulated time, into one animated SVG file."""
@@ -224,9 +218,9 @@ def _check_kind(simulate: bool, seed: int | None, live_only: Sequence[tuple[str,
     """Raise `CommandFailed` for options that do not go with live members, or not with simulated ones."""
     if seed is not None and not simulate:
         raise BadUsage("--seed: only a simulated run has a seed; add --simulate")
-    for option, given in live_only:
+    for name, given in live_only:
         if given and simulate:
-            raise BadUsage(f"{option}: only for live members; leave out --simulate")
+            raise BadUsage(f"{name}: only for live members; leave out --simulate")
 
 
 def _lesson(scenario: Scenario, name: str, seed: int | None, journal: Path | None, *, recorded: bool) -> DemoSummary:

@@ -12,6 +12,7 @@ import typer
 from quarterdeck.cli.commands.run_options import ZoneOption, log_options
 from quarterdeck.cli.configuration.paths import journal_root
 from quarterdeck.cli.exits import BadUsage, ExitCode, failing_as
+from quarterdeck.cli.options import argument, flag, option
 from quarterdeck.cli.output import Format, FormatOption, say, write_rows
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ group = typer.Typer(help="List, print and import recorded runs.", rich_markup_mo
 
 @group.command("ls")
 def list_runs(
-    path: Annotated[Path | None, typer.Argument(metavar="[PATH]", help="A journal; by default the usual one.")] = None,
+    path: Annotated[Path | None, argument("A journal; by default the usual one.", "[PATH]")] = None,
     output: FormatOption = Format.TABLE,
 ) -> None:
     """List the recorded runs."""
@@ -55,7 +56,7 @@ def list_runs(
 
 @group.command("cat")
 def print_records(
-    path: Annotated[Path, typer.Argument(help="A journal, a run's folder in it, or one file.")],
+    path: Annotated[Path, argument("A journal, a run's folder in it, or one file.")],
     output: FormatOption = Format.TABLE,
 ) -> None:
     """Print the records of a journal in order of time. Exits with 1 when a line could not be read."""
@@ -68,12 +69,10 @@ def print_records(
 
 @group.command("lists")
 def print_lists(
-    path: Annotated[Path, typer.Argument(help="A journal of one run, a run's folder in it, or one file.")],
-    member: Annotated[str | None, typer.Option(metavar="LABEL", help="Print only the list of this member.")] = None,
-    at: Annotated[
-        float | None, typer.Option(metavar="SECONDS", help="The moment, on the clock of the run; by default its end.")
-    ] = None,
-    legacy: Annotated[bool, typer.Option("--legacy", help="Use the old text, from before lists had versions.")] = False,
+    path: Annotated[Path, argument("A journal of one run, a run's folder in it, or one file.")],
+    member: Annotated[str | None, option("Print only the list of this member.", "LABEL")] = None,
+    at: Annotated[float | None, option("The moment, on the clock of the run; by default its end.", "SECONDS")] = None,
+    legacy: Annotated[bool, flag("Use the old text, from before lists had versions.", "--legacy")] = False,
 ) -> None:
     """Print the list that every member holds, in the text of members' logs. Exits with 1 when a line could not be read."""
     from quarterdeck.backend.journal.reader import read_journal
@@ -103,13 +102,11 @@ def print_lists(
 
 @group.command("import")
 def import_logs(
-    path: Annotated[Path, typer.Argument(metavar="LOGS", help="A directory with logs of real members, or one file.")],
-    out: Annotated[Path, typer.Option(metavar="DIR", help="The journal that the run is written into.")],
-    run: Annotated[
-        str, typer.Option(metavar="NAME", help="The name of the run; by default that of the directory.")
-    ] = "",
+    path: Annotated[Path, argument("A directory with logs of real members, or one file.", "LOGS")],
+    out: Annotated[Path, option("The journal that the run is written into.", "DIR")],
+    run: Annotated[str, option("The name of the run; by default that of the directory.", "NAME")] = "",
     zone: ZoneOption = "",
-    follow: Annotated[bool, typer.Option("--follow", help="Keep reading as the logs grow, until interrupted.")] = False,
+    follow: Annotated[bool, flag("Keep reading as the logs grow, until interrupted.", "--follow")] = False,
 ) -> None:
     """Write the logs of real members into a journal, to replay and audit them."""
     from quarterdeck.backend.clusters.recorded.log_import import import_run

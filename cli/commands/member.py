@@ -18,6 +18,7 @@ from quarterdeck.cli.commands import secret
 from quarterdeck.cli.commands.console import PresetName
 from quarterdeck.cli.commands.run_options import PropertyOption, stopping
 from quarterdeck.cli.exits import BadUsage, CommandFailed, ExitCode, failing_as
+from quarterdeck.cli.options import argument, flag, option
 from quarterdeck.cli.output import Format, FormatOption, write_rows
 
 if TYPE_CHECKING:
@@ -60,43 +61,33 @@ class LogFormat(StrEnum):
 
 @group.command("start")
 def start(
-    config: Annotated[
-        Path | None, typer.Option("--config", metavar="FILE", help="Its configuration, in Hazelcast's YAML.")
-    ] = None,
-    name: Annotated[str | None, typer.Option(metavar="LABEL", help="What people call this member.")] = None,
-    cluster_name: Annotated[str | None, typer.Option(metavar="NAME", help="The cluster it belongs to.")] = None,
-    port: Annotated[int | None, typer.Option(help="Its port, for members and for HTTP; it takes no other.")] = None,
-    bind: Annotated[str | None, typer.Option(metavar="HOST", help="Where to listen; loopback by default.")] = None,
+    config: Annotated[Path | None, option("Its configuration, in Hazelcast's YAML.", "FILE")] = None,
+    name: Annotated[str | None, option("What people call this member.", "LABEL")] = None,
+    cluster_name: Annotated[str | None, option("The cluster it belongs to.", "NAME")] = None,
+    port: Annotated[int | None, option("Its port, for members and for HTTP; it takes no other.")] = None,
+    bind: Annotated[str | None, option("Where to listen; loopback by default.", "HOST")] = None,
     public_address: Annotated[
-        str | None, typer.Option(metavar="HOST", help="The address that others call, if it listens at another one.")
+        str | None, option("The address that others call, if it listens at another one.", "HOST")
     ] = None,
-    join: Annotated[
-        list[str] | None, typer.Option(metavar="HOST[:PORT]", help="Where to look for the cluster; may be repeated.")
-    ] = None,
-    rest_port: Annotated[int | None, typer.Option(help="Serve HTTP at this port too.")] = None,
+    join: Annotated[list[str] | None, option("Where to look for the cluster; may be repeated.", "HOST[:PORT]")] = None,
+    rest_port: Annotated[int | None, option("Serve HTTP at this port too.")] = None,
     properties: PropertyOption = None,
-    preset: Annotated[PresetName | None, typer.Option(help="Timing properties to begin with.")] = None,
-    lite: Annotated[bool, typer.Option("--lite", help="Make it a lite member, which holds no data.")] = False,
-    zone: Annotated[str | None, typer.Option(help="Its zone: a rack, a room, or whatever else fails as one.")] = None,
-    journal: Annotated[Path | None, typer.Option(metavar="DIR", help="Record into this folder.")] = None,
-    run: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The name of the recorded run; the cluster's name by default.")
-    ] = None,
-    log_format: Annotated[
-        LogFormat | None, typer.Option(help="For people, or as one JSON object on each line.")
-    ] = None,
-    log_level: Annotated[str | None, typer.Option(metavar="LEVEL", help="DEBUG, INFO, WARNING or ERROR.")] = None,
+    preset: Annotated[PresetName | None, option("Timing properties to begin with.")] = None,
+    lite: Annotated[bool, flag("Make it a lite member, which holds no data.", "--lite")] = False,
+    zone: Annotated[str | None, option("Its zone: a rack, a room, or whatever else fails as one.")] = None,
+    journal: Annotated[Path | None, option("Record into this folder.", "DIR")] = None,
+    run: Annotated[str | None, option("The name of the recorded run; the cluster's name by default.", "NAME")] = None,
+    log_format: Annotated[LogFormat | None, option("For people, or as one JSON object on each line.")] = None,
+    log_level: Annotated[str | None, option("DEBUG, INFO, WARNING or ERROR.", "LEVEL")] = None,
     ready_file: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="A file that it writes when it has joined and removes when it has left."),
+        Path | None, option("A file that it writes when it has joined and removes when it has left.", "FILE")
     ] = None,
     allow_faults: Annotated[
-        bool,
-        typer.Option("--allow-faults", help="Accept injected faults from users with the role fault, for training."),
+        bool, flag("Accept injected faults from users with the role fault, for training.", "--allow-faults")
     ] = False,
-    read_only: Annotated[bool, typer.Option("--read-only", help="Refuse every change over HTTP.")] = False,
+    read_only: Annotated[bool, flag("Refuse every change over HTTP.", "--read-only")] = False,
     open_to_all: Annotated[
-        str | None, typer.Option(metavar="WORDS", help="Listen beyond this machine although no credentials are needed.")
+        str | None, option("Listen beyond this machine although no credentials are needed.", "WORDS")
     ] = None,
 ) -> None:
     """Run a member until it is asked to leave (SIGTERM; twice: at once). Its log goes to stderr.
@@ -142,16 +133,15 @@ def start(
 
 @group.command("audit-log")
 def print_audit_log(
-    path: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a member's journal, or of its audit log.")],
-    user: Annotated[str | None, typer.Option(metavar="NAME", help="Only what this user did or tried.")] = None,
-    address: Annotated[str | None, typer.Option(metavar="HOST", help="Only what came from there.")] = None,
-    outcome: Annotated[OutcomeName | None, typer.Option(help="Only what was done, refused, or is not known.")] = None,
-    what: Annotated[str, typer.Option(metavar="TEXT", help="Only requests with this in path or detail.")] = "",
+    path: Annotated[Path, argument("The folder of a member's journal, or of its audit log.", "DIR")],
+    user: Annotated[str | None, option("Only what this user did or tried.", "NAME")] = None,
+    address: Annotated[str | None, option("Only what came from there.", "HOST")] = None,
+    outcome: Annotated[OutcomeName | None, option("Only what was done, refused, or is not known.")] = None,
+    what: Annotated[str, option("Only requests with this in path or detail.", "TEXT")] = "",
     since: Annotated[
-        str | None,
-        typer.Option(metavar="TIME", help="Only from then on: 2026-01-31T12:00 (UTC), or 90s, 15m, 2h, 7d ago."),
+        str | None, option("Only from then on: 2026-01-31T12:00 (UTC), or 90s, 15m, 2h, 7d ago.", "TIME")
     ] = None,
-    follow: Annotated[bool, typer.Option("--follow", help="Go on as requests come, until interrupted.")] = False,
+    follow: Annotated[bool, flag("Go on as requests come, until interrupted.", "--follow")] = False,
     output: FormatOption = Format.TABLE,
 ) -> None:
     """Print who asked members for what over HTTP, and what became of it. Exits with 1 when a line could not be read."""

@@ -9,6 +9,7 @@ from typing import Annotated, cast
 import typer
 
 from quarterdeck.cli.exits import ExitCode, failing_as
+from quarterdeck.cli.options import flag
 from quarterdeck.cli.output import Format, FormatOption, say, write_document, write_rows
 
 group = typer.Typer(help="Work out what a master would decide.", rich_markup_mode=None)
@@ -18,9 +19,8 @@ group = typer.Typer(help="Work out what a master would decide.", rich_markup_mod
 def disconnections(
     explain: Annotated[
         bool,
-        typer.Option(
-            "--explain",
-            help="Add the reasons: the conflicts that force the decision, and other choices that keep as many.",
+        flag(
+            "Add the reasons: the conflicts that force the decision, and other choices that keep as many.", "--explain"
         ),
     ] = False,
     output: FormatOption = Format.JSON,
@@ -40,9 +40,7 @@ def disconnections(
 
 @group.command()
 def merge(
-    explain: Annotated[
-        bool, typer.Option("--explain", help="Add the rules that were passed before one decided.")
-    ] = False,
+    explain: Annotated[bool, flag("Add the rules that were passed before one decided.", "--explain")] = False,
     output: FormatOption = Format.JSON,
 ) -> None:
     """Read what two masters say of their clusters as JSON from stdin; print which one merges into the other, and why."""
@@ -62,7 +60,7 @@ def merge(
 @group.command()
 def migrations(
     explain: Annotated[
-        bool, typer.Option("--explain", help="Add the target without cyclic migrations, and why each step is done.")
+        bool, flag("Add the target without cyclic migrations, and why each step is done.", "--explain")
     ] = False,
     output: FormatOption = Format.JSON,
 ) -> None:
@@ -100,8 +98,7 @@ def migrations(
 @group.command()
 def rebalance(
     explain: Annotated[
-        bool,
-        typer.Option("--explain", help="Add what each member holds at each index, and which partitions were lost."),
+        bool, flag("Add what each member holds at each index, and which partitions were lost.", "--explain")
     ] = False,
     output: FormatOption = Format.JSON,
 ) -> None:

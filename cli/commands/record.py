@@ -7,11 +7,10 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from quarterdeck.cli.commands.run_options import DurationOption, new_run, stopping
 from quarterdeck.cli.configuration.connection import ConnectionTarget, with_connection
 from quarterdeck.cli.exits import BadUsage, ExitCode, failing_as
+from quarterdeck.cli.options import option
 from quarterdeck.cli.output import say
 
 if TYPE_CHECKING:
@@ -30,13 +29,9 @@ DAY_SECONDS = 86_400
 @with_connection
 def record(
     connection: ConnectionTarget,
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="The journal; a run is made in it.")],
-    keep: Annotated[
-        int, typer.Option("--keep", metavar="MIB", min=1, help="Remove the oldest files when the run holds more.")
-    ] = 1024,
-    keep_days: Annotated[
-        float | None, typer.Option("--keep-days", metavar="DAYS", min=0, help="Remove files that are older.")
-    ] = None,
+    out: Annotated[Path, option("The journal; a run is made in it.", "DIR")],
+    keep: Annotated[int, option("Remove the oldest files when the run holds more.", "MIB", min=1)] = 1024,
+    keep_days: Annotated[float | None, option("Remove files that are older.", "DAYS", min=0)] = None,
     seconds: DurationOption = None,
 ) -> None:
     """Record what members of Hazelcast report, until Ctrl-C or SIGTERM. Members that are lost are tried again for ever."""

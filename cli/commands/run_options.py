@@ -14,45 +14,34 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from quarterdeck.cli.configuration.paths import journal_root
 from quarterdeck.cli.exits import BadUsage, ExitCode, failing_as
+from quarterdeck.cli.options import flag, option
 from quarterdeck.cli.output import say
 
 if TYPE_CHECKING:
     from quarterdeck.backend.hazelcast.logs.split_parser import LogOptions
     from quarterdeck.backend.journal.writer import JournalWriter
 
-JournalOption = Annotated[
-    Path | None, typer.Option("--journal", metavar="DIR", help="Record into this folder instead of the usual one.")
-]
-PropertyOption = Annotated[
-    list[str] | None, typer.Option("--property", metavar="NAME=VALUE", help="Set a hazelcast.* property.")
-]
-DurationOption = Annotated[
-    float | None, typer.Option("--for", min=0, metavar="SECONDS", help="Stop after this time; never by default.")
-]
+JournalOption = Annotated[Path | None, option("Record into this folder instead of the usual one.", "DIR", "--journal")]
+PropertyOption = Annotated[list[str] | None, option("Set a hazelcast.* property.", "NAME=VALUE", "--property")]
+DurationOption = Annotated[float | None, option("Stop after this time; never by default.", "SECONDS", "--for", min=0)]
 JobsOption = Annotated[
-    int | None, typer.Option(min=1, help="Processes, for all runs together; as many as processors when not given.")
+    int | None, option("Processes, for all runs together; as many as processors when not given.", min=1)
 ]
-NoJournalOption = Annotated[bool, typer.Option("--no-journal", help="Record nothing.")]
+NoJournalOption = Annotated[bool, flag("Record nothing.", "--no-journal")]
 
 LogOption = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", help="Append the members' logs to FILE: each list of members, each suspicion."),
+    Path | None, option("Append the members' logs to FILE: each list of members, each suspicion.", "FILE")
 ]
 
 
 ProcessesOption = Annotated[
-    bool, typer.Option("--processes", help="Give every member a process of its own, so that a kill is a kill -9.")
+    bool, flag("Give every member a process of its own, so that a kill is a kill -9.", "--processes")
 ]
 
 ZoneOption = Annotated[
-    str,
-    typer.Option(
-        metavar="ZONE", help="The zone of times in logs that do not name one: Europe/Athens, +02:00, h4.log=+02:00."
-    ),
+    str, option("The zone of times in logs that do not name one: Europe/Athens, +02:00, h4.log=+02:00.", "ZONE")
 ]
 
 

@@ -10,6 +10,7 @@ import typer
 from quarterdeck.cli.configuration.connection import ConnectionTarget, with_connection
 from quarterdeck.cli.configuration.opening import asked
 from quarterdeck.cli.exits import BadUsage, CommandFailed, ExitCode, failing_as
+from quarterdeck.cli.options import argument
 from quarterdeck.cli.output import Format, FormatOption, write_rows
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ group = typer.Typer(help="Turn the secret of a running cluster: add, use, remove
 
 COLUMNS = ("member", "used", "accepted")
 
-SecretFile = Annotated[Path, typer.Argument(metavar="FILE", help="A file with the secret in question.")]
+SecretFile = Annotated[Path, argument("A file with the secret in question.", "FILE")]
 
 
 @group.command("list")

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from quarterdeck.cli.configuration.paths import APPLICATION, configuration_file, console_state_file, journal_root
+from quarterdeck.cli.options import argument
 from quarterdeck.cli.output import Format, FormatOption, say, write_rows
 
 KEY_COLUMNS = ("action", "keys", "views", "group", "meaning", "changed", "words")
@@ -46,7 +47,7 @@ group = typer.Typer(
 
 @group.command("check")
 def check(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE", help="Its configuration, in Hazelcast's YAML.")],
+    files: Annotated[list[Path], argument("Its configuration, in Hazelcast's YAML.", "FILE")],
 ) -> None:
     """Read files as a member reads the one that it is started with, and start nothing.
 
@@ -69,7 +70,7 @@ def check(
 
 @group.command("schema")
 def schema(
-    kind: Annotated[FileKind, typer.Argument(help="A scenario, a model, a member's configuration, or the user's.")],
+    kind: Annotated[FileKind, argument("A scenario, a model, a member's configuration, or the user's.")],
 ) -> None:
     """Print the JSON Schema of a kind of file, with which editors complete and check it while it is written.
 

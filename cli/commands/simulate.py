@@ -10,6 +10,7 @@ import typer
 
 from quarterdeck.cli.commands.run_options import JournalOption, new_run, recording
 from quarterdeck.cli.exits import ExitCode, failing_as
+from quarterdeck.cli.options import argument, option
 from quarterdeck.cli.output import Format, FormatOption, write_result
 
 if TYPE_CHECKING:
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
 
 
 def simulate(
-    file: Annotated[Path, typer.Argument(help="A scenario.")],
-    seed: Annotated[int, typer.Option(help="The same seed gives the same run.")],
+    file: Annotated[Path, argument("A scenario.")],
+    seed: Annotated[int, option("The same seed gives the same run.")],
     journal: JournalOption = None,
     output: FormatOption = Format.JSON,
 ) -> None:

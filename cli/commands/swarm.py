@@ -13,6 +13,7 @@ import typer
 
 from quarterdeck.cli.commands.run_options import JobsOption
 from quarterdeck.cli.exits import BadUsage, ExitCode, failing_as
+from quarterdeck.cli.options import flag, option
 from quarterdeck.cli.output import Format, FormatOption, say, write_document
 
 if TYPE_CHECKING:
@@ -27,23 +28,19 @@ PROGRESS_INTERVAL_SECONDS = 5.0
 
 def swarm(
     seeds: Annotated[
-        str, typer.Option(metavar="FIRST:LAST", help="The seeds to run; both ends are run. 7+120 is one varied run.")
+        str, option("The seeds to run; both ends are run. 7+120 is one varied run.", "FIRST:LAST")
     ] = "1:100",
     guided: Annotated[
-        bool, typer.Option("--guided", help="As many runs, most of which vary one that reached a rare state.")
+        bool, flag("As many runs, most of which vary one that reached a rare state.", "--guided")
     ] = False,
     reached: Annotated[
-        bool, typer.Option("--reached", help="Say how often each rule and branch was reached, and which never was.")
+        bool, flag("Say how often each rule and branch was reached, and which never was.", "--reached")
     ] = False,
     jobs: JobsOption = None,
-    sizes: Annotated[
-        str | None, typer.Option(metavar="FEWEST:MOST", help="How many members a run may have; 3:20.")
-    ] = None,
-    shrink: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Write the smallest scenario for each way of failing there.")
-    ] = None,
+    sizes: Annotated[str | None, option("How many members a run may have; 3:20.", "FEWEST:MOST")] = None,
+    shrink: Annotated[Path | None, option("Write the smallest scenario for each way of failing there.", "DIR")] = None,
     print_scenario: Annotated[
-        bool, typer.Option("--print", help="Print the scenario of the only seed instead of running it.")
+        bool, flag("Print the scenario of the only seed instead of running it.", "--print")
     ] = False,
     output: FormatOption = Format.JSON,
 ) -> None:

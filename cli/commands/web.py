@@ -9,6 +9,7 @@ import typer
 
 from quarterdeck.cli.commands.console import console_settings
 from quarterdeck.cli.exits import BadUsage, ExitCode, failing_as
+from quarterdeck.cli.options import flag, option
 
 DEFAULT_PORT = 8321
 CONTEXT_SETTINGS = {"allow_extra_args": True, "ignore_unknown_options": True}
@@ -20,9 +21,9 @@ CONSOLE = (sys.executable, "-P", "-c", "from quarterdeck.cli.main import run; ru
 def web(
     context: typer.Context,
     port: Annotated[
-        int, typer.Option(min=0, max=65535, help="Where to serve, on this machine only; 0 for any free port.")
+        int, option("Where to serve, on this machine only; 0 for any free port.", min=0, max=65535)
     ] = DEFAULT_PORT,
-    write: Annotated[bool, typer.Option("--write", help="Allow changes; without it the console is read-only.")] = False,
+    write: Annotated[bool, flag("Allow changes; without it the console is read-only.", "--write")] = False,
 ) -> None:
     """Serve the console to a browser on this machine and print the URL, which works once. Takes the options of `console` too."""
     options = [*context.args, *mode_options(context, write=write)]

@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
@@ -90,118 +90,109 @@ class ConnectionTarget:
         return self
 
 
+class ConnectionOption(NamedTuple):
+    """One option of all commands that reach a cluster. Without a default: what is not given is the profile's."""
+
+    name: str
+    kind: Any
+    metavar: str | None
+    help: str
+    flags: tuple[str, ...] = ()
+    """How it is written, where that does not follow from its name."""
+    envvar: str | None = None
+
+    @property
+    def parameter(self) -> inspect.Parameter:
+        option = typer.Option(*self.flags, metavar=self.metavar, envvar=self.envvar, help=self.help)
+        default = False if self.kind is bool else None
+        annotation = Annotated[self.kind, option]  # type: ignore[name-defined]
+        return inspect.Parameter(self.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+TEXT, TEXTS, FILE = str | None, list[str] | None, Path | None
+
+OPTIONS = (
+    ConnectionOption(
+        "connect", TEXTS, "URL",
+        "A running member, hazelcast://HOST[:PORT][,…] or k8s://NAMESPACE/SERVICE[:PORT]; the others are found from there. "
+        "Repeatable.", ("--connect", "--url"),
+    ),
+    ConnectionOption("cluster", TEXT, "NAME", "A cluster of the configuration file."),
+    ConnectionOption("user", TEXT, "NAME", "Your user name.", envvar="QUARTERDECK_USER"),
+    ConnectionOption(
+        "password_file", FILE, "FILE", "A file with the password of --user.", envvar="QUARTERDECK_PASSWORD_FILE",
+    ),
+    ConnectionOption(
+        "token_file", FILE, "FILE", "A file with a token, instead of a user.", envvar="QUARTERDECK_TOKEN_FILE",
+    ),
+    ConnectionOption(
+        "ca_file", FILE, "FILE", "The authority that signs the members' certificates.", ("--ca-file", "--tls-ca"),
+        "QUARTERDECK_CA_FILE",
+    ),
+    ConnectionOption(
+        "certificate_file", FILE, "FILE", "Your certificate, if members ask for one.",
+        envvar="QUARTERDECK_CERTIFICATE_FILE",
+    ),
+    ConnectionOption(
+        "key_file", FILE, "FILE", "The key of your certificate, if it is in another file.", envvar="QUARTERDECK_KEY_FILE",
+    ),
+    ConnectionOption("cluster_name", TEXT, "NAME", "Members of Hazelcast: the name of their cluster; dev by default."),
+    ConnectionOption("tls", bool, None, "Members of Hazelcast: speak to them over TLS.", ("--tls",)),
+    ConnectionOption(
+        "address_map", TEXTS, "A=B", "Members of Hazelcast: call the member that names itself A at B. Repeatable.",
+    ),
+    ConnectionOption(
+        "logs", TEXTS, "[ADDRESS=]PATH",
+        "Members of Hazelcast: their logs, a file, a directory, or - for standard input. Repeatable.",
+    ),
+)  # fmt: skip
+
+
 def connection_of(
-    connect: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--connect",
-            "--url",
-            metavar="URL",
-            help="A running member, hazelcast://HOST[:PORT][,…] or k8s://NAMESPACE/SERVICE[:PORT]; the others are found from "
-            "there. Repeatable.",
-        ),
-    ] = None,
-    cluster: Annotated[
-        str | None, typer.Option("--cluster", metavar="NAME", help="A cluster of the configuration file.")
-    ] = None,
-    user: Annotated[str | None, typer.Option(metavar="NAME", envvar="QUARTERDECK_USER", help="Your user name.")] = None,
-    password_file: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", envvar="QUARTERDECK_PASSWORD_FILE", help="A file with the password of --user."),
-    ] = None,
-    token_file: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", envvar="QUARTERDECK_TOKEN_FILE", help="A file with a token, instead of a user."),
-    ] = None,
-    ca_file: Annotated[
-        Path | None,
-        typer.Option(
-            "--ca-file",
-            "--tls-ca",
-            metavar="FILE",
-            envvar="QUARTERDECK_CA_FILE",
-            help="The authority that signs the members' certificates.",
-        ),
-    ] = None,
-    certificate_file: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", envvar="QUARTERDECK_CERTIFICATE_FILE", help="Your certificate, if members ask for one."
-        ),
-    ] = None,
-    key_file: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", envvar="QUARTERDECK_KEY_FILE", help="The key of your certificate, if it is in another file."
-        ),
-    ] = None,
-    cluster_name: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Members of Hazelcast: the name of their cluster; dev by default."),
-    ] = None,
-    tls: Annotated[bool, typer.Option("--tls", help="Members of Hazelcast: speak to them over TLS.")] = False,
-    address_map: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--address-map",
-            metavar="A=B",
-            help="Members of Hazelcast: call the member that names itself A at B. Repeatable.",
-        ),
-    ] = None,
-    logs: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--logs",
-            metavar="[ADDRESS=]PATH",
-            help="Members of Hazelcast: their logs, a file, a directory, or - for standard input. Repeatable.",
-        ),
-    ] = None,
+    *,
+    connect: list[str] | None = None,
+    cluster: str | None = None,
+    password_file: Path | None = None,
+    token_file: Path | None = None,
+    address_map: list[str] | None = None,
+    logs: list[str] | None = None,
+    **said: Any,
 ) -> ConnectionTarget:
-    """Return the connection that these options describe; what is given goes before the profile.
+    """Return the connection that `OPTIONS` describe; what is given goes before the profile.
 
     Raises:
         CommandFailed: An option is wrong.
     """
     known = profile_of(cluster) if cluster is not None else ConnectionTarget()
+    token = _secret(token_file, "--token-file", TOKEN_VARIABLE) or ("" if said.get("user") else known.token)
     password = _secret(password_file, "--password-file", PASSWORD_VARIABLE) or known.password
-    token = _secret(token_file, "--token-file", TOKEN_VARIABLE)
-    return replace(
-        known,
-        urls=_urls(connect) if connect else known.urls,
-        user=user or known.user,
-        password=password,
-        token=token or ("" if user else known.token),
-        ca_file=ca_file or known.ca_file,
-        certificate_file=certificate_file or known.certificate_file,
-        key_file=key_file or known.key_file,
-        cluster_name=cluster_name or known.cluster_name,
-        tls=tls or known.tls,
-        address_map=_pairs(address_map) if address_map else known.address_map,
-        logs=tuple(logs) if logs else known.logs,
-        secret_files=tuple(
-            word
-            for option, file in (("--password-file", password_file), ("--token-file", token_file))
-            if file is not None
-            for word in (option, str(file))
-        ),
-    )
+    files = (("--password-file", password_file), ("--token-file", token_file))
+    given = {
+        "urls": _urls(connect) if connect else (),
+        "address_map": _pairs(address_map) if address_map else (),
+        "logs": tuple(logs or ()),
+        "secret_files": tuple(word for option, file in files if file is not None for word in (option, str(file))),
+        **said,
+    }
+    return replace(known, password=password, token=token, **{name: value for name, value in given.items() if value})
 
 
 def with_connection(command: Callable[..., None]) -> Callable[..., None]:
-    """`command` with the options of `connection_of` in place of its parameter `connection`."""
+    """`command` with `OPTIONS` in place of its parameter `connection`."""
     own = inspect.signature(command, eval_str=True).parameters
-    options = inspect.signature(connection_of, eval_str=True).parameters
 
     @functools.wraps(command)
     def connected(*arguments: Any, **given: Any) -> None:
-        chosen = {name: given.pop(name) for name in options if name in given}
+        chosen = {option.name: given.pop(option.name) for option in OPTIONS if option.name in given}
         command(*arguments, **given, connection=connection_of(**chosen))
 
-    parameters = [one for name, one in own.items() if name != "connection"] + list(options.values())
+    kept = [parameter for name, parameter in own.items() if name != "connection"]
+    parameters = [
+        *(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in kept),
+        *(option.parameter for option in OPTIONS),
+    ]
     del connected.__dict__["__wrapped__"]  # typer is to see the new parameters
-    connected.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in parameters]
-    )
+    connected.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     connected.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return connected
 
@@ -242,7 +233,7 @@ def _urls(texts: list[str]) -> tuple[str, ...]:
 
 def _pairs(texts: list[str]) -> tuple[tuple[str, str], ...]:
     pairs = tuple(text.partition("=")[::2] for text in texts)
-    if wrong := next((text for text, (one, other) in zip(texts, pairs, strict=True) if not (one and other)), ""):
+    if wrong := next((text for text, pair in zip(texts, pairs, strict=True) if not all(pair)), ""):
         raise BadUsage(f"--address-map {wrong}: write it as ADDRESS=ADDRESS")
     return pairs
 

@@ -15,14 +15,14 @@ from quarterdeck.backend.core.commands.catalogue import CATALOGUE, description_o
 from quarterdeck.cli.commands.cluster.observation import ObservedCluster, answer_of, observe
 from quarterdeck.cli.configuration.connection import ConnectionTarget, with_connection
 from quarterdeck.cli.exits import BadUsage
+from quarterdeck.cli.options import argument, option
 from quarterdeck.cli.output import Format, FormatOption, say, write_rows
 
 if TYPE_CHECKING:
     from quarterdeck.backend.core.commands.commands import Command
 
 MemberOption = Annotated[
-    str | None,
-    typer.Option("--member", metavar="NAME", help="The member to ask, by label or address; the master by default."),
+    str | None, option("The member to ask, by label or address; the master by default.", "NAME", "--member")
 ]
 
 JOIN_LIST_COLUMNS = ("member", "join_list")
@@ -53,7 +53,7 @@ def get_join_list(connection: ConnectionTarget, output: FormatOption = Format.TA
 @with_connection
 def set_join_list(
     connection: ConnectionTarget,
-    entries: Annotated[list[str], typer.Argument(metavar="MEMBER|HOST:PORT...", help="The whole new list.")],
+    entries: Annotated[list[str], argument("The whole new list.", "MEMBER|HOST:PORT...")],
     member: MemberOption = None,
 ) -> None:
     """Give a cluster a new join list; it reaches every member of it."""
@@ -66,7 +66,7 @@ def set_join_list(
 @with_connection
 def state(
     connection: ConnectionTarget,
-    new: Annotated[str | None, typer.Argument(metavar="[NEW]", help="ACTIVE, FROZEN, PASSIVE or NO_MIGRATION.")] = None,
+    new: Annotated[str | None, argument("ACTIVE, FROZEN, PASSIVE or NO_MIGRATION.", "[NEW]")] = None,
     member: MemberOption = None,
     output: FormatOption = Format.TABLE,
 ) -> None:
@@ -95,9 +95,7 @@ def state(
 @with_connection
 def fault(
     connection: ConnectionTarget,
-    words: Annotated[
-        list[str], typer.Argument(metavar="WHAT...", help=f"As at the console's prompt: {', '.join(FAULT_WORDS)} …")
-    ],
+    words: Annotated[list[str], argument(f"As at the console's prompt: {', '.join(FAULT_WORDS)} …", "WHAT...")],
 ) -> None:
     """Inject faults and heal them, in the words of the console's prompt: cut a b one-way; partition 'a,b | c'; heal."""
     if words[0] not in FAULT_WORDS:
@@ -111,12 +109,9 @@ def fault(
 @with_connection
 def do(
     connection: ConnectionTarget,
-    words: Annotated[list[str], typer.Argument(metavar="WHAT...", help="A line of the console's prompt.")],
+    words: Annotated[list[str], argument("A line of the console's prompt.", "WHAT...")],
     confirm: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME", help="The cluster's name, to confirm a command that stops all of it; asked for by default."
-        ),
+        str, option("The cluster's name, to confirm a command that stops all of it; asked for by default.", "NAME")
     ] = "",
 ) -> None:
     """Run a command of the console's prompt: stop athens; search athens; arrange athens."""
@@ -124,7 +119,7 @@ def do(
 
 
 @with_connection
-def kill(connection: ConnectionTarget, name: Annotated[str, typer.Argument(help="The member's label.")]) -> None:
+def kill(connection: ConnectionTarget, name: Annotated[str, argument("The member's label.")]) -> None:
     """End a member's process without a goodbye."""
     _do(connection, lambda seen: _command_of(seen, f"kill {name}"))
 

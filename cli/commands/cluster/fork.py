@@ -8,13 +8,12 @@ from concurrent.futures import TimeoutError as FutureTimeout
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from quarterdeck.cli.commands.cluster.observation import MERGE_SECONDS, settled_records
 from quarterdeck.cli.commands.run_options import new_run, recording
 from quarterdeck.cli.configuration.connection import ConnectionTarget, with_connection
 from quarterdeck.cli.configuration.opening import open_cluster, wait_until_started
 from quarterdeck.cli.exits import BadUsage, CommandFailed, ExitCode, failing_as
+from quarterdeck.cli.options import option
 from quarterdeck.cli.output import Format, FormatOption, say, write_document
 
 if TYPE_CHECKING:
@@ -27,7 +26,7 @@ SNAPSHOT_SECONDS = 30.0
 @with_connection
 def fork(
     connection: ConnectionTarget,
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="A new folder for the copy.")],
+    out: Annotated[Path, option("A new folder for the copy.", "DIR")],
     output: FormatOption = Format.JSON,
 ) -> None:
     """Copy a running cluster: the state of every member at this moment, and its past.

@@ -17,6 +17,7 @@ from quarterdeck.cli.commands.cluster.actions import MemberOption
 from quarterdeck.cli.commands.cluster.observation import ObservedCluster, observe
 from quarterdeck.cli.configuration.connection import ConnectionTarget, with_connection
 from quarterdeck.cli.exits import BadUsage, ExitCode, failing_as
+from quarterdeck.cli.options import argument, flag, option
 from quarterdeck.cli.output import Format, FormatOption, say, write_document, write_rows
 
 if TYPE_CHECKING:
@@ -48,9 +49,9 @@ def status(
     connection: ConnectionTarget,
     check: Annotated[
         bool,
-        typer.Option(
+        flag(
+            "Exit with 1 unless the sentence says healthy, all members are reached, and they agree on one list and table.",
             "--check",
-            help="Exit with 1 unless the sentence says healthy, all members are reached, and they agree on one list and table.",
         ),
     ] = False,
     output: FormatOption = Format.TABLE,
@@ -104,8 +105,8 @@ def suspicions(connection: ConnectionTarget, output: FormatOption = Format.TABLE
 def table(
     connection: ConnectionTarget,
     member: MemberOption = None,
-    first: Annotated[int, typer.Option("--from", min=0, help="The first partition.")] = 0,
-    last: Annotated[int | None, typer.Option("--to", min=0, help="The last partition.")] = None,
+    first: Annotated[int, option("The first partition.", None, "--from", min=0)] = 0,
+    last: Annotated[int | None, option("The last partition.", None, "--to", min=0)] = None,
     output: FormatOption = Format.TABLE,
 ) -> None:
     """Print one member's partition table: who holds which replica."""
@@ -125,11 +126,10 @@ def table(
 @with_connection
 def owner(
     connection: ConnectionTarget,
-    map_name: Annotated[str, typer.Argument(metavar="MAP", help="The map.")],
-    key: Annotated[str, typer.Argument(metavar="KEY", help="The key, as text.")],
+    map_name: Annotated[str, argument("The map.", "MAP")],
+    key: Annotated[str, argument("The key, as text.", "KEY")],
     key_type: Annotated[
-        str,
-        typer.Argument(metavar="[TYPE]", help="The type of the key, for members of Hazelcast: string, int or long."),
+        str, argument("The type of the key, for members of Hazelcast: string, int or long.", "[TYPE]")
     ] = "string",
     output: FormatOption = Format.TABLE,
 ) -> None:

@@ -19,6 +19,7 @@ from quarterdeck.cli.commands.run_options import stopping
 from quarterdeck.cli.configuration.connection import ConnectionTarget, with_connection
 from quarterdeck.cli.configuration.opening import open_cluster, wait_until_started
 from quarterdeck.cli.exits import BadUsage, CommandFailed, ExitCode, failing_as
+from quarterdeck.cli.options import argument, option
 from quarterdeck.cli.output import Format, FormatOption, say, write_document
 
 if TYPE_CHECKING:
@@ -28,19 +29,15 @@ if TYPE_CHECKING:
 
 POLL_SECONDS = 0.1
 
-MinimumOption = Annotated[
-    int, typer.Option("--minimum", min=1, metavar="N", help="How many members with data must be left at least.")
-]
+MinimumOption = Annotated[int, option("How many members with data must be left at least.", "N", "--minimum", min=1)]
 
 
 @with_connection
 def may_stop(
     connection: ConnectionTarget,
-    member: Annotated[str, typer.Argument(metavar="MEMBER", help="Its label or address.")],
+    member: Annotated[str, argument("Its label or address.", "MEMBER")],
     minimum: MinimumOption = 1,
-    wait: Annotated[
-        float, typer.Option("--wait", min=0, metavar="SECONDS", help="How long to look on while it is not known.")
-    ] = 40.0,
+    wait: Annotated[float, option("How long to look on while it is not known.", "SECONDS", min=0)] = 40.0,
     output: FormatOption = Format.TABLE,
 ) -> None:
     """Print whether a member may be stopped now: yes, no or unknown, and why. Exits with 0 only for yes, else with 1.
@@ -69,17 +66,13 @@ def rolling_restart(
     connection: ConnectionTarget,
     command: Annotated[
         str | None,
-        typer.Option(
-            "--exec", metavar="COMMAND", help="Restart the member that MEMBER and ADDRESS name; by hand when not given."
-        ),
+        option("Restart the member that MEMBER and ADDRESS name; by hand when not given.", "COMMAND", "--exec"),
     ] = None,
     minimum: MinimumOption = 1,
-    timeout: Annotated[
-        float, typer.Option("--timeout", min=1, metavar="SECONDS", help="How long to wait for a yes, and for a member.")
-    ] = 900.0,
-    state: Annotated[
-        Path, typer.Option("--state", metavar="FILE", help="Which members are done: go on with the same file.")
-    ] = Path("rolling-restart.json"),
+    timeout: Annotated[float, option("How long to wait for a yes, and for a member.", "SECONDS", min=1)] = 900.0,
+    state: Annotated[Path, option("Which members are done: go on with the same file.", "FILE")] = Path(
+        "rolling-restart.json"
+    ),
 ) -> None:
     """Restart one member after the other, the oldest last, each when it may be stopped; stop at the first doubt.
 

@@ -8,8 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from quarterdeck.backend.clusters.connection_status import WatchedCluster, missed_members
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.picture.fold.picture import Picture
@@ -19,6 +17,7 @@ from quarterdeck.cli.commands.journal import RECORD_COLUMNS, record_row
 from quarterdeck.cli.commands.run_options import DurationOption
 from quarterdeck.cli.configuration.connection import ConnectionTarget, with_connection
 from quarterdeck.cli.configuration.opening import open_cluster, wait_until_started
+from quarterdeck.cli.options import flag, option
 from quarterdeck.cli.output import Format, FormatOption, say, write_rows
 
 if TYPE_CHECKING:
@@ -31,11 +30,9 @@ POLL_SECONDS = 0.1
 @with_connection
 def watch(
     connection: ConnectionTarget,
-    new: Annotated[
-        bool, typer.Option("--new", help="Print only what happens from now on, without the history.")
-    ] = False,
+    new: Annotated[bool, flag("Print only what happens from now on, without the history.", "--new")] = False,
     seconds: DurationOption = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="Stop after this many records.")] = None,
+    limit: Annotated[int | None, option("Stop after this many records.", min=1)] = None,
     output: FormatOption = Format.TABLE,
 ) -> None:
     """Print the events of all members, in the order of time; a table of sentences, or whole records.

@@ -6,12 +6,11 @@ import threading
 import time
 from typing import Annotated
 
-import typer
-
 from quarterdeck.cli.commands.run_options import DurationOption, stopping
 from quarterdeck.cli.configuration.connection import ConnectionTarget, with_connection
 from quarterdeck.cli.configuration.opening import open_cluster
 from quarterdeck.cli.exits import BadUsage, ExitCode, failing_as
+from quarterdeck.cli.options import option
 from quarterdeck.cli.output import say
 
 POLL_SECONDS = 0.2
@@ -21,18 +20,12 @@ POLL_SECONDS = 0.2
 def export(
     connection: ConnectionTarget,
     listen: Annotated[
-        str,
-        typer.Option("--listen", metavar="[HOST]:PORT", help="Where Prometheus asks; this machine only by default."),
+        str, option("Where Prometheus asks; this machine only by default.", "[HOST]:PORT")
     ] = "127.0.0.1:9470",
     command: Annotated[
-        str | None,
-        typer.Option(
-            "--exec", metavar="COMMAND", help="Run it in a shell at each change, with the change as JSON on stdin."
-        ),
+        str | None, option("Run it in a shell at each change, with the change as JSON on stdin.", "COMMAND", "--exec")
     ] = None,
-    webhook: Annotated[
-        str | None, typer.Option("--webhook", metavar="URL", help="Post the change as JSON to this URL at each change.")
-    ] = None,
+    webhook: Annotated[str | None, option("Post the change as JSON to this URL at each change.", "URL")] = None,
     seconds: DurationOption = None,
 ) -> None:
     """Serve what is known of a cluster as Prometheus metrics, until Ctrl-C or SIGTERM; of members of Hazelcast, too.

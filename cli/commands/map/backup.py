@@ -5,19 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from quarterdeck.cli.commands.map.operations import group
 from quarterdeck.cli.configuration.connection import ConnectionTarget, with_connection
 from quarterdeck.cli.configuration.opening import asked
 from quarterdeck.cli.exits import ExitCode, failing_as
+from quarterdeck.cli.options import argument, option
 from quarterdeck.cli.output import Format, FormatOption, write_document
 
 if TYPE_CHECKING:
     from quarterdeck.backend.clusters.exported_maps import ExportFolder
 
-FolderArgument = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of the export.")]
-MapChoice = Annotated[str, typer.Option("--map", metavar="NAME", help="Only this map; all by default.")]
+FolderArgument = Annotated[Path, argument("The folder of the export.", "DIR")]
+MapChoice = Annotated[str, option("Only this map; all by default.", "NAME", "--map")]
 
 
 @group.command("export")

@@ -26,12 +26,13 @@ from quarterdeck.cli.commands.map.session import MapSession, answer_as_data, map
 from quarterdeck.cli.commands.run_options import ProcessesOption, PropertyOption
 from quarterdeck.cli.configuration.connection import ConnectionTarget, with_connection
 from quarterdeck.cli.exits import BadUsage, CommandFailed, ExitCode, failing_as
+from quarterdeck.cli.options import argument, option
 from quarterdeck.cli.output import Format, FormatOption, say, write_document, write_rows
 
 if TYPE_CHECKING:
     from quarterdeck.backend.core.operations import Operation
 
-MembersOption = Annotated[int, typer.Option(min=1, max=100, help="How many members to start.")]
+MembersOption = Annotated[int, option("How many members to start.", min=1, max=100)]
 
 
 def _in_utf8(word: str) -> str:
@@ -44,12 +45,11 @@ def _in_utf8(word: str) -> str:
 
 
 WordArgument = Annotated[str, typer.Argument(callback=_in_utf8)]
-MapOption = Annotated[str, typer.Option("--map", metavar="NAME", help="The name of the map.", callback=_in_utf8)]
-KeysOption = Annotated[int, typer.Option(min=0, help="Put this many entries first: key-0, key-1 and so on.")]
-ValueBytesOption = Annotated[int, typer.Option(min=0, help="How long the values of those entries are.")]
+MapOption = Annotated[str, option("The name of the map.", "NAME", "--map", callback=_in_utf8)]
+KeysOption = Annotated[int, option("Put this many entries first: key-0, key-1 and so on.", min=0)]
+ValueBytesOption = Annotated[int, option("How long the values of those entries are.", min=0)]
 JournalOption = Annotated[
-    Path | None,
-    typer.Option("--journal", metavar="DIR", help="Record the cluster and each operation into this folder."),
+    Path | None, option("Record the cluster and each operation into this folder.", "DIR", "--journal")
 ]
 
 DEFAULT_MEMBERS = 3
@@ -120,16 +120,11 @@ def load(
     processes: ProcessesOption = False,
     properties: PropertyOption = None,
     rate: Annotated[
-        float | None,
-        typer.Option("--rate", help="Instead, ask for so many operations a second, until --for or Ctrl-C."),
+        float | None, option("Instead, ask for so many operations a second, until --for or Ctrl-C.")
     ] = None,
-    skew: Annotated[
-        float, typer.Option("--skew", help="With --rate: ask for the first keys more often; 9 is a lot.")
-    ] = 0,
-    reads: Annotated[float, typer.Option("--reads", help="With --rate: the share of reads; the rest are puts.")] = 0.5,
-    seconds: Annotated[
-        float | None, typer.Option("--for", min=0, metavar="SECONDS", help="With --rate: stop after this time.")
-    ] = None,
+    skew: Annotated[float, option("With --rate: ask for the first keys more often; 9 is a lot.")] = 0,
+    reads: Annotated[float, option("With --rate: the share of reads; the rest are puts.")] = 0.5,
+    seconds: Annotated[float | None, option("With --rate: stop after this time.", "SECONDS", "--for", min=0)] = None,
     output: FormatOption = Format.JSON,
 ) -> None:
     """Put many entries, 500 at a time, count them, and print how fast that was; or make traffic at an even rate."""
@@ -160,7 +155,7 @@ def load(
 @with_connection
 def run_script(
     connection: ConnectionTarget,
-    file: Annotated[Path, typer.Argument(metavar="FILE|-", help="The lines to do; - reads them from stdin.")],
+    file: Annotated[Path, argument("The lines to do; - reads them from stdin.", "FILE|-")],
     members: MembersOption = DEFAULT_MEMBERS,
     processes: ProcessesOption = False,
     properties: PropertyOption = None,

@@ -13,6 +13,7 @@ import typer
 from quarterdeck.cli.commands.run_options import ZoneOption, log_options
 from quarterdeck.cli.commands.spark.campaign import MasterOption, RemoteOption, failing_without_spark, require_one_spark
 from quarterdeck.cli.exits import ExitCode, failing_as
+from quarterdeck.cli.options import argument, option
 from quarterdeck.cli.output import Format, FormatOption, say, write_document, write_rows
 
 if TYPE_CHECKING:
@@ -24,8 +25,7 @@ LINES_OF_INCOMPLETE = 5
 LINES_OF_OBSERVATIONS = 20
 
 ReportOption = Annotated[
-    Path | None,
-    typer.Option("--report", metavar="FILE", help="Also write a report: a page.html, a text.md or a model.json."),
+    Path | None, option("Also write a report: a page.html, a text.md or a model.json.", "FILE", "--report")
 ]
 
 
@@ -41,20 +41,16 @@ class Source(StrEnum):
 
 
 def audit(
-    paths: Annotated[
-        list[str], typer.Argument(metavar="PATH...", help="Journals, folders of runs, files, tables, or logs.")
-    ],
-    rules: Annotated[str, typer.Option(metavar="A,B", help="Judge only these invariants.")] = "",
-    out: Annotated[str | None, typer.Option(metavar="DIR", help="Also write tables and findings here.")] = None,
-    source: Annotated[Source, typer.Option(help="What the paths hold; found out by default.")] = Source.AUTO,
-    bound: Annotated[
-        float | None, typer.Option(metavar="SECONDS", help="How long undisturbed members may take to agree.", min=0)
-    ] = None,
+    paths: Annotated[list[str], argument("Journals, folders of runs, files, tables, or logs.", "PATH...")],
+    rules: Annotated[str, option("Judge only these invariants.", "A,B")] = "",
+    out: Annotated[str | None, option("Also write tables and findings here.", "DIR")] = None,
+    source: Annotated[Source, option("What the paths hold; found out by default.")] = Source.AUTO,
+    bound: Annotated[float | None, option("How long undisturbed members may take to agree.", "SECONDS", min=0)] = None,
     master: MasterOption = "",
     remote: RemoteOption = "",
     zone: ZoneOption = "",
     fail_on: Annotated[
-        FailOn, typer.Option(help="Exit with 1 for violations only, or also for observations of Hazelcast members.")
+        FailOn, option("Exit with 1 for violations only, or also for observations of Hazelcast members.")
     ] = FailOn.VIOLATION,
     report: ReportOption = None,
     output: FormatOption = Format.JSON,

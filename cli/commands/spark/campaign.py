@@ -12,6 +12,7 @@ import typer
 
 from quarterdeck.cli.commands.swarm import seed_range, size_bounds
 from quarterdeck.cli.exits import BadUsage, CommandFailed, ExitCode, failing_as
+from quarterdeck.cli.options import flag, option
 from quarterdeck.cli.output import Format, FormatOption, say, write_document, write_rows
 
 if TYPE_CHECKING:
@@ -38,12 +39,9 @@ COMPARISON_COLUMNS = (
 )
 
 MasterOption = Annotated[
-    str,
-    typer.Option(metavar="URL", help="Run on this Spark master, as spark://HOST:7077; by default on all cores here."),
+    str, option("Run on this Spark master, as spark://HOST:7077; by default on all cores here.", "URL")
 ]
-RemoteOption = Annotated[
-    str, typer.Option(metavar="URL", help="Run through this Spark Connect server: sc://HOST:15002.")
-]
+RemoteOption = Annotated[str, option("Run through this Spark Connect server: sc://HOST:15002.", "URL")]
 
 
 @contextmanager
@@ -72,33 +70,26 @@ group = typer.Typer(help="Run simulations by the hundred thousand on Spark.", ri
 
 @group.command("run")
 def run(
-    seeds: Annotated[
-        str, typer.Option(metavar="FIRST:LAST", help="The seeds to run; both ends are run. N alone is 1:N.")
-    ],
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Keep verdicts, journals and failures here.")],
-    scenario: Annotated[Path | None, typer.Option(metavar="FILE", help="Run this scenario under every seed.")] = None,
-    swarm: Annotated[
-        bool, typer.Option("--swarm", help="Draw a scenario from every seed, as `quarterdeck swarm`.")
-    ] = False,
+    seeds: Annotated[str, option("The seeds to run; both ends are run. N alone is 1:N.", "FIRST:LAST")],
+    out: Annotated[Path, option("Keep verdicts, journals and failures here.", "DIR")],
+    scenario: Annotated[Path | None, option("Run this scenario under every seed.", "FILE")] = None,
+    swarm: Annotated[bool, flag("Draw a scenario from every seed, as `quarterdeck swarm`.", "--swarm")] = False,
     guided: Annotated[
-        bool, typer.Option("--guided", help="With --swarm: vary what each seed draws, towards states that are rare.")
+        bool, flag("With --swarm: vary what each seed draws, towards states that are rare.", "--guided")
     ] = False,
     reached: Annotated[
-        bool, typer.Option("--reached", help="Say how often each rule and branch was reached, and which never was.")
+        bool, flag("Say how often each rule and branch was reached, and which never was.", "--reached")
     ] = False,
     members: Annotated[
-        str | None, typer.Option(metavar="FEWEST-MOST", help="With --swarm: how many members a run may have; 3-20.")
+        str | None, option("With --swarm: how many members a run may have; 3-20.", "FEWEST-MOST")
     ] = None,
     sweep: Annotated[
-        list[str] | None,
-        typer.Option(metavar="SETTING=A,B,C", help="Compare these values on the same seeds; repeat for combinations."),
+        list[str] | None, option("Compare these values on the same seeds; repeat for combinations.", "SETTING=A,B,C")
     ] = None,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Continue the campaign in DIR; there may be more seeds now.")
-    ] = False,
-    shrink: Annotated[bool, typer.Option(help="Make one scenario of each way of failing as small as possible.")] = True,
+    resume: Annotated[bool, flag("Continue the campaign in DIR; there may be more seeds now.", "--resume")] = False,
+    shrink: Annotated[bool, option("Make one scenario of each way of failing as small as possible.")] = True,
     budget: Annotated[
-        float, typer.Option(min=0.1, metavar="SECONDS", help="CPU time that one run may take before it is given up.")
+        float, option("CPU time that one run may take before it is given up.", "SECONDS", min=0.1)
     ] = 240.0,
     master: MasterOption = "",
     remote: RemoteOption = "",

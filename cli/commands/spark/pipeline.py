@@ -10,6 +10,7 @@ import typer
 from quarterdeck.cli.commands.spark import stream
 from quarterdeck.cli.commands.spark.campaign import MasterOption, RemoteOption, failing_without_spark, require_one_spark
 from quarterdeck.cli.exits import BadUsage
+from quarterdeck.cli.options import argument, option
 from quarterdeck.cli.output import Format, FormatOption, say, write_document, write_rows
 
 group = typer.Typer(help="Tables, metrics and a running audit of journals.", rich_markup_mode=None)
@@ -25,8 +26,8 @@ class By(StrEnum):
 
 @group.command("tables")
 def make_tables(
-    paths: Annotated[list[str], typer.Argument(metavar="PATH...", help="Journals, folders of runs, or files.")],
-    out: Annotated[str, typer.Option(metavar="DIR", help="Where the tables are, or will be.")],
+    paths: Annotated[list[str], argument("Journals, folders of runs, or files.", "PATH...")],
+    out: Annotated[str, option("Where the tables are, or will be.", "DIR")],
     output: FormatOption = Format.JSON,
 ) -> None:
     """Make Parquet tables of journals, or bring them up to date: only runs with anything new are touched."""
@@ -48,14 +49,9 @@ def make_tables(
 
 @group.command("metrics")
 def print_metrics(
-    paths: Annotated[
-        list[str],
-        typer.Argument(metavar="PATH...", help="Journals, folders of runs, files; or one directory of tables."),
-    ],
-    by: Annotated[By, typer.Option(help="How samples are grouped for percentiles.")] = By.RUN,
-    table: Annotated[
-        str, typer.Option(metavar="NAME", help="Print the rows of one table instead, such as splits or detection.")
-    ] = "",
+    paths: Annotated[list[str], argument("Journals, folders of runs, files; or one directory of tables.", "PATH...")],
+    by: Annotated[By, option("How samples are grouped for percentiles.")] = By.RUN,
+    table: Annotated[str, option("Print the rows of one table instead, such as splits or detection.", "NAME")] = "",
     master: MasterOption = "",
     remote: RemoteOption = "",
     output: FormatOption = Format.TABLE,

@@ -12,6 +12,7 @@ import typer
 from quarterdeck.cli.commands.run_options import stopping
 from quarterdeck.cli.commands.spark.campaign import failing_without_spark
 from quarterdeck.cli.exits import BadUsage, ExitCode, failing_as
+from quarterdeck.cli.options import argument, flag, option
 from quarterdeck.cli.output import Format, FormatOption, say
 
 if TYPE_CHECKING:
@@ -20,30 +21,22 @@ if TYPE_CHECKING:
 
 def stream(
     path: Annotated[
-        str,
-        typer.Argument(
-            metavar="PATH", help="A journal, or one run=… directory in it; with --master also kafka://HOST:PORT/TOPIC."
-        ),
+        str, argument("A journal, or one run=… directory in it; with --master also kafka://HOST:PORT/TOPIC.", "PATH")
     ],
-    once: Annotated[bool, typer.Option("--once", help="Audit what is new since the last time, then end.")] = False,
+    once: Annotated[bool, flag("Audit what is new since the last time, then end.", "--once")] = False,
     findings: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Where findings are kept; findings.jsonl beside the runs if not given; a table on Spark.",
-        ),
+        option("Where findings are kept; findings.jsonl beside the runs if not given; a table on Spark.", "FILE"),
     ] = None,
     checkpoint: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Where the stream keeps its checkpoint; _stream beside the runs.")
+        Path | None, option("Where the stream keeps its checkpoint; _stream beside the runs.", "DIR")
     ] = None,
-    trigger_ms: Annotated[int, typer.Option(min=100, metavar="MS", help="How often to look for new files.")] = 500,
+    trigger_ms: Annotated[int, option("How often to look for new files.", "MS", min=100)] = 500,
     master: Annotated[
-        str,
-        typer.Option(metavar="URL", help="Let Spark carry the stream, for many runs: local[*], spark://HOST:7077."),
+        str, option("Let Spark carry the stream, for many runs: local[*], spark://HOST:7077.", "URL")
     ] = "",
     forget_hours: Annotated[
-        float,
-        typer.Option(min=0.01, metavar="HOURS", help="On Spark: forget a run of which nothing has come for so long."),
+        float, option("On Spark: forget a run of which nothing has come for so long.", "HOURS", min=0.01)
     ] = 24.0,
     output: FormatOption = Format.JSONL,
 ) -> None:

@@ -136,7 +136,9 @@ class HalvesOfHazelcast(FakeCluster):
     """A cluster that another command reaches by several addresses and a name."""
 
     def connect_options(self) -> Sequence[str]:
-        target = connection_of(["hazelcast://10.0.0.1:5701,10.0.0.4"], cluster_name="my orders", address_map=["a=b"])
+        target = connection_of(
+            connect=["hazelcast://10.0.0.1:5701,10.0.0.4"], cluster_name="my orders", address_map=["a=b"]
+        )
         return ("--connect", ",".join(target.urls), *target.options())
 
 
