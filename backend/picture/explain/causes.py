@@ -99,6 +99,5 @@ def followed(effect: Effect) -> Causes:
         if same == "migration_id":
             found = effect.step(kind)
         else:
-            agrees = (lambda earlier, same=same: getattr(earlier, same) == getattr(event, same)) if same else None
-            found = effect.own(kind, agrees)
+            found = effect.own(kind, **({same: getattr(event, same)} if same else {}))
         yield from message_cause(found, reason, deeper=deeper)

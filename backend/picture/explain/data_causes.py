@@ -12,9 +12,7 @@ from quarterdeck.backend.picture.explain.suspicion_causes import causes_of_silen
 
 
 def _call_finished(effect: Effect, event: data_events.CallFinished) -> Causes:
-    yield from local_cause(
-        effect.own(data_events.CallStarted, lambda one: one.call == event.call), "a client asked for it"
-    )
+    yield from local_cause(effect.own(data_events.CallStarted, call=event.call), "a client asked for it")
     if event.problem:
         protection = effect.own(events.ProtectionChanged)
         if protection is not None and not event_of(events.ProtectionChanged, protection).operating:
@@ -25,13 +23,11 @@ def _call_finished(effect: Effect, event: data_events.CallFinished) -> Causes:
 
 def _lost_write(effect: Effect, event: data_events.CallFinished) -> Causes:
     """Yield what was written under the key, if that was not taken out again, and the loss of its partition."""
-
-    def same_key(one: data_events.CallFinished) -> bool:
-        same = (one.map, one.key) == (event.map, event.key)
-        return same and one.operation in ("put", "remove") and not one.problem
-
-    written = effect.anywhere(data_events.CallFinished, same_key)
-    lost = effect.anywhere(partition_events.PartitionLost, lambda one: one.partition == event.partition)
+    done = ("put", "remove")
+    written = effect.anywhere(
+        data_events.CallFinished, lambda call: call.operation in done and not call.problem, map=event.map, key=event.key
+    )
+    lost = effect.anywhere(partition_events.PartitionLost, partition=event.partition)
     if written is not None and event_of(data_events.CallFinished, written).operation == "remove":
         yield from local_cause(written, "the key was taken out")
         return
@@ -43,7 +39,7 @@ def _lost_write(effect: Effect, event: data_events.CallFinished) -> Causes:
 def _out_of_step(effect: Effect, event: data_events.BackupOutOfStep) -> Causes:
     yield from causes_of_silence(effect, effect.name(event.owner), "", "unknown")
     partition = event.partition
-    changed = effect.own(partition_events.TableChanged, lambda one: any(row[0] == partition for row in one.rows))
+    changed = effect.own(partition_events.TableChanged, lambda table: any(row[0] == partition for row in table.rows))
     yield from local_cause(changed, "the partition has other holders", deeper=False)
 
 

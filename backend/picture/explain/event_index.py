@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import takewhile
 from typing import Any, NamedTuple, TypeVar
 
 from quarterdeck.backend.core.address import Address
@@ -41,7 +42,6 @@ class EventIndex:
         self._of_kind: defaultdict[type, list[int]] = defaultdict(list)
         self._of_migration: defaultdict[str, list[int]] = defaultdict(list)
         self._labels: dict[Address, str] = {}
-        self._label_of_incarnation: dict[str, str] = {}
         self.extend(records)
 
     def extend(self, records: Iterable[Record]) -> None:
@@ -54,7 +54,6 @@ class EventIndex:
             self._places[identity(record)] = place
             self._of_member[kind, record.member].append(place)
             self._of_kind[kind].append(place)
-            self._label_of_incarnation[record.uuid] = record.member
             migration_id = getattr(event, "migration_id", None)
             if migration_id is not None:
                 self._of_migration[migration_id].append(place)
@@ -74,10 +73,6 @@ class EventIndex:
 
     def label_of(self, address: Address) -> str:
         return self._labels.get(address) or self._name_of(address)
-
-    def label_of_incarnation(self, uuid: str) -> str:
-        """Return the member whose incarnation `uuid` is; empty when nothing was heard of it."""
-        return self._label_of_incarnation.get(uuid, "")
 
     def by(self, label: str, kind: type[Event], before: int) -> Iterator[Record]:
         """Yield what `label` did of this kind before the place `before`, the latest first."""
@@ -120,38 +115,36 @@ class Effect(NamedTuple):
     place: int
     record: Record
 
-    def own(self, kind: type[Event], accepts: Accepts | None = None) -> Record | None:
+    # Each looks for an event of a kind that has these values in its fields, and that is accepted.
+
+    def own(self, kind: type[Event], accepts: Accepts | None = None, **same: object) -> Record | None:
         """Return what the record names as its cause, if it is of this kind, or the latest of its own incarnation."""
         named = self.event_index.find(self.record.because)
         if named is not None and isinstance(named.event, kind):
             return named
-        return next(self.all_own(kind, accepts), None)
+        return _first(self.all_own(kind), accepts, same)
 
-    def all_own(self, kind: type[Event], accepts: Accepts | None = None) -> Iterator[Record]:
+    def all_own(self, kind: type[Event]) -> Iterator[Record]:
         """Yield all of this kind that the same incarnation recorded before, the latest first."""
-        uuid = self.record.uuid
-        for record in self.event_index.by(self.record.member, kind, self.place):
-            if record.uuid != uuid:
-                return
-            if accepts is None or accepts(record.event):
-                yield record
+        earlier = self.event_index.by(self.record.member, kind, self.place)
+        return takewhile(lambda record: record.uuid == self.record.uuid, earlier)
 
-    def step(self, kind: type[Event], accepts: Accepts | None = None) -> Record | None:
+    def step(self, kind: type[Event]) -> Record | None:
         """Return the latest of this kind that any member recorded before of the same migration."""
         steps = self.event_index.of_migration(self.record.event.migration_id, self.place)  # type: ignore[union-attr]
-        return first((step for step in steps if isinstance(step.event, kind)), accepts)
+        return next((step for step in steps if isinstance(step.event, kind)), None)
 
-    def of(self, label: str, kind: type[Event], accepts: Accepts | None = None) -> Record | None:
+    def of(self, label: str, kind: type[Event], accepts: Accepts | None = None, **same: object) -> Record | None:
         """Return the latest of this kind that the member `label` has recorded before."""
-        return first(self.event_index.by(label, kind, self.place), accepts)
+        return _first(self.event_index.by(label, kind, self.place), accepts, same)
 
-    def at(self, address: Address, kind: type[Event], accepts: Accepts | None = None) -> Record | None:
+    def at(self, address: Address, kind: type[Event], accepts: Accepts | None = None, **same: object) -> Record | None:
         """Return the latest of this kind that the member at `address` has recorded before."""
-        return self.of(self.name(address), kind, accepts)
+        return self.of(self.name(address), kind, accepts, **same)
 
-    def anywhere(self, kind: type[Event], accepts: Accepts | None = None) -> Record | None:
+    def anywhere(self, kind: type[Event], accepts: Accepts | None = None, **same: object) -> Record | None:
         """Return the latest of this kind that any member has recorded before."""
-        return first(self.event_index.all_of(kind, self.place), accepts)
+        return _first(self.event_index.all_of(kind, self.place), accepts, same)
 
     def name(self, address: Address) -> str:
         return self.event_index.label_of(address)
@@ -172,9 +165,12 @@ def event_of(kind: type[EventType], record: Record) -> EventType:
     return event
 
 
-def first(records: Iterable[Record], accepts: Accepts | None) -> Record | None:
-    """Return the first of `records` whose event is accepted."""
-    return next((record for record in records if accepts is None or accepts(record.event)), None)
+def _first(records: Iterable[Record], accepts: Accepts | None, same: Mapping[str, object]) -> Record | None:
+    for record in records:
+        event = record.event
+        if all(getattr(event, field) == value for field, value in same.items()) and (not accepts or accepts(event)):
+            return record
+    return None
 
 
 def local_cause(record: Record | None, reason: str, *, deeper: bool = True) -> Causes:
@@ -185,7 +181,9 @@ def local_cause(record: Record | None, reason: str, *, deeper: bool = True) -> C
 
 def request_cause(effect: Effect, *kinds: str, target: str = "", since_us: int = 0) -> Causes:
     """Yield the latest command of these kinds that an operator asked the member `target`, or any, to carry out."""
-    asked = effect.anywhere(OperatorAsked, lambda one: one.do in kinds and one.granted and target in ("", one.target))
+    asked = effect.anywhere(
+        OperatorAsked, lambda asked: asked.do in kinds and target in ("", asked.target), granted=True
+    )
     if asked is not None and asked.at >= since_us:
         who = event_of(OperatorAsked, asked).remote
         yield DirectCause(asked, f"{who} asked for it", False, False)

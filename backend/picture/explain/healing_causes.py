@@ -28,10 +28,7 @@ from quarterdeck.backend.picture.explain.event_index import (
 def _reported(effect: Effect, event: events.DisconnectionReported) -> Causes:
     reporter = effect.name(event.reporter)
     for suspect in event.suspects:
-        accused = effect.event_index.by(reporter, events.SuspicionRaised, effect.place)
-        raised = next(
-            (raised for raised in accused if event_of(events.SuspicionRaised, raised).suspect == suspect), None
-        )
+        raised = effect.of(reporter, events.SuspicionRaised, suspect=suspect)
         yield from message_cause(raised, f"{reporter} suspects {effect.name(suspect)}")
     if not event.suspects:
         yield from message_cause(
@@ -45,7 +42,7 @@ def _reported(effect: Effect, event: events.DisconnectionReported) -> Causes:
 def _verdict(effect: Effect, event: events.MergeVerdict) -> Causes:
     theirs = effect.at(event.remote, events.ListInstalled)
     there = _listed(theirs) or {event.remote}
-    edited = effect.own(events.JoinListChanged, lambda one: not there.isdisjoint(one.addresses))
+    edited = effect.own(events.JoinListChanged, lambda edit: not there.isdisjoint(edit.addresses))
     yield from local_cause(edited, "its join list names a member there")
     mine = effect.own(events.ListInstalled)
     here = {effect.record.member, *map(effect.name, _listed(mine))}
@@ -73,11 +70,11 @@ def _healed_between(effect: Effect, here: set[str], there: set[str]) -> Record |
 
 
 def _member_merging(effect: Effect, event: events.MemberMerging) -> Causes:
-    own = effect.own(events.MergeStarted, lambda one: one.target == event.target)
+    own = effect.own(events.MergeStarted, target=event.target)
     yield from local_cause(own, "it leads its cluster there")
     if own is None:
         led = effect.anywhere(
-            events.MergeStarted, lambda one: one.target == event.target and any(map(effect.is_own, one.merging))
+            events.MergeStarted, lambda merge: any(map(effect.is_own, merge.merging)), target=event.target
         )
         yield from message_cause(led, "its master leads its cluster there")
 
@@ -88,7 +85,7 @@ def _join_list_changed(effect: Effect, event: events.JoinListChanged) -> Causes:
         yield from request_cause(effect, "set-join-list", target=label, since_us=since_us)
         return
     author = effect.name(event.author)
-    edited = effect.of(author, events.JoinListChanged, lambda one: one.edition == event.edition)
+    edited = effect.of(author, events.JoinListChanged, edition=event.edition)
     yield from message_cause(edited, f"the edit was handed to {author}")
 
 
@@ -108,7 +105,7 @@ def _state_changed(effect: Effect, event: events.ClusterStateChanged) -> Causes:
             yield from local_cause(effect.own(events.MergeAbandoned), "the merge that it was frozen for is given up")
         yield from request_cause(effect, "change-state", since_us=effect.record.at - REQUEST_US)
         return
-    decided = effect.of(master, events.ClusterStateChanged, lambda one: one.state == event.state)
+    decided = effect.of(master, events.ClusterStateChanged, state=event.state)
     yield from message_cause(decided, f"{master} decided it")
     if decided is None and event.state == "FROZEN":
         yield from message_cause(effect.of(master, events.MergeStarted), f"{master} freezes its cluster for the merge")

@@ -28,13 +28,13 @@ from quarterdeck.backend.picture.explain.suspicion_causes import causes_of_silen
 
 def _started(effect: Effect, event: events.MemberStarted) -> Causes:
     if event.merged_from:
-        left = effect.of(effect.record.member, events.MemberMerging, lambda one: one.next_uuid == effect.record.uuid)
+        left = effect.of(effect.record.member, events.MemberMerging, next_uuid=effect.record.uuid)
         yield from local_cause(left, "its incarnation before ended in a merge")
 
 
 def _stopped(effect: Effect, event: events.MemberStopped) -> Causes:
     yield from local_cause(effect.own(events.JoinFailed), "it could not join")
-    drained = effect.anywhere(DrainFinished, lambda one: effect.is_own(one.address))
+    drained = effect.anywhere(DrainFinished, lambda drain: effect.is_own(drain.address))
     began = effect.own(events.MemberStarted)
     if event.cause == "asked" and drained is not None and (began is None or drained.at >= began.at):
         yield from message_cause(drained, f"{drained.member} lets it go")
@@ -60,7 +60,7 @@ def _list_installed(effect: Effect, event: events.ListInstalled) -> Causes:
             label = effect.name(event_of(events.MemberRemoved, removed).address)
             yield from local_cause(removed, f"{label} was taken off it")
     elif event.cause == "mastership claim":
-        claimed = effect.own(events.ClaimFinished, lambda one: one.lineage == event.lineage)
+        claimed = effect.own(events.ClaimFinished, lineage=event.lineage)
         yield from local_cause(claimed, "it is the list that its claim came to")
     elif event.cause not in ("promotion", "demotion"):  # an operator asked for those
         yield from local_cause(effect.own(events.MasterChanged), "it forms a cluster")
@@ -71,14 +71,11 @@ def _list_received(effect: Effect, event: events.ListInstalled) -> Causes:
     admitted = None
     if event.cause == "joined":
         uuid = effect.record.uuid
-        admitted = effect.of(author, events.MemberAdmitted, lambda one: one.joined_uuid == uuid)
+        admitted = effect.of(author, events.MemberAdmitted, joined_uuid=uuid)
         yield from message_cause(admitted, f"{author} let it in")
     if admitted is None:
-
-        def same(one: events.ListInstalled) -> bool:
-            return (one.lineage, one.version) == (event.lineage, event.version)
-
-        yield from message_cause(effect.of(author, events.ListInstalled, same), f"{author} published it")
+        same = effect.of(author, events.ListInstalled, lineage=event.lineage, version=event.version)
+        yield from message_cause(same, f"{author} published it")
 
 
 def _newcomers(effect: Effect, event: events.ListInstalled) -> Causes:
@@ -94,7 +91,7 @@ def _newcomers(effect: Effect, event: events.ListInstalled) -> Causes:
 
 def _list_rejected(effect: Effect, event: events.ListRejected) -> Causes:
     sender = effect.name(event.sender)
-    sent = effect.of(sender, events.ListInstalled, lambda one: one.version == event.version)
+    sent = effect.of(sender, events.ListInstalled, version=event.version)
     yield from message_cause(sent, f"{sender} published it")
     yield from local_cause(effect.own(events.MasterChanged), "it follows another master", deeper=False)
 
@@ -103,14 +100,14 @@ def _master_changed(effect: Effect, event: events.MasterChanged) -> Causes:
     master = effect.name(event.master)
     if event.cause == "claim-accepted":
         yield from message_cause(effect.of(master, events.ClaimStarted), f"{master} claims mastership")
-        yield from _suspicions(effect, lambda one: one != event.master)
+        yield from _suspicions(effect, lambda suspect: suspect != event.master)
         return
     if event.cause == "suspects-older":
         yield from _suspicions(effect, lambda _: True)
         return
     yield from local_cause(effect.own(events.MemberStarted), "it looks for its cluster")
     if event.named_by is not None:
-        named = effect.at(event.named_by, events.MasterChanged, lambda one: one.master == event.master)
+        named = effect.at(event.named_by, events.MasterChanged, master=event.master)
         says = "said that it leads" if event.named_by == event.master else f"named {master}"
         yield from message_cause(named, f"{effect.name(event.named_by)} {says}", deeper=False)
 
@@ -140,9 +137,7 @@ def _suspicions(effect: Effect, wanted: Callable[[Address], bool]) -> Causes:
 
 def _raised(effect: Effect, event: events.SuspicionRaised) -> Causes:
     yield from causes_of_suspicion(effect, event.suspect, event.suspect_uuid, event)
-    late = effect.own(
-        events.HeartbeatLate, lambda one: one.address == event.suspect and one.late_uuid == event.suspect_uuid
-    )
+    late = effect.own(events.HeartbeatLate, address=event.suspect, late_uuid=event.suspect_uuid)
     if late is not None and not event_of(events.HeartbeatLate, late).over:
         yield from local_cause(late, "its heartbeat was late already", deeper=False)
 
@@ -154,7 +149,7 @@ def _cleared(effect: Effect, event: events.SuspicionCleared) -> Causes:
     elif event.cause == "list-received":
         yield from message_cause(effect.of(label, events.ListInstalled), f"{label} publishes its list", deeper=False)
     else:
-        raised = effect.own(events.SuspicionRaised, lambda one: one.suspect == event.suspect)
+        raised = effect.own(events.SuspicionRaised, suspect=event.suspect)
         yield from _heard_again(effect, label, raised)
         yield from local_cause(raised, "it suspected that one until then", deeper=False)
 
@@ -162,20 +157,20 @@ def _cleared(effect: Effect, event: events.SuspicionCleared) -> Causes:
 def _heard_again(effect: Effect, label: str, noticed: Record | None) -> Causes:
     observer = effect.record.member
     ends = {label, observer}
-    resumed = effect.anywhere(ProcessResumed, lambda one: one.target == label)
-    mended = effect.anywhere(LinkChanged, lambda one: one.is_plain and {one.source, one.target} == ends)
+    resumed = effect.anywhere(ProcessResumed, target=label)
+    mended = effect.anywhere(LinkChanged, lambda link: {link.source, link.target} == ends, is_plain=True)
     for healed, why in ((resumed, f"{label} runs on"), (mended, "the link between the two is healed")):
         if healed is not None and noticed is not None and healed.at >= noticed.at:
             yield from local_cause(healed, why)
 
 
 def _explicit_received(effect: Effect, event: events.ExplicitSuspicionReceived) -> Causes:
-    sent = effect.at(event.sender, events.ExplicitSuspicionSent, lambda one: effect.is_own(one.to))
+    sent = effect.at(event.sender, events.ExplicitSuspicionSent, lambda sent: effect.is_own(sent.to))
     yield from message_cause(sent, f"{effect.name(event.sender)} ordered it")
 
 
 def _observer_paused(effect: Effect, event: events.ObserverPaused) -> Causes:
-    paused = effect.anywhere(ProcessPaused, lambda one: one.target == effect.record.member)
+    paused = effect.anywhere(ProcessPaused, target=effect.record.member)
     yield from local_cause(paused, "it was frozen")
 
 
@@ -184,7 +179,7 @@ def _late(effect: Effect, event: events.HeartbeatLate) -> Causes:
         label = effect.name(event.address)
         yield from causes_of_silence(effect, label, event.late_uuid, "no-heartbeat", event.silence)
         return
-    late = effect.own(events.HeartbeatLate, lambda one: one.address == event.address)
+    late = effect.own(events.HeartbeatLate, address=event.address)
     if event.silence:
         yield from _heard_again(effect, effect.name(event.address), late)
     yield from local_cause(late, "it was late until then", deeper=False)
@@ -194,7 +189,7 @@ def _late(effect: Effect, event: events.HeartbeatLate) -> Causes:
 
 
 def _claim_started(effect: Effect, event: events.ClaimStarted) -> Causes:
-    yield from _suspicions(effect, lambda one: one in event.suspected)
+    yield from _suspicions(effect, event.suspected.__contains__)
 
 
 def _claim_finished(effect: Effect, event: events.ClaimFinished) -> Causes:

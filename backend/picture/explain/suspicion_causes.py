@@ -22,16 +22,14 @@ def causes_of_suspicion(
     label = effect.name(address)
     if event.reporter is not None:
         reporter = effect.name(event.reporter)
-        noticed = effect.at(
-            event.reporter, events.SuspicionRaised, lambda one: one.suspect == address and one.suspect_uuid == uuid
-        )
+        noticed = effect.at(event.reporter, events.SuspicionRaised, suspect=address, suspect_uuid=uuid)
         yield from message_cause(noticed, f"{reporter} watches {label} and reported it")
         if noticed is None:
             yield from causes_of_silence(effect, label, uuid, event.cause, event.silence, reporter)
         return
     match event.cause:
         case "disconnected":
-            settled = effect.own(events.DisconnectionResolved, lambda one: address in one.remove)
+            settled = effect.own(events.DisconnectionResolved, lambda settled: address in settled.remove)
             yield from local_cause(settled, f"it decided that {label} has to go")
         case "new-incarnation":
             newer = effect.at(address, events.MemberStarted)
@@ -40,7 +38,7 @@ def causes_of_suspicion(
                     newer, f"{label} has started again at the same address, so the incarnation before is over"
                 )
         case "asked":
-            asked = effect.own(events.ExplicitSuspicionReceived, lambda one: one.sender == address and one.heeded)
+            asked = effect.own(events.ExplicitSuspicionReceived, sender=address, heeded=True)
             yield from local_cause(asked, f"{label} asked for it")
         case "goodbye":
             yield from message_cause(_end_of(effect, label, uuid), f"{label} said goodbye")
@@ -67,7 +65,7 @@ def causes_of_silence(
             ended, f"{label} {'had stopped' if isinstance(ended.event, events.MemberStopped) else 'was killed'}"
         )
         return
-    paused = effect.anywhere(ProcessPaused, lambda one: one.target == label)
+    paused = effect.anywhere(ProcessPaused, target=label)
     if paused is not None and _lasted(effect, paused, begun_us):
         yield from local_cause(paused, f"{label} was frozen")
         return
@@ -82,9 +80,7 @@ def _end_of(effect: Effect, label: str, uuid: str) -> Record | None:
     goodbye = effect.of(label, events.MemberStopped)
     if goodbye is not None and goodbye.uuid == uuid:
         return goodbye
-    killed = effect.anywhere(ProcessKilled, lambda one: one.target == label) or effect.anywhere(
-        OperatorAsked, lambda one: (one.do, one.target) == ("kill", label)
-    )
+    killed = effect.anywhere(ProcessKilled, target=label) or effect.anywhere(OperatorAsked, do="kill", target=label)
     if killed is None:
         return None
     starts = effect.event_index.by(label, events.MemberStarted, effect.place)
@@ -95,7 +91,7 @@ def _end_of(effect: Effect, label: str, uuid: str) -> Record | None:
 def _lasted(effect: Effect, paused: Record, begun_us: int) -> bool:
     """Return whether the pause was still on when the silence began, or began in it."""
     target = paused.event.target if isinstance(paused.event, ProcessPaused) else ""
-    resumed = effect.anywhere(ProcessResumed, lambda one: one.target == target)
+    resumed = effect.anywhere(ProcessResumed, target=target)
     return resumed is None or _comes_before(effect, resumed, paused) or resumed.at >= begun_us
 
 
