@@ -20,15 +20,6 @@ from quarterdeck.backend.picture.text.formatting import listed, one_line, with_n
 
 BeliefState = Literal["member", "master", "suspected", "removed", "held", "unknown"]
 
-GLYPHS: dict[BeliefState, str] = {
-    "member": "●",
-    "master": "▲",
-    "suspected": "?",
-    "removed": "✕",
-    "held": "⊘",
-    "unknown": "·",
-}
-
 NOT_REACHED = "not reached"
 """The state of a member that is not heard any more."""
 
@@ -56,6 +47,9 @@ class BeliefCell(Struct, frozen=True):
         return f"{self.glyph} {self.word}"
 
 
+GLYPHS: dict[BeliefState, str] = {
+    "member": "●", "master": "▲", "suspected": "?", "removed": "✕", "held": "⊘", "unknown": "·",
+}  # fmt: skip
 BELIEF_CELLS: dict[BeliefState, BeliefCell] = {state: BeliefCell(glyph, state) for state, glyph in GLYPHS.items()}
 
 
@@ -155,7 +149,8 @@ def summarize_beliefs(picture: Picture) -> BeliefSummary:
         group = by_list.get(which)
         if group is None:
             same_version = by_version.setdefault(which[:3], [])
-            group = next((known for known in same_version if _alike(known[0], belief)), None)
+            # Those that came by one message share their addresses.
+            group = next((known for known in same_version if known[0].members == belief.members), None)
             if group is None:
                 group = (belief, [])
                 same_version.append(group)
@@ -164,8 +159,10 @@ def summarize_beliefs(picture: Picture) -> BeliefSummary:
         group[1].append(label)
     groups.sort(key=lambda group: -len(group[1]))
     lists = tuple(
-        ListBelief(one.version, one.lineage, one.master, one.members, tuple(holders), _cluster_state(picture, holders))
-        for one, holders in groups
+        ListBelief(
+            first.version, first.lineage, first.master, first.members, tuple(holders), _cluster_state(picture, holders)
+        )
+        for first, holders in groups
     )
     dissenters = frozenset(label for row in lists[1:] for label in row.held_by)
     return BeliefSummary(lists, dissenters, _sentence(picture, lists), _apart(picture) if len(lists) > 1 else ())
@@ -182,11 +179,6 @@ def how_it_differs(picture: Picture, survey: BeliefSummary, label: str) -> str:
         held += f" with master {_name(picture, own.master)}"
         usual += f" with master {_name(picture, most.master)}"
     return f"{one_line(label)} holds {held} where most hold {usual}: {_difference(picture, most, own)}"
-
-
-def _alike(one: MemberBelief, other: MemberBelief) -> bool:
-    """Whether two lists of one version hold the same; those that came by one message share their addresses."""
-    return one.listed is other.listed or one.members == other.members
 
 
 def _cluster_state(picture: Picture, holders: Sequence[str]) -> str:

@@ -5,7 +5,9 @@ Rows are made one by one on demand, so that a painter of a large cluster pays on
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -74,27 +76,27 @@ class MemberBoardEntry(Struct, frozen=True):
     """What is known of one member, each text one line."""
 
     label: str
-    role: str
-    state: str
+    role: str = ""
+    state: str = ""
     """Glyph and word when it is not simply a member."""
-    state_tone: Tone
-    heartbeat: HeartbeatCell
-    list_version: str
-    table_version: str
-    table_differs: bool
-    owned: int | None
-    backups: int | None
+    state_tone: Tone = "plain"
+    heartbeat: HeartbeatCell = NOT_WATCHED
+    list_version: str = ""
+    table_version: str = ""
+    table_differs: bool = False
+    owned: int | None = 0
+    backups: int | None = 0
     """How many partitions it owns, and keeps a backup of; None where that is not known."""
-    age: str
+    age: str = ""
     """How long this incarnation is known."""
-    started_us: int | None
-    order: int
+    started_us: int | None = None
+    order: int = 0
     """Its place by age among the members of its list, the oldest first; 0 when it is not on it."""
-    kind: str
-    zone: str
-    address: str
-    uuid: str
-    tone: Tone
+    kind: str = ""
+    zone: str = ""
+    address: str = ""
+    uuid: str = ""
+    tone: Tone = "plain"
     """Of what is shown of no consequence: faint when the member is gone."""
 
 
@@ -111,7 +113,7 @@ class ListOrder:
         if known is None or known[0] is not members:
             if len(self._by_list) > len(members) + 16:
                 self._by_list.clear()
-            known = self._by_list[id(members)] = (members, {one.uuid: place for place, one in enumerate(members)})
+            known = self._by_list[id(members)] = (members, {member.uuid: place for place, member in enumerate(members)})
         place = known[1].get(belief.uuid, -1)
         return place + 1, members[place] if place >= 0 else None
 
@@ -135,26 +137,7 @@ def member_row(
     belief = picture.members.get(label)
     if belief is None:
         unheard: Tone = "warning" if mark else "faint"
-        return MemberBoardEntry(
-            one_line(label),
-            "",
-            mark or "not up",
-            unheard,
-            NOT_WATCHED,
-            "",
-            "",
-            False,
-            0,
-            0,
-            "",
-            None,
-            0,
-            "",
-            "",
-            "",
-            "",
-            "faint",
-        )
+        return MemberBoardEntry(one_line(label), state=mark or "not up", state_tone=unheard, tone="faint")
     state = state_word(belief)
     heard = heartbeat(picture, belief, observed_by, now_us)
     gone = belief.status in ("stopped", "killed")
@@ -208,7 +191,7 @@ def heartbeat(picture: Picture, belief: MemberBelief, observed_by: HeartbeatObse
         if (silence := observer.silences.get(belief.address)) is not None
     ]
     if late:
-        late.sort(key=lambda one: one[0].heard_us + one[0].timeout_us)
+        late.sort(key=lambda silent: silent[0].heard_us + silent[0].timeout_us)
         silence = late[0][0]
         left_us = silence.left_us(now_us)
         silent = f"silent {age_text(now_us - silence.heard_us)}"
@@ -234,10 +217,7 @@ def heartbeat(picture: Picture, belief: MemberBelief, observed_by: HeartbeatObse
 
 def board_facts(picture: Picture, now_us: int) -> Iterator[Fact]:
     """Yield the members in a line: how many there are in which state, and how many are late."""
-    states: dict[str, int] = {}
-    for belief in picture.members.values():
-        state = state_word(belief) or "running"
-        states[state] = states.get(state, 0) + 1
+    states = Counter(state_word(belief) or "running" for belief in picture.members.values())
     yield Fact("", counted(len(picture.members), "member"), "strong")
     for state, count in states.items():
         yield Fact("", f"{STATE_GLYPHS.get(state, '●')} {count} {state}", STATE_TONES.get(state, "good"))
@@ -277,19 +257,14 @@ def _role(belief: MemberBelief, order: int) -> str:
         return ""
     if belief.is_master:
         return ROLES["master"]
-    heirs = [member for member in belief.members if not (member.address == belief.master)][:1]
-    return ROLES["next"] if order and heirs and heirs[0].uuid == belief.uuid else ROLES["member"]
+    heir = next((member.uuid for member in belief.members if member.address != belief.master), None)
+    return ROLES["next"] if order and heir == belief.uuid else ROLES["member"]
 
 
 def _first_to_suspect(observed_by: HeartbeatObservers, address: Address) -> list[str]:
     """One more than are named at most."""
-    found: list[str] = []
-    for observer in observed_by.suspicious:
-        if address in observer.suspicions:
-            found.append(observer.label)
-            if len(found) > OBSERVERS_NAMED:
-                break
-    return found
+    found = (observer.label for observer in observed_by.suspicious if address in observer.suspicions)
+    return list(islice(found, OBSERVERS_NAMED + 1))
 
 
 def _names(labels: Sequence[str]) -> str:
@@ -304,17 +279,12 @@ def members_by_age(picture: Picture, labels: Sequence[str]) -> tuple[str, ...]:
     member comes last: when it starts again it is the youngest. Lists of one cluster that differ do not move a member that is on
     both.
     """
-    holders: dict[int, int] = {}
-    lists: dict[int, tuple[Member, ...]] = {}
-    for belief in picture.members.values():
-        if belief.running and belief.members:
-            one = id(belief.members)
-            lists[one] = belief.members
-            holders[one] = holders.get(one, 0) + 1
+    lists = {id(belief.members): belief.members for belief in picture.members.values() if belief.running}
+    holders = Counter(id(belief.members) for belief in picture.members.values() if belief.running and belief.members)
     wanted = dict.fromkeys(labels)
     ordered: dict[str, None] = {}
-    for one in sorted(lists, key=lambda known: -holders[known]):  # sorting keeps the order of appearance of equals
-        held = [picture.label_of(member.address) for member in lists[one]]
+    for which, _ in holders.most_common():  # which keeps the order of appearance of equals
+        held = [picture.label_of(member.address) for member in lists[which]]
         ordered.update(dict.fromkeys(filter(wanted.__contains__, held)))
     ordered.update(wanted)
     return tuple(ordered)

@@ -28,16 +28,16 @@ class TableRow(Struct, frozen=True):
     """What is known of the table of one member, each text one line."""
 
     label: str
-    version: str
-    digest: str
-    strip: str
-    owned: int
-    backups: int
-    state: str
-    tone: Tone
-    differs: bool
+    version: str = ""
+    digest: str = ""
+    strip: str = ""
+    owned: int = 0
+    backups: int = 0
+    state: str = "not up"
+    tone: Tone = "faint"
+    differs: bool = False
     """Whether it is not the table of its master."""
-    greyed: bool
+    greyed: bool = True
 
 
 class TableRows:
@@ -52,13 +52,14 @@ class TableRows:
     def row(self, picture: Picture, label: str, now_s: int) -> TableRow:
         belief = picture.members.get(label)
         if belief is None:
-            return TableRow(one_line(label), "", "", "", 0, 0, "not up", "faint", False, True)
+            return TableRow(one_line(label))
         gone = belief.status in ("stopped", "killed", "paused") or not belief.reached
         if belief.table is None:
             missing = differs_from_master(picture, belief, now_s * SECOND_US)
             state = NOT_REPORTED if not belief.shows("owners") else "none yet"
             state = f"{DISSENT_GLYPH} none" if missing else state_word(belief) if gone else state
-            return TableRow(one_line(label), "", "", "", 0, 0, state, "warning" if missing else "faint", missing, gone)
+            tone: Tone = "warning" if missing else "faint"
+            return TableRow(one_line(label), state=state, tone=tone, differs=missing, greyed=gone)
         table = belief.table
         census = self._counts.census(picture, belief, table, now_s)
         differs = differs_from_master(picture, belief, now_s * SECOND_US)
@@ -68,25 +69,14 @@ class TableRows:
             self._lost = {
                 loss.side: loss.partitions for loss in data_losses(picture, now_s * SECOND_US) if loss.entries != 0
             }
-        if (
-            tone == "good"
-            and self._lost
-            and (master := picture.master_of(label)) is not None
-            and master.label in self._lost
-        ):
+        master = picture.master_of(label) if tone == "good" and self._lost else None
+        if master is not None and master.label in self._lost:
             state, tone = f"∅ {self._lost[master.label]} lost", "bad"  # all copies are there, and some are of nothing
         return TableRow(
-            label=one_line(label),
-            version=table_text(belief, "v"),
-            digest=table.digest[:DIGEST_SHOWN],
-            strip=census.strip,
-            owned=table.owned_by(belief.uuid),
-            backups=table.backed_up_by(belief.uuid),
-            state=state_word(belief) if gone else state,
-            tone="faint" if gone else tone,
-            differs=differs,
-            greyed=gone,
-        )
+            one_line(label), table_text(belief, "v"), table.digest[:DIGEST_SHOWN], census.strip,
+            table.owned_by(belief.uuid), table.backed_up_by(belief.uuid), state_word(belief) if gone else state,
+            "faint" if gone else tone, differs, gone,
+        )  # fmt: skip
 
 
 def table_figure(picture: Picture, labels: Sequence[str], now_us: int) -> tuple[str, Tone]:
