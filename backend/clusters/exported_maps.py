@@ -123,7 +123,7 @@ class ExportFolder:
         if not done or done[-1].map != map or not set(members) & set(done[-1].members):
             (self.path / IMPORTED).unlink(missing_ok=True)
             return set()
-        return {one.partition for one in done}
+        return {imported.partition for imported in done}
 
     def note_imported(self, partition: int, map: str, members: Iterable[str]) -> None:
         """Note that the entries of a partition are stored."""

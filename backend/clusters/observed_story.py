@@ -56,27 +56,16 @@ def story_facts(story: LogStory, now_us: int) -> Iterator[Fact]:
 
 def story_landmarks(story: LogStory) -> list[Landmark]:
     """Return the observations as marks on a strip of time: where each begins, and the rounds of migrations."""
-    found = [
-        Landmark(
-            max(0, observation.start_us),
-            "observed",
-            "O",
-            "bad" if observation.kind in _BAD else "warning",
-            observation.headline,
-        )
-        for observation in story.observations
-    ]
-    return found + [
-        Landmark(migration.start_us, "observed", "m", "plain", round_text(migration)) for migration in story.migrations
-    ]
+    marks = ((max(0, seen.start_us), "bad" if seen.kind in _BAD else "warning", seen) for seen in story.observations)
+    rounds = (Landmark(moves.start_us, "observed", "m", "plain", round_text(moves)) for moves in story.migrations)
+    return [*(Landmark(at_us, "observed", "O", tone, seen.headline) for at_us, tone, seen in marks), *rounds]
 
 
 def story_notes(story: LogStory) -> list[str]:
     """How much is observed, and the first of it."""
     seen = story.observations
-    lines = [
-        f"{one.headline} ({Path(one.evidence[0].file).name}:{one.evidence[0].line})" for one in seen if one.evidence
-    ]
+    firsts = [(observed.headline, observed.evidence[0]) for observed in seen if observed.evidence]
+    lines = [f"{headline} ({Path(line.file).name}:{line.line})" for headline, line in firsts]
     return [f"{counted(len(seen), 'observation')} in the logs", *lines[:OBSERVATIONS_NOTED]] if seen else []
 
 

@@ -60,7 +60,6 @@ class StartingCluster:
         return self._ask(lambda cluster: cluster.call(member, operation, watched=watched))
 
     def snapshot(self) -> Future[ClusterSnapshot]:
-        """Return what its members know now, as `SnapshotSource` has it."""
         return self._ask(lambda cluster: cluster.snapshot())
 
     def close(self) -> None:

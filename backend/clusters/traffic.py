@@ -163,7 +163,7 @@ def load_from(said: Mapping[str, object], members: Sequence[str]) -> LoadAction:
     """
     if not members:
         raise ValueError(NOBODY)
-    words = {FIELDS.get(word, word): one for word, one in said.items()}
+    words = {FIELDS.get(word, word): value for word, value in said.items()}
     try:
         return LoadAction.model_validate({"at": list(members), "for": UNTIL_STOPPED, **words})
     except ValidationError as problem:

@@ -97,9 +97,7 @@ class HazelcastCluster:
         has_logs = bool(logs) or settings.route.follows_logs
         self._lock = threading.Lock()
         """Guards what both threads look into: records, labels and connections."""
-        self._numbering = RecordNumbering(
-            run, self._began_utc_us, HOLD_US if logs or settings.route.follows_logs else 0
-        )
+        self._numbering = RecordNumbering(run, self._began_utc_us, HOLD_US if has_logs else 0)
         self._observers = RecordObservers(run, "live")
         self._clocks = LogClocks()
         following = LogFollowing(
@@ -142,7 +140,6 @@ class HazelcastCluster:
 
     @property
     def met(self) -> bool:
-        """Whether a member has said who it is."""
         return self.started.done()
 
     def now_us(self) -> int:
@@ -161,7 +158,6 @@ class HazelcastCluster:
         return self._observers.story(self.now_us())
 
     def connection_status(self) -> Mapping[str, ConnectionStatus]:
-        """How each member is reached now, by label."""
         with self._lock:
             return {address: self._status_of(address) for address in self._known()}
 
@@ -219,7 +215,6 @@ class HazelcastCluster:
         return (self._not_followed,) if self._not_followed else ()
 
     def execute(self, command: Command) -> Future[None]:
-        """Ask the member that `command` is for. The future fails with `CommandRefused` when it was not done."""
         done: Future[None] = Future()
         begun = self._background.hand_over(lambda: self._background.spawn(self._carry_out(command, done)))
         return done if begun else refused(f"{self._name} is closed")
@@ -304,7 +299,7 @@ class HazelcastCluster:
 
     def _known(self) -> dict[Address, None]:
         """Members that were ever listed or heard, where others are looked for, and where all expect one that is not there."""
-        met = [address for address, one in self._witness.members.items() if one.is_known]
+        met = [address for address, member in self._witness.members.items() if member.is_known]
         missed = [address for address in self._expected() if self._state_of(address) in MISSED]
         return dict.fromkeys((*met, *self._dialled, *missed))
 
@@ -368,11 +363,9 @@ class HazelcastCluster:
     async def _ask_for_join_lists(self) -> None:
         """Whom the edit has reached is seen at once, not with the next look at configurations."""
         with self._lock:
-            asked = {
-                address: one.incarnation.uuid
-                for address, one in self._witness.members.items()
-                if one.is_connected and one.incarnation is not None
-            }
+            members = self._witness.members.items()
+            met = ((address, known.incarnation) for address, known in members if known.is_connected)
+            asked = {address: incarnation.uuid for address, incarnation in met if incarnation is not None}
         for address, uuid in asked.items():
             try:
                 answer = await self._watch.ask(address, GetMemberConfig())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -44,9 +45,8 @@ class RecordNumbering:
         ripe = [waiting.at_us for waiting in self._waiting if waiting.due_us <= now_us]
         if not ripe:
             return []
-        horizon_us = max(ripe)
         self._waiting.sort(key=attrgetter("at_us"))
-        count = next((place for place, one in enumerate(self._waiting) if one.at_us > horizon_us), len(self._waiting))
+        count = bisect_right(self._waiting, max(ripe), key=attrgetter("at_us"))
         released, self._waiting = self._waiting[:count], self._waiting[count:]
         return [record for item in released if (record := self._numbered(item)) is not None]
 

@@ -259,7 +259,7 @@ def pods_in(text: str) -> Iterator[Pod]:
     found = json.loads(text)
     if not isinstance(found, dict):
         raise ValueError("kubectl has answered without a list")
-    for endpoint in (one for part in found.get("items") or () for one in part.get("endpoints") or ()):
+    for endpoint in (endpoint for part in found.get("items") or () for endpoint in part.get("endpoints") or ()):
         target, addresses = endpoint.get("targetRef") or {}, endpoint.get("addresses")
         if target.get("kind") == "Pod" and addresses:
             yield Pod(target["name"], target.get("uid", ""), addresses[0])

@@ -60,11 +60,9 @@ class LogCluster(LoggedCluster, PastRun):
         return bool(self._failure) or (self._is_read and not self._follow and self._taken == len(self._waiting))
 
     def now_us(self) -> int:
-        """Return the end of what was read so far; that of the logs, once they are read to their end."""
         return self._now_us
 
     def drain(self) -> list[Record]:
-        """Return the next records in the order of time, as far as they are read."""
         self._hear()
         fresh = self._waiting[self._taken : self._taken + RECORDS_A_DRAIN]
         self._taken += len(fresh)

@@ -115,7 +115,9 @@ class RecordLines:
 
     def columns(self) -> LineColumns:
         """All of them, to be kept."""
-        by_uuid = {uuid: (list(one[FILE]), list(one[LINE]), list(one[OFFSET])) for uuid, one in self._by_uuid.items()}
+        by_uuid = {
+            uuid: (list(files), list(lines), list(offsets)) for uuid, (files, lines, offsets) in self._by_uuid.items()
+        }
         return LineColumns(list(self._files), by_uuid)
 
     def add(self, records: Sequence[Record], lines: Sequence[LogLine]) -> None:

@@ -72,7 +72,6 @@ class RecordedCluster(PastRun):
         return self._records is None
 
     def now_us(self) -> int:
-        """Return the end of what was read so far: that of the run once it is read to its end."""
         return self._now_us
 
     def drain(self) -> list[Record]:

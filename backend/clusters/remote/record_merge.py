@@ -5,6 +5,7 @@ Members disagree, and their clocks do a little too: this puts side by side what 
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -62,11 +63,7 @@ class RecordMerge:
         if any(now_us - since_us < self._history_hold_us for since_us in self._history_sources.values()):
             return []
         ripe = [held.utc_us for held in self._held if now_us - held.arrived_us >= self._hold_us]
-        if not ripe:
-            return []
-        horizon = max(ripe)
         self._held.sort(key=attrgetter("utc_us"))
-        count = next((place for place, held in enumerate(self._held) if held.utc_us > horizon), len(self._held))
-        released = [held.record for held in self._held[:count]]
-        del self._held[:count]
-        return released
+        count = bisect_right(self._held, max(ripe, default=-1), key=attrgetter("utc_us"))
+        released, self._held = self._held[:count], self._held[count:]
+        return [held.record for held in released]

@@ -115,24 +115,20 @@ class RemoteCluster:
 
     @property
     def labels(self) -> Sequence[str]:
-        """Labels of all members that were ever met; then the addresses of those that were not reached yet."""
         return self._labels
 
     @property
     def met(self) -> bool:
-        """Whether any member has said who it is."""
         return bool(self._addresses_by_label)
 
     def now_us(self) -> int:
         return self._on_our_clock(_utc_us())
 
     def drain(self) -> list[Record]:
-        """Return the records since the last call, oldest first by UTC as far as that is known at once. For one reader."""
         with self._lock:
             return self._merge.release(_utc_us())
 
     def connection_status(self) -> Mapping[str, ConnectionStatus]:
-        """How each member is reached now, by label."""
         with self._lock:
             return {
                 stream.label or stream.address: ConnectionStatus(
@@ -149,57 +145,40 @@ class RemoteCluster:
 
     @property
     def is_settled(self) -> bool:
-        """Whether every known member has reported its history, or is known not to be reached."""
         with self._lock:
             return not self._candidates and all(
                 member.contact == "connected" or member.why for member in self._followed.values()
             )
 
     def process_facts(self) -> Mapping[str, ProcessFacts]:
-        """Return what the process of each member that was met says of itself, by label."""
         with self._lock:
-            return {
-                stream.label: ProcessFacts(
-                    facts.cluster_name,
-                    facts.version,
-                    facts.node_state,
-                    stream.clock_ahead_us,
-                    facts.allow_faults,
-                    facts.read_only,
-                )
-                for stream in self._followed.values()
-                if (facts := stream.facts) is not None
-            }
+            met = [(stream, facts) for stream in self._followed.values() if (facts := stream.facts) is not None]
+        return {
+            stream.label: ProcessFacts(
+                facts.cluster_name, facts.version, facts.node_state, stream.clock_ahead_us, facts.allow_faults,
+                facts.read_only,
+            )
+            for stream, facts in met
+        }  # fmt: skip
 
     def present_state(self, *, tables: bool = False) -> Future[Sequence[Record]]:
-        """Ask the members whose history does not come, or is incomplete, for their present state."""
         return self._hand_over(lambda: self._present_state(tables))
 
     async def _present_state(self, tables: bool) -> Sequence[Record]:
-        asked = [
-            followed
-            for followed in self._followed.values()
-            if followed.contact == "connected" and (followed.incomplete or not self._records)
-        ]
-        started = not self._records
-        answers = await asyncio.gather(
-            *(present_state(self._client, followed.url, started=started, rows=tables) for followed in asked),
-            return_exceptions=True,
-        )
+        connected = [stream for stream in self._followed.values() if stream.contact == "connected"]
+        asked = [stream for stream in connected if stream.incomplete or not self._records]
+        work = [present_state(self._client, stream.url, started=not self._records, rows=tables) for stream in asked]
+        answers = await asyncio.gather(*work, return_exceptions=True)
         records: list[Record] = []
-        for followed, answer in zip(asked, answers, strict=True):
+        for stream, answer in zip(asked, answers, strict=True):
             if isinstance(answer, list):
-                records += (self._with_own_clock_and_label(record, followed) for record in answer)
+                records += (self._with_own_clock_and_label(record, stream) for record in answer)
             elif not isinstance(answer, Unreachable):
                 raise answer
         return records
 
     def execute(self, command: Command) -> Future[None]:
-        """Ask the members that `command` concerns.
-
-        The future fails with `CommandRefused` when nothing was done, with `PartiallyDone` when some have done it and some
-        have not.
-        """
+        """Do as the protocol says; the future fails with `PartiallyDone` when some members have done it and some have not."""
         return self._hand_over(lambda: self._carry_out(command))
 
     def call(self, member: str, operation: Operation, *, watched: bool = False) -> Future[Answer]:
@@ -207,10 +186,6 @@ class RemoteCluster:
         return self._hand_over(lambda: self._call(member, operation))
 
     def snapshot(self) -> Future[ClusterSnapshot]:
-        """Ask the members what they know now. Members that are not reached are in it without a state.
-
-        The future fails with `CommandRefused` where nothing may be changed.
-        """
         return self._hand_over(self._take_snapshot)
 
     def close(self) -> None:
@@ -322,12 +297,10 @@ class RemoteCluster:
         return True
 
     def history_begins(self, stream: MemberStream) -> None:
-        """Note that the records that come next are of the past: those of others wait for them."""
         with self._lock:
             self._merge.begin_history(stream.url, _utc_us())
 
     def records_received(self, stream: MemberStream, records: Sequence[Record]) -> None:
-        """Merge the new ones, and follow the members that they name."""
         facts, now_us = stream.facts, _utc_us()
         assert facts is not None, "a stream says whom it has met before it says what it hears"
         with self._lock:
@@ -347,12 +320,10 @@ class RemoteCluster:
                         self._consider_candidate(url_of_other(address, stream.url, facts.address), facts.cluster_name)
 
     def incomplete(self, stream: MemberStream, what: str) -> None:
-        """Note that some of a member's records are lost for good."""
         with self._lock:
             stream.incomplete = what
 
     def connected(self, stream: MemberStream) -> None:
-        """Its history is complete; what comes next happens now."""
         with self._lock:
             self._merge.end_history(stream.url)
             if stream.contact == "stale":
@@ -363,7 +334,6 @@ class RemoteCluster:
             self.started.set_result(None)
 
     def lost(self, stream: MemberStream, state: ConnectionState, why: str, is_gone: bool = False) -> None:
-        """Note that the member is not reached; the stream tries again."""
         with self._lock:
             self._merge.end_history(stream.url)
             if stream.facts and stream.contact != "stale":
@@ -439,7 +409,7 @@ class RemoteCluster:
             raise CommandRefused(READ_ONLY)
         target = self._command_targets().get(member)
         if target is None or target.why:
-            raise CommandRefused(f"{member} is not reached: {target.why if target else 'nobody is called that'}")
+            raise CommandRefused(f"{member} is not reached: {target.why if target else 'no member is called that'}")
         return await call_map(self._client, target.url, operation)
 
 

@@ -67,7 +67,7 @@ def requests_for(command: Command, members: Mapping[str, CommandTarget]) -> tupl
 
 def _body(command: Command, form: HttpForm, members: Mapping[str, CommandTarget]) -> dict[str, object] | None:
     """Return the arguments that are sent along, other members as addresses; None when there are none."""
-    command = with_addresses(command, {label: one.address for label, one in members.items()})
+    command = with_addresses(command, {label: target.address for label, target in members.items()})
     return {name: getattr(command, name) for name in form.body} or None
 
 

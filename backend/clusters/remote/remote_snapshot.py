@@ -49,11 +49,11 @@ async def remote_snapshot(
     pattern = next(iter(reports.values())).configuration
     members = tuple(
         MemberSnapshot(
-            msgspec.structs.replace(one.configuration, label=label),
-            one.captured.state,
-            one.captured.clock_us + at_us - on_our_clock(one.utc_us),
+            msgspec.structs.replace(report.configuration, label=label),
+            report.captured.state,
+            report.captured.clock_us + at_us - on_our_clock(report.utc_us),
         )
-        for label, one in reports.items()
+        for label, report in reports.items()
     )
     not_reached = tuple(
         SilentMember(msgspec.structs.replace(pattern, label=label, address=targets[label].address), why)

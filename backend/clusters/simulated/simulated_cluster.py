@@ -198,7 +198,6 @@ class SimulatedCluster:
         return self._enqueue(CallMap(member, operation), watched=watched, for_answer=True)
 
     def snapshot(self) -> Future[ClusterSnapshot]:
-        """Return what its members are now."""
         done: Future[ClusterSnapshot] = Future()
         done.set_result(snapshot_of(self._world))
         return done
@@ -258,11 +257,7 @@ class SimulatedCluster:
                 f"{at_us / 1e6:.3f} s is not a moment of this run, which is at {self.now_us() / 1e6:.3f} s"
             )
         self._forks += 1
-        scheduled = [
-            scheduled_command
-            for scheduled_command in (*self.commands, *self._scheduled)
-            if scheduled_command.at_us <= at_us
-        ]
+        scheduled = [known for known in (*self.commands, *self._scheduled) if known.at_us <= at_us]
         fork = SimulatedCluster(
             self._scenario,
             self._seed,
@@ -340,26 +335,22 @@ class SimulatedCluster:
         if end is not None or not self._scheduled:
             self._settled.append((self.started, end))
 
-    def _do(self, scheduled_command: ScheduledCommand, answer: Future[Answer] | None = None) -> None:
+    def _do(self, scheduled: ScheduledCommand, answer: Future[Answer] | None = None) -> None:
         """Carry out a command; `answer` gets the answer to an operation on a map. Raises `CommandRefused`."""
-        if isinstance(scheduled_command.command, CallMap):
+        if isinstance(call := scheduled.command, CallMap):
             early: dict[int, Answer] = {}
             self._early = early
             try:
-                number = self._world.call(
-                    scheduled_command.command.member,
-                    scheduled_command.command.operation,
-                    watched=scheduled_command.watched,
-                )
+                number = self._world.call(call.member, call.operation, watched=scheduled.watched)
             finally:
                 self._early = None
             if answer is not None and number in early:
                 self._settled.append((answer, early[number]))
             elif answer is not None:
-                self._calls[number] = scheduled_command.command.member, answer
+                self._calls[number] = call.member, answer
         else:
-            self._world.execute(scheduled_command.command)
-        self.commands.append(scheduled_command)
+            self._world.execute(scheduled.command)
+        self.commands.append(scheduled)
 
     # What it hears, and what it reports when the turn is over
 
