@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import IntEnum
 
-from typer import TyperException
+from typer import Exit, TyperException
 
 from quarterdeck.backend.core.causes import several_lines
 
@@ -36,6 +36,12 @@ class BadUsage(CommandFailed):
 
     def __init__(self, message: str) -> None:
         super().__init__(ExitCode.BAD_INPUT, message)
+
+
+def fail_if(found: object) -> None:
+    """End the command with `CHECK_FAILED` if a check has found something."""
+    if found:
+        raise Exit(ExitCode.CHECK_FAILED)
 
 
 FORESEEN = {

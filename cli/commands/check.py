@@ -10,11 +10,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from quarterdeck.cli.commands.run_options import JobsOption, JournalOption, recording, stopping
 from quarterdeck.cli.commands.spark.campaign import MasterOption, failing_without_spark
-from quarterdeck.cli.exits import ExitCode, failing_as
+from quarterdeck.cli.exits import ExitCode, fail_if, failing_as
 from quarterdeck.cli.options import argument, flag, option
 from quarterdeck.cli.output import Format, FormatOption, say, write_document, write_rows
 
@@ -98,8 +96,7 @@ def check(
                 say(f"{name}: {exploration.found.violation.invariant}: {exploration.found.violation.text}")
                 _write_schedule(name, model, exploration, out)
     write_rows(rows, COLUMNS, output)
-    if any(row["invariant"] for row in rows):
-        raise typer.Exit(ExitCode.CHECK_FAILED)
+    fail_if(any(row["invariant"] for row in rows))
 
 
 def _repeat(file: Path, journal: Path | None, output: Format) -> None:
@@ -128,8 +125,7 @@ def _repeat(file: Path, journal: Path | None, output: Format) -> None:
         },
         output,
     )
-    if violation:
-        raise typer.Exit(ExitCode.CHECK_FAILED)
+    fail_if(violation)
 
 
 @dataclass(frozen=True)

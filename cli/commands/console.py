@@ -12,7 +12,6 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
 from msgspec.structs import replace
 
 from quarterdeck.cli.commands.run_options import (
@@ -30,7 +29,7 @@ from quarterdeck.cli.commands.run_options import (
 from quarterdeck.cli.commands.simulate import play, scenario_of
 from quarterdeck.cli.configuration.connection import ConnectionTarget, with_connection
 from quarterdeck.cli.configuration.paths import configuration_file, console_state_file
-from quarterdeck.cli.exits import BadUsage, ExitCode, failing_as
+from quarterdeck.cli.exits import BadUsage, ExitCode, fail_if, failing_as
 from quarterdeck.cli.options import flag, option
 
 if TYPE_CHECKING:
@@ -189,8 +188,7 @@ def run_headless(journal: Path | None, *, wanted: bool) -> None:
     print(f"No terminal here: running the demo `{HEADLESS_DEMO}` on a live cluster without a screen.", flush=True)
     outcome = play(scenario_of(HEADLESS_DEMO), HEADLESS_DEMO, lambda line: print(line, flush=True), journal, wanted)
     print("passed" if outcome.passed else "failed", flush=True)
-    if not outcome.passed:
-        raise typer.Exit(ExitCode.CHECK_FAILED)
+    fail_if(not outcome.passed)
 
 
 def member_labels(count: int) -> tuple[str, ...]:

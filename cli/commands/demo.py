@@ -22,7 +22,7 @@ from quarterdeck.cli.commands.run_options import (
 )
 from quarterdeck.cli.commands.simulate import play, report, scenario_of, simulated
 from quarterdeck.cli.configuration.paths import console_state_file
-from quarterdeck.cli.exits import BadUsage, ExitCode, failing_as
+from quarterdeck.cli.exits import BadUsage, ExitCode, fail_if, failing_as
 from quarterdeck.cli.options import argument, flag, option
 from quarterdeck.cli.output import Format, FormatOption, ResultFormatOption, say, write_result, write_rows
 
@@ -167,8 +167,7 @@ def tutor(
             say(scores.problem)
     kind = {"source": "simulated", "seed": seed or 0} if simulate else {"source": "live"}
     write_result({"demo": name, **kind, **summary.as_json()}, output)
-    if summary.finished and not summary.passed:
-        raise typer.Exit(ExitCode.CHECK_FAILED)
+    fail_if(summary.finished and not summary.passed)
 
 
 @group.command("film")

@@ -11,7 +11,7 @@ import typer
 
 from quarterdeck.cli.commands.run_options import ZoneOption, log_options
 from quarterdeck.cli.configuration.paths import journal_root
-from quarterdeck.cli.exits import BadUsage, ExitCode, failing_as
+from quarterdeck.cli.exits import BadUsage, ExitCode, fail_if, failing_as
 from quarterdeck.cli.options import argument, flag, option
 from quarterdeck.cli.output import Format, FormatOption, say, write_rows
 
@@ -166,8 +166,7 @@ def _print_problems(journal: Journal) -> None:
     """Name on stderr what could not be read; exit with 1 when any of it is more than an unfinished last line."""
     for problem in journal.problems:
         say(f"{problem.file}:{problem.line}: {problem.reason}")
-    if any(not problem.torn for problem in journal.problems):
-        raise typer.Exit(ExitCode.CHECK_FAILED)
+    fail_if(any(not problem.torn for problem in journal.problems))
 
 
 def record_row(record: Record, *, flat: bool) -> dict[str, object]:

@@ -32,18 +32,8 @@ group.add_typer(secret.group, name="secret")
 
 
 AUDIT_COLUMNS = (
-    "at",
-    "member",
-    "user",
-    "identified",
-    "address",
-    "what",
-    "detail",
-    "outcome",
-    "status",
-    "reason",
-    "count",
-)
+    "at", "member", "user", "identified", "address", "what", "detail", "outcome", "status", "reason", "count",
+)  # fmt: skip
 FOLLOW_SECONDS = 0.5
 SECONDS_OF = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 

@@ -6,10 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from quarterdeck.cli.commands.run_options import JournalOption, new_run, recording
-from quarterdeck.cli.exits import ExitCode, failing_as
+from quarterdeck.cli.exits import ExitCode, fail_if, failing_as
 from quarterdeck.cli.options import argument, option
 from quarterdeck.cli.output import Format, FormatOption, write_result
 
@@ -80,5 +78,4 @@ def simulated(scenario: Scenario, name: str, seed: int, journal: Path | None) ->
 def report(outcome: Outcome, output: Format | None) -> None:
     """Print the outcome; exit with 1 unless it passed."""
     write_result(outcome.as_json(), output)
-    if not outcome.passed:
-        raise typer.Exit(ExitCode.CHECK_FAILED)
+    fail_if(not outcome.passed)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from quarterdeck.cli.commands.run_options import JobsOption
-from quarterdeck.cli.exits import BadUsage, ExitCode, failing_as
+from quarterdeck.cli.exits import BadUsage, ExitCode, fail_if, failing_as
 from quarterdeck.cli.options import flag, option
 from quarterdeck.cli.output import Format, FormatOption, say, write_document
 
@@ -64,8 +64,7 @@ def swarm(
         with failing_as(ExitCode.BAD_INPUT, OSError, about="--shrink"):
             shrink.mkdir(parents=True, exist_ok=True)
     search = GuidedSearch(numbers) if guided else None
-    if run(origins, search, bounds, jobs or os.cpu_count() or 1, shrink, output, counts=reached):
-        raise typer.Exit(ExitCode.CHECK_FAILED)
+    fail_if(run(origins, search, bounds, jobs or os.cpu_count() or 1, shrink, output, counts=reached))
 
 
 def seed_range(text: str, *, alone_from: int | None = None) -> range:

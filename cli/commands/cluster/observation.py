@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from http import HTTPStatus
@@ -109,8 +109,8 @@ def observe(
     """
     from quarterdeck.backend.picture.fold.picture import Picture
 
-    cluster = open_cluster(connection.require_named(), write=write, records=history, pod_logs=False)
-    try:
+    opened = open_cluster(connection.require_named(), write=write, records=history, pod_logs=False)
+    with closing(opened) as cluster:
         picture = Picture()
         for record in settled_records(cluster, MERGE_SECONDS if history or connection.logs else 0):
             picture.apply(record)
@@ -123,8 +123,6 @@ def observe(
         if metrics:
             await_metrics(cluster, picture)
         yield ObservedCluster(cluster, picture, cluster.connection_status(), cluster.process_facts(), cluster.now_us())
-    finally:
-        cluster.close()
 
 
 def await_tables(cluster: WatchedCluster, picture: Picture) -> None:

@@ -16,7 +16,7 @@ from quarterdeck.cli.commands.cluster import actions, fork, restarts, watch
 from quarterdeck.cli.commands.cluster.actions import MemberOption
 from quarterdeck.cli.commands.cluster.observation import ObservedCluster, observe
 from quarterdeck.cli.configuration.connection import ConnectionTarget, with_connection
-from quarterdeck.cli.exits import BadUsage, ExitCode, failing_as
+from quarterdeck.cli.exits import BadUsage, ExitCode, fail_if, failing_as
 from quarterdeck.cli.options import argument, flag, option
 from quarterdeck.cli.output import Format, FormatOption, say, write_document, write_rows
 
@@ -65,8 +65,7 @@ def status(
     if connection.environment:
         fields["environment"] = connection.environment
     write_document({**fields, **found}, output)
-    if check and not (found["agreed"] and health.condition == "healthy"):
-        raise typer.Exit(ExitCode.CHECK_FAILED)
+    fail_if(check and not (found["agreed"] and health.condition == "healthy"))
 
 
 @with_connection
@@ -289,18 +288,18 @@ def _data(seen: ObservedCluster, belief: MemberBelief) -> Row | None:
             "slowest_read_us": found.slowest_read_us, "slowest_write_us": found.slowest_write_us,
         }  # fmt: skip
 
-    def rates(one: MemberData | Stored) -> Row:
-        rate = one.rate(seen.now_us)
-        known = one.span_us > 0
+    def rates(measured: MemberData | Stored) -> Row:
+        rate = measured.rate(seen.now_us)
+        known = measured.span_us > 0
         return {
             "reads_per_second": rate.reads if known else None,
             "writes_per_second": rate.writes if known else None,
         }
 
     maps = [
-        {"map": name, "entries": one.entries, "bytes": one.bytes, "backup_entries": one.backup_entries}
-        | rates(one) | answers([one])
-        for name, one in data.maps.items()
+        {"map": name, "entries": stored.entries, "bytes": stored.bytes, "backup_entries": stored.backup_entries}
+        | rates(stored) | answers([stored])
+        for name, stored in data.maps.items()
     ]  # fmt: skip
     return {
         "entries": data.entries,

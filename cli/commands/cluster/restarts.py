@@ -8,17 +8,15 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
-
-import typer
 
 from quarterdeck.cli.commands.cluster.observation import settled_records
 from quarterdeck.cli.commands.run_options import stopping
 from quarterdeck.cli.configuration.connection import ConnectionTarget, with_connection
 from quarterdeck.cli.configuration.opening import open_cluster, wait_until_started
-from quarterdeck.cli.exits import BadUsage, CommandFailed, ExitCode, failing_as
+from quarterdeck.cli.exits import BadUsage, CommandFailed, ExitCode, fail_if, failing_as
 from quarterdeck.cli.options import argument, option
 from quarterdeck.cli.output import Format, FormatOption, say, write_document
 
@@ -57,8 +55,7 @@ def may_stop(
             print(f"  a graceful stop takes about {fields['expected_stop_seconds']} s")
     else:
         write_document({"member": label, **fields}, output)
-    if verdict.answer != "yes":
-        raise typer.Exit(ExitCode.CHECK_FAILED)
+    fail_if(verdict.answer != "yes")
 
 
 @with_connection
@@ -114,15 +111,12 @@ def rolling_restart(
 def _followed(connection: ConnectionTarget) -> Iterator[FollowedCluster]:
     from quarterdeck.cli.commands.cluster.watch import FollowedCluster
 
-    cluster = open_cluster(connection.require_named(), pod_logs=False)
-    try:
+    with closing(open_cluster(connection.require_named(), pod_logs=False)) as cluster:
         wait_until_started(cluster)
         followed = FollowedCluster(cluster)
         for record in settled_records(cluster):
             followed.picture.apply(record)
         yield followed
-    finally:
-        cluster.close()
 
 
 def _label_of(followed: FollowedCluster, wanted: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated
 
@@ -40,8 +41,7 @@ def watch(
     Members that fall silent or come back are reported on stderr, and in a sentence how the cluster is, when that has changed or
     data is lost. Exits with 3 when no member is reached at the start.
     """
-    cluster = open_cluster(connection.require_named())
-    try:
+    with closing(open_cluster(connection.require_named())) as cluster:
         wait_until_started(cluster)
         stream = RecordStream(cluster, 0 if not new else time.time_ns() // 1_000)
         records = islice(stream.records(None if seconds is None else time.monotonic() + seconds), limit)
@@ -49,8 +49,6 @@ def watch(
             stream.show(records)
         else:
             write_rows((record_row(record, flat=output.is_flat) for record in records), RECORD_COLUMNS, output)
-    finally:
-        cluster.close()
 
 
 class RecordStream:
@@ -95,9 +93,9 @@ class RecordStream:
     def _say_changes(self, connection_status: Mapping[str, ConnectionStatus]) -> None:
         from quarterdeck.backend.picture.text.formatting import one_line
 
-        for label, one in connection_status.items():
-            text = (one.state or one.contact) + (f": {one.why}" if one.why else "")
-            text += f"; history incomplete: {one.incomplete} is lost" if one.incomplete else ""
+        for label, status in connection_status.items():
+            text = (status.state or status.contact) + (f": {status.why}" if status.why else "")
+            text += f"; history incomplete: {status.incomplete} is lost" if status.incomplete else ""
             if text != "connecting" and self._said.get(label) != text:
                 self._said[label] = text
                 say(one_line(f"{label} is {text}"))

@@ -25,7 +25,7 @@ from quarterdeck.cli.commands.map.script import (
 from quarterdeck.cli.commands.map.session import MapSession, answer_as_data, map_session
 from quarterdeck.cli.commands.run_options import ProcessesOption, PropertyOption
 from quarterdeck.cli.configuration.connection import ConnectionTarget, with_connection
-from quarterdeck.cli.exits import BadUsage, CommandFailed, ExitCode, failing_as
+from quarterdeck.cli.exits import BadUsage, CommandFailed, ExitCode, fail_if, failing_as
 from quarterdeck.cli.options import argument, option
 from quarterdeck.cli.output import Format, FormatOption, say, write_document, write_rows
 
@@ -140,15 +140,13 @@ def load(
             with failing_as(ExitCode.BAD_INPUT, ValueError):
                 row = session.make_traffic(said)
             write_document({"members": len(session.running), **row}, output)
-            if row["problem"]:
-                raise typer.Exit(ExitCode.CHECK_FAILED)
+            fail_if(row["problem"])
             return
         row = session.load(name, keys, value_bytes)
         counted = session.ask(Size(name))
     problem = row["problem"] or counted.problem
     write_document({"members": len(session.running), **row, "size": counted.size, "problem": problem}, output)
-    if problem:
-        raise typer.Exit(ExitCode.CHECK_FAILED)
+    fail_if(problem)
 
 
 @group.command("run")
@@ -176,8 +174,7 @@ def run_script(
         write_rows(results(session, lines, problems), ROW_COLUMNS, output)
     for problem in problems:
         say(problem)
-    if problems:
-        raise typer.Exit(ExitCode.CHECK_FAILED)
+    fail_if(problems)
 
 
 def once(
@@ -200,8 +197,7 @@ def once(
             raise CommandFailed(ExitCode.CHECK_FAILED, f"--keys: {loaded['problem']}")
         answer = session.ask(operation)
     write_document(answer_as_data(operation, answer), output)
-    if answer.problem:
-        raise typer.Exit(ExitCode.CHECK_FAILED)
+    fail_if(answer.problem)
 
 
 def results(session: MapSession, lines: list[ScriptLine], problems: list[str]) -> Iterator[dict[str, object]]:

@@ -70,9 +70,8 @@ def _wanted(words: Sequence[str]) -> Command | ScriptLoad:
     description = DESCRIPTIONS[verb]
     arguments = description.details or description.arguments
     _check_count(verb, " ".join(argument.usage for argument in arguments), rest)
-    values = {
-        one.name: word.encode() if one.kind == "bytes" else word for one, word in zip(arguments, rest, strict=True)
-    }
+    pairs = zip(arguments, rest, strict=True)
+    values = {known.name: word.encode() if known.kind == "bytes" else word for known, word in pairs}
     return description.make({"member": "", **values})
 
 

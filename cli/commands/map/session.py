@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -167,17 +167,15 @@ def map_session(
 @contextmanager
 def _remote_session(connection: ConnectionTarget) -> Iterator[MapSession]:
     """Each operation is asked of the first member that was reached."""
-    cluster = open_cluster(connection.require_http_api(), write=not connection.read_only, records=False)
-    try:
+    opened = open_cluster(connection.require_http_api(), write=not connection.read_only, records=False)
+    with closing(opened) as cluster:
         wait_until_started(cluster)
         yield MapSession(cluster, connected(cluster))
-    finally:
-        cluster.close()
 
 
 def connected(cluster: ConnectionStatusSource) -> list[str]:
     """Return the members that are reached."""
-    return [label for label, one in cluster.connection_status().items() if one.contact == "connected"]
+    return [label for label, status in cluster.connection_status().items() if status.contact == "connected"]
 
 
 def answer_as_data(operation: Operation, answer: Answer) -> dict[str, object]:

@@ -8,11 +8,9 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from quarterdeck.cli.commands.run_options import ZoneOption, log_options
 from quarterdeck.cli.commands.spark.campaign import MasterOption, RemoteOption, failing_without_spark, require_one_spark
-from quarterdeck.cli.exits import ExitCode, failing_as
+from quarterdeck.cli.exits import ExitCode, fail_if, failing_as
 from quarterdeck.cli.options import argument, option
 from quarterdeck.cli.output import Format, FormatOption, say, write_document, write_rows
 
@@ -87,8 +85,7 @@ def audit(
         write_document(msgspec.to_builtins(result), output)
     violations = sum(finding.severity == "violation" for finding in result.findings)
     _narrate(result, violations)
-    if violations or (fail_on is FailOn.OBSERVATION and result.observations):
-        raise typer.Exit(ExitCode.CHECK_FAILED)
+    fail_if(violations or (fail_on is FailOn.OBSERVATION and result.observations))
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from quarterdeck.cli.commands.swarm import seed_range, size_bounds
-from quarterdeck.cli.exits import BadUsage, CommandFailed, ExitCode, failing_as
+from quarterdeck.cli.exits import BadUsage, CommandFailed, ExitCode, fail_if, failing_as
 from quarterdeck.cli.options import flag, option
 from quarterdeck.cli.output import Format, FormatOption, say, write_document, write_rows
 
@@ -26,17 +26,8 @@ FAILURES_PRINTED = 20
 
 FAILURE_COLUMNS = ("signature", "runs", "seeds", "reproduce")
 COMPARISON_COLUMNS = (
-    "settings",
-    "measure",
-    "runs",
-    "mean",
-    "mean_95",
-    "p50",
-    "p95",
-    "p99",
-    "minus_first",
-    "minus_first_95",
-)
+    "settings", "measure", "runs", "mean", "mean_95", "p50", "p95", "p99", "minus_first", "minus_first_95",
+)  # fmt: skip
 
 MasterOption = Annotated[
     str, option("Run on this Spark master, as spark://HOST:7077; by default on all cores here.", "URL")
@@ -100,40 +91,11 @@ def run(
     A run that raises, ends its process or never ends is a verdict like any other. Exits with 1 when a run failed.
     """
     require_one_spark(master, remote)
-    numbers = seed_range(seeds, alone_from=1)
-    campaign = _campaign(scenario, members, sweep or [], budget, swarm=swarm, guided=guided, reached=reached)
-    if "://" in str(out):
-        raise BadUsage(f"--out: {out} is an address; name a folder of this machine")
-    with failing_as(ExitCode.BAD_INPUT, OSError, about="--out"):
-        out.mkdir(parents=True, exist_ok=True)
-    summary = _on_spark(campaign, numbers, out, master, remote, str(scenario or ""), resume=resume, shrinks=shrink)
-    _print(summary, output)
-    if summary.failed:
-        raise typer.Exit(ExitCode.CHECK_FAILED)
-
-
-# What is to be run
-
-
-def _campaign(
-    scenario: Path | None,
-    members: str | None,
-    sweep: list[str],
-    budget: float,
-    *,
-    swarm: bool,
-    guided: bool,
-    reached: bool,
-) -> Campaign:
-    """Return the campaign that the options describe.
-
-    Raises:
-        CommandFailed: An option is wrong.
-    """
     from quarterdeck.backend.core.properties import BadProperty
     from quarterdeck.backend.pipeline.campaign.plan import Campaign, variants_of
     from quarterdeck.backend.scenarios.format.reading import load_scenario
 
+    numbers = seed_range(seeds, alone_from=1)
     if (scenario is None) == (not swarm):
         raise BadUsage("--scenario: say what to run: either --scenario FILE or --swarm")
     if scenario is not None and members is not None:
@@ -141,13 +103,21 @@ def _campaign(
     if guided and (scenario is not None or sweep):
         raise BadUsage("--guided: varies what seeds draw; use --swarm, without --sweep")
     with failing_as(ExitCode.BAD_INPUT, BadProperty, about="--sweep"):
-        variants = variants_of(_sweep(sweep))
-    text = ""
+        variants = variants_of(_sweep(sweep or []))
+    text, sizes = "", size_bounds(members or "3-20", "--members")
     if scenario is not None:
         load_scenario(scenario)
         text = scenario.read_text(encoding="utf-8")
-    sizes = size_bounds(members or "3-20", "--members")
-    return Campaign(text, sizes=sizes, variants=variants, cpu_seconds=budget, guided=guided, counts_reached=reached)
+    campaign = Campaign(text, sizes=sizes, variants=variants, cpu_seconds=budget, guided=guided, counts_reached=reached)
+    if "://" in str(out):
+        raise BadUsage(f"--out: {out} is an address; name a folder of this machine")
+    with failing_as(ExitCode.BAD_INPUT, OSError, about="--out"):
+        out.mkdir(parents=True, exist_ok=True)
+    summary = _on_spark(
+        campaign, numbers, out, master, remote, resume=resume, scenario_file=str(scenario or ""), shrinks=shrink
+    )
+    _print(summary, output)
+    fail_if(summary.failed)
 
 
 def _sweep(texts: list[str]) -> dict[str, list[PropertyValue]]:
@@ -177,54 +147,23 @@ def _value(text: str) -> PropertyValue:
 # Running it
 
 
-def _on_spark(
-    campaign: Campaign,
-    seeds: range,
-    out: Path,
-    master: str,
-    remote: str,
-    scenario_file: str,
-    *,
-    resume: bool,
-    shrinks: bool,
-) -> CampaignSummary:
+def _on_spark(campaign: Campaign, seeds: range, out: Path, master: str, remote: str, **how: Any) -> CampaignSummary:
     from quarterdeck.backend.pipeline.spark.requirements import SparkFailed, needing_packages
 
     with failing_without_spark(), needing_packages():
         from quarterdeck.backend.pipeline.campaign.driver import run_campaign
         from quarterdeck.backend.pipeline.campaign.store import CampaignRefused
         from quarterdeck.backend.pipeline.spark.session import spark_session
-    with (
-        failing_without_spark(CampaignRefused, OSError),
-        _hinting_at_resuming(out, SparkFailed),
-        spark_session(master, remote=remote, profile="throughput") as spark,
-        _progress() as tell,
-    ):
+    with failing_without_spark(CampaignRefused, OSError):
         try:
-            return run_campaign(
-                spark,
-                campaign,
-                seeds,
-                out,
-                resume=resume,
-                scenario_file=scenario_file,
-                shrinks=shrinks,
-                on_progress=tell,
-                on_warning=say,
-            )
+            with spark_session(master, remote=remote, profile="throughput") as spark, _progress() as print_progress:
+                return run_campaign(spark, campaign, seeds, out, on_progress=print_progress, on_warning=say, **how)
         except KeyboardInterrupt:
             say(f"interrupted; go on with --resume: {out}")
             raise
-
-
-@contextmanager
-def _hinting_at_resuming(out: Path, failed: type[Exception]) -> Iterator[None]:
-    """Add to what `failed` says that nothing which came back is lost."""
-    try:
-        yield
-    except failed as problem:
-        hint = f"what came back is kept; go on with --resume: {out}"
-        raise CommandFailed(ExitCode.UNREACHABLE, f"{problem}; {hint}") from problem
+        except SparkFailed as problem:
+            hint = f"what came back is kept; go on with --resume: {out}"
+            raise CommandFailed(ExitCode.UNREACHABLE, f"{problem}; {hint}") from problem
 
 
 @contextmanager
@@ -234,12 +173,12 @@ def _progress() -> Iterator[Callable[[CampaignProgress], None]]:
 
     printed = 0
 
-    def print_failures(progress: CampaignProgress, tell: Callable[[str], None]) -> None:
+    def print_failures(progress: CampaignProgress, print_line: Callable[[str], None]) -> None:
         nonlocal printed
         for row in progress.new_failures:
             printed += 1
             if printed <= FAILURES_PRINTED:
-                tell(f"seed {row.seed}: {row.signature}")
+                print_line(f"seed {row.seed}: {row.signature}")
 
     if not sys.stderr.isatty():
         said_at = 0.0
@@ -261,11 +200,11 @@ def _progress() -> Iterator[Callable[[CampaignProgress], None]]:
     with Bar(*columns, console=Console(stderr=True, highlight=False)) as bar:
         task = bar.add_task("", total=1.0, line="starting")
 
-        def tell(progress: CampaignProgress) -> None:
+        def draw(progress: CampaignProgress) -> None:
             print_failures(progress, lambda text: bar.console.print(text, markup=False))
             bar.update(task, completed=progress.share, line=_line(progress))
 
-        yield tell
+        yield draw
 
 
 def _line(progress: CampaignProgress) -> str:
@@ -332,7 +271,7 @@ def _comparison_rows(summary: CampaignSummary) -> Iterator[dict[str, object]]:
             row: dict[str, object] = {"settings": settings, "measure": name.replace("_", " "), "runs": measure.runs}
             if measure.mean is not None:
                 row |= {"mean": f"{measure.mean.value:.3f}", "mean_95": _interval(measure.mean.interval)}
-            row |= {name: f"{one.value:.3f}" for name, one in measure.percentiles.items()}
+            row |= {name: f"{estimate.value:.3f}" for name, estimate in measure.percentiles.items()}
             if measure.minus_first is not None:
                 row["minus_first"] = f"{measure.minus_first.value:+.3f}"
                 row["minus_first_95"] = _interval(measure.minus_first.interval)

@@ -11,7 +11,7 @@ import typer
 
 from quarterdeck.cli.commands.run_options import stopping
 from quarterdeck.cli.commands.spark.campaign import failing_without_spark
-from quarterdeck.cli.exits import BadUsage, ExitCode, failing_as
+from quarterdeck.cli.exits import BadUsage, ExitCode, fail_if, failing_as
 from quarterdeck.cli.options import argument, flag, option
 from quarterdeck.cli.output import Format, FormatOption, say
 
@@ -78,8 +78,7 @@ def stream(
 def _exit(once: bool, violations: int) -> None:
     if not once:
         raise typer.Exit(ExitCode.INTERRUPTED)
-    if violations:
-        raise typer.Exit(ExitCode.CHECK_FAILED)
+    fail_if(violations)
 
 
 def _stream_on_spark(
