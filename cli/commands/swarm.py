@@ -175,14 +175,8 @@ def summary(
             "bound_seconds": slowest.trial.bound_seconds,
         },
         "failures": [
-            {
-                "seed": seed_run.trial.seed,
-                "verdict": seed_run.trial.verdict,
-                "invariant": seed_run.trial.invariant,
-                "text": seed_run.trial.text,
-                "witnesses": seed_run.trial.witnesses,
-                "reproduce": reproduction(seed_run.origin, sizes),
-            }
+            {name: getattr(seed_run.trial, name) for name in ("seed", "verdict", "invariant", "text", "witnesses")}
+            | {"reproduce": reproduction(seed_run.origin, sizes)}
             for seed_run in failed
         ],
     }

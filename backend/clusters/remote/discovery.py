@@ -51,15 +51,18 @@ async def present_state(client: MemberClient, url: str, *, started: bool, rows: 
         events.ClusterStateChanged(facts.cluster_state, ""),
     )
     if facts.table_version and rows:
-        found += [table async for table in _table(client, url, facts.uuid)]
+        async for page in table_pages(client, url):
+            changed = (page.table_version, page.digest, page.partitions, page.holders, page.rows)
+            found.append(TableChanged(*changed, facts.uuid, "published"))
     elif facts.table_version:
         found.append(TableChanged(facts.table_version, facts.table_digest, 0, (), (), facts.uuid, "published"))
     return [Record(facts.run, facts.label, facts.uuid, 0, facts.now_us, facts.utc_us, event) for event in found]
 
 
-async def _table(client: MemberClient, url: str, uuid: str) -> AsyncIterator[TableChanged]:
+async def table_pages(client: MemberClient, url: str) -> AsyncIterator[Table]:
+    """Yield the table of the member at `url`, some thousand rows at a time."""
     start: int | None = 0
     while start is not None:
         page = await client.get(url, f"/table?from={start}", Table)
-        yield TableChanged(page.table_version, page.digest, page.partitions, page.holders, page.rows, uuid, "published")
+        yield page
         start = page.next

@@ -11,6 +11,7 @@ import msgspec
 
 from quarterdeck.backend.clusters.exported_maps import FORM, ExportFolder, ExportHead
 from quarterdeck.backend.clusters.remote.access import url_of_other
+from quarterdeck.backend.clusters.remote.discovery import table_pages
 from quarterdeck.backend.clusters.remote.map_calls import call_map, segment
 from quarterdeck.backend.clusters.remote.member_client import (
     BadResponse,
@@ -23,7 +24,6 @@ from quarterdeck.backend.core.commands.commands import CommandRefused
 from quarterdeck.backend.core.operations import PutAll
 from quarterdeck.backend.member_api.answers import PartitionHead
 from quarterdeck.backend.member_api.beliefs import ThisMember
-from quarterdeck.backend.member_api.partitions import Table
 
 BATCH_ENTRIES = 500
 BATCH_BYTES = 1024 * 1024
@@ -149,13 +149,10 @@ async def _owners(client: MemberClient, urls: list[str], until_seconds: float = 
 
 
 async def _rows(client: MemberClient, facts: ThisMember, url: str) -> AsyncIterator[str]:
-    start: int | None = 0
-    while start is not None:
-        page = await client.get(url, f"/table?from={start}", Table)
+    async for page in table_pages(client, url):
         for row in page.rows:
             owner = row[2] if len(row) > 2 else -1
             yield "" if owner < 0 else url_of_other(page.holders[owner].address, url, facts.address)
-        start = page.next
 
 
 async def _fetched(

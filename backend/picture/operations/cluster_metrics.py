@@ -55,37 +55,36 @@ def cluster_metrics(
 def _health(health: ClusterHealth) -> Iterator[ClusterMetric]:
     conditions = {name: name == health.condition for name in get_args(Condition)}
     yield _metric("condition", "1 for the condition that the sentence begins with.", conditions, "condition")
-    yield _metric("whole", "One list, one master, every member on it reached.", _known(health.whole))
-    yield _metric("data_safe", "Every replica that should be there is there and in step.", _known(health.data_safe))
-    yield _metric("copies", "Copies of each partition, where all have the same number.", _known(health.replicas.copies))
+    yield _gauge("whole", "One list, one master, every member on it reached.", health.whole)
+    yield _gauge("data_safe", "Every replica that should be there is there and in step.", health.data_safe)
+    yield _gauge("copies", "Copies of each partition, where all have the same number.", health.replicas.copies)
 
 
 def _lists(picture: Picture, running: list[MemberBelief]) -> Iterator[ClusterMetric]:
     masters = [belief for belief in running if belief.leads]
-    yield _metric("masters", "Members that lead; more than one is a split.", _known(len(masters) if running else None))
+    yield _gauge("masters", "Members that lead; more than one is a split.", len(masters) if running else None)
     lists = {(belief.lineage, belief.version, belief.listed) for belief in running}
     lineages = {belief.lineage for belief in running}
-    yield _metric("lineages", "Lineages of member lists that are held.", _known(len(lineages) if running else None))
+    yield _gauge("lineages", "Lineages of member lists that are held.", len(lineages) if running else None)
+    yield _gauge("lists_agree", "All members that are reached hold one list.", len(lists) == 1 if running else None)
     yield _metric(
-        "lists_agree", "All members that are reached hold one list.", _known(len(lists) == 1 if running else None)
-    )
-    yield _metric(
-        "list_members", "Members on the list of a master.", {one.label: len(one.members) for one in masters}, "master"
+        "list_members",
+        "Members on the list of a master.",
+        {head.label: len(head.members) for head in masters},
+        "master",
     )
     yield _metric("list_version", "The version of that list.", {head.label: head.version for head in masters}, "master")
     merging = [belief for belief in picture.members.values() if is_merging(belief) or (belief.leads and belief.merging)]
-    yield _metric(
-        "merging_members", "Members on their way into another cluster.", _known(len(merging) if running else None)
-    )
+    yield _gauge("merging_members", "Members on their way into another cluster.", len(merging) if running else None)
     known = [belief for belief in running if belief.shows("suspicions")]
     suspects = {suspect for belief in known for suspect in belief.suspicions}
-    yield _metric("suspected_members", "Members that another one suspects.", _known(len(suspects) if known else None))
+    yield _gauge("suspected_members", "Members that another one suspects.", len(suspects) if known else None)
 
 
 def _tables(picture: Picture, running: list[MemberBelief], now_us: int) -> Iterator[ClusterMetric]:
     digests = table_digests(picture, (belief.label for belief in running), now_us)
     agree = None if not digests or is_unsettled(picture, now_us) else len(digests) == 1
-    yield _metric("tables_agree", "All members that report a partition table report the same.", _known(agree))
+    yield _gauge("tables_agree", "All members that report a partition table report the same.", agree)
 
 
 def _migrations(picture: Picture, running: list[MemberBelief]) -> Iterator[ClusterMetric]:
@@ -114,17 +113,17 @@ def _data(picture: Picture, health: ClusterHealth, running: list[MemberBelief], 
     stored: Counter[str] = Counter()
     maps: dict[str, list[Stored]] = {}
     for data in known:
-        for name, one in data.maps.items():
-            stored[name] += one.entries
-            maps.setdefault(name, []).append(one)
+        for name, held in data.maps.items():
+            stored[name] += held.entries
+            maps.setdefault(name, []).append(held)
     yield _metric("map_entries", "Entries of a map, at their owners.", stored, "map")
     late = {name: answered(parts, now_us) for name, parts in maps.items()}
-    hits = {name: one.hits for name, one in late.items() if one.hits is not None}
+    hits = {name: found.hits for name, found in late.items() if found.hits is not None}
     yield _metric("map_hits_per_second", "How often an entry of a map is found, lately.", hits, "map")
     took: dict[Labels, float] = {
         (name, operation): mean_us / SECOND_US
-        for name, one in late.items()
-        for operation, mean_us in (("read", one.read_us), ("write", one.write_us))
+        for name, found in late.items()
+        for operation, mean_us in (("read", found.read_us), ("write", found.write_us))
         if mean_us is not None
     }
     yield _metric(
@@ -141,10 +140,8 @@ def _data(picture: Picture, health: ClusterHealth, running: list[MemberBelief], 
         "map_slowest_operation_seconds", "How long the slowest operation took since the owners of a map count.",
         slowest, "map", "operation",
     )  # fmt: skip
-    yield _metric("entries", "Entries at their owners.", _known(sum(data.entries for data in known) if known else None))
-    yield _metric(
-        "backup_entries", "Entries in backups.", _known(sum(data.backup_entries for data in known) if known else None)
-    )
+    yield _gauge("entries", "Entries at their owners.", sum(data.entries for data in known) if known else None)
+    yield _gauge("backup_entries", "Entries in backups.", sum(data.backup_entries for data in known) if known else None)
 
 
 PROCESS_METRICS = {
@@ -170,8 +167,8 @@ def _processes(running: list[MemberBelief]) -> Iterator[ClusterMetric]:
         yield _metric(f"member_{name}", meaning, values, "member")
 
 
-def _known(value: float | None) -> dict[Labels, float]:
-    return {} if value is None else {(): float(value)}
+def _gauge(name: str, meaning: str, value: float | None) -> ClusterMetric:
+    return ClusterMetric(name, meaning, (), {} if value is None else {(): float(value)})
 
 
 def _metric(

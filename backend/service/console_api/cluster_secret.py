@@ -19,14 +19,14 @@ from quarterdeck.backend.service.console_api.requests import SecretTurn
 from quarterdeck.backend.service.console_api.route_classes import (
     CallerDependency,
     FaceDependency,
-    WritingRoute,
+    guarded_by,
     with_error_responses,
 )
 from quarterdeck.backend.service.http.audited_requests import request_note
 from quarterdeck.backend.service.http.face import Caller, Face
 from quarterdeck.backend.service.http.responses import Denied
 
-router = APIRouter(route_class=WritingRoute, responses=with_error_responses(409))
+router = APIRouter(route_class=guarded_by("write"), responses=with_error_responses(409))
 
 
 @router.get("/secret")

@@ -22,16 +22,15 @@ from quarterdeck.backend.service.console_api.route_classes import (
     JOINED,
     CallerDependency,
     FaceDependency,
-    FaultRoute,
-    WritingRoute,
+    guarded_by,
     with_error_responses,
 )
 from quarterdeck.backend.service.http.responses import JSON_TYPE, Denied
 from quarterdeck.backend.service.member_log import software_version
 
-writing = APIRouter(route_class=WritingRoute, responses=with_error_responses(409, 503))
-copying = APIRouter(route_class=WritingRoute, responses=with_error_responses(409))
-faults = APIRouter(prefix="/faults", route_class=FaultRoute, responses=with_error_responses(409))
+writing = APIRouter(route_class=guarded_by("write"), responses=with_error_responses(409, 503))
+copying = APIRouter(route_class=guarded_by("write"), responses=with_error_responses(409))
+faults = APIRouter(prefix="/faults", route_class=guarded_by("fault"), responses=with_error_responses(409))
 LINK_COMMAND: msgspec.json.Decoder[LinkCommand] = msgspec.json.Decoder(LinkCommand)
 
 LINK_COMMAND_BODY: dict[str, Any] = {

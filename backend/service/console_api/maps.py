@@ -18,34 +18,27 @@ from quarterdeck.backend.core.data.map_service import owned_maps
 from quarterdeck.backend.core.data.partition_store import StoredEntry
 from quarterdeck.backend.core.operations import Answer, Get, Keys, Operation, Put, PutAll, Remove, Size
 from quarterdeck.backend.member_api.answers import EntriesStored, Entry, ExportedEntry, MapKeys, MapSize, PartitionHead
+from quarterdeck.backend.service.configuration.process_configuration import Role
 from quarterdeck.backend.service.console_api.requests import NewEntries, NewMapEntries, NewValue
 from quarterdeck.backend.service.console_api.route_classes import (
     JOINED,
     CallerDependency,
-    DataReadingRoute,
-    DataWritingRoute,
     FaceDependency,
+    guarded_by,
     with_error_responses,
 )
 from quarterdeck.backend.service.http.audited_requests import request_note
 from quarterdeck.backend.service.http.face import Caller, Face, utc_now_us
 from quarterdeck.backend.service.http.responses import Denied
 
-reading = APIRouter(
-    prefix="/maps",
-    route_class=DataReadingRoute,
-    responses=with_error_responses(409, 503, 504),
-    dependencies=JOINED,
-)
-writing = APIRouter(
-    prefix="/maps",
-    route_class=DataWritingRoute,
-    responses=with_error_responses(409, 503, 504),
-    dependencies=JOINED,
-)
 
-exporting = APIRouter(route_class=DataReadingRoute, responses=with_error_responses(409, 503), dependencies=JOINED)
-importing = APIRouter(route_class=DataWritingRoute, responses=with_error_responses(409, 503, 504), dependencies=JOINED)
+def _router(role: Role, *statuses: int, prefix: str = "") -> APIRouter:
+    route, responses = guarded_by(role, "DATA"), with_error_responses(409, 503, *statuses)
+    return APIRouter(prefix=prefix, route_class=route, responses=responses, dependencies=JOINED)
+
+
+reading, writing = _router("read", 504, prefix="/maps"), _router("write", 504, prefix="/maps")
+exporting, importing = _router("read"), _router("write", 504)
 
 LINES_TYPE = "application/x-ndjson"
 LINES_AT_ONCE = 500

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import chain, islice, starmap
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import msgspec
 from msgspec.structs import asdict
 
-from quarterdeck.backend.core.partitions.events import Holder, MigrationStarted
+from quarterdeck.backend.core.partitions.events import Holder
 from quarterdeck.backend.core.partitions.table.partition_table import packed
 from quarterdeck.backend.member_api import beliefs, partitions
-from quarterdeck.backend.picture.fold.migrations import EndedMigration
 from quarterdeck.backend.service.http.face import Face, own_belief, utc_now_us
 from quarterdeck.backend.service.member_log import software_version
 
-Answer = TypeVar("Answer")
+Answer = TypeVar("Answer", bound=msgspec.Struct)
 PLANNED_SHOWN = 100
 ENDED_SHOWN = 50
 MOST_ROWS = 5_000
@@ -38,31 +38,21 @@ def process_started_utc() -> datetime:
 
 def this_member(face: Face, started_utc: datetime) -> beliefs.ThisMember:
     """Return the identity of this member, and since when its process runs."""
-    member, configuration = face.member, face.configuration
-    members, table = member.members, member.partitions.table
-    return beliefs.ThisMember(
-        label=face.label,
-        address=face.address,
-        uuid=face.uuid,
-        run=face.run,
-        cluster_name=configuration.cluster_name,
-        node_state=face.node_state,
+    members, table = face.member.members, face.member.partitions.table
+    return _gathered(
+        beliefs.ThisMember,
+        (face, face.configuration, face.member),
         version=software_version(),
         started_utc=started_utc,
         now_us=face.now_us(),
         utc_us=utc_now_us(),
-        cluster_state=member.cluster_state,
-        master=member.master,
-        is_master=member.is_master,
         list_version=members.version if members else 0,
         lineage=members.lineage if members else "",
         members=members.members if members else (),
-        join_list=member.join_list,
+        join_list=face.member.join_list,
         remembered=beliefs.remembered_by(own_belief(face)),
         table_version=table.version if table else 0,
         table_digest=f"{table.digest:016x}" if table else "",
-        allow_faults=configuration.allow_faults,
-        read_only=configuration.read_only,
     )
 
 
@@ -114,14 +104,11 @@ def migrations(face: Face) -> partitions.Migrations:
     belief, history = own_belief(face), face.picture.history
     leading = belief.leading
     ended = sorted(chain(history.done, history.failed), key=lambda migration: -migration.at_us)
-    return partitions.Migrations(
+    return _gathered(
+        partitions.Migrations,
+        (leading,),
         leading=belief.is_master,
-        recovering=leading.recovering,
         draining=tuple(starmap(partitions.Draining, leading.draining.items())),
-        moves=leading.moves,
-        lower_bound=leading.lower_bound,
-        why=leading.why,
-        cancelled=leading.cancelled,
         queued=leading.waiting,
         running_count=len(leading.running),
         done=history.done_count,
@@ -129,28 +116,17 @@ def migrations(face: Face) -> partitions.Migrations:
         lost=history.lost_count,
         planned=tuple(islice(leading.queue(), PLANNED_SHOWN)),
         running=tuple(
-            partitions.Running(**_begun(running.begun), phase=running.phase, since_us=running.since_us)
+            _gathered(partitions.Running, (running, running.begun))
             for running in islice(leading.running.values(), PLANNED_SHOWN)
         ),
         taking_part=tuple(islice(belief.taking_part.values(), PLANNED_SHOWN)),
-        ended=tuple(map(_finished, ended[:ENDED_SHOWN])),
+        ended=tuple(_gathered(partitions.Finished, (end, end.begun)) for end in ended[:ENDED_SHOWN]),
         lost_partitions=tuple(partitions.LostPartition(lost.partition, lost.at_us) for lost in reversed(history.lost)),
     )
 
 
-def _as(shape: type[Answer], source: object) -> Answer:
-    return msgspec.convert(source, shape, from_attributes=True)
-
-
-def _begun(begun: MigrationStarted) -> dict[str, Any]:
-    return asdict(_as(partitions.Migration, begun))
-
-
-def _finished(ended: EndedMigration) -> partitions.Finished:
-    return partitions.Finished(
-        **_begun(ended.begun),
-        committed=ended.committed,
-        reason=ended.reason,
-        at_us=ended.at_us,
-        took_us=ended.took_us,
-    )
+def _gathered(shape: type[Answer], sources: Sequence[object], **given: object) -> Answer:
+    """Return an answer with what is `given`, and in its other fields what the first source has under their names."""
+    names = [name for name in shape.__struct_fields__ if name not in given]
+    found = {name: next(getattr(source, name) for source in sources if hasattr(source, name)) for name in names}
+    return shape(**found, **given)

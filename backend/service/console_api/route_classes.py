@@ -70,28 +70,9 @@ class GuardedRoute(APIRoute):
         return guarded
 
 
-class WritingRoute(GuardedRoute):
-    """For callers that may change the cluster."""
-
-    role = "write"
-
-
-class FaultRoute(GuardedRoute):
-    """For callers that may do harm to the cluster on purpose."""
-
-    role = "fault"
-
-
-class DataReadingRoute(GuardedRoute):
-    """For reading entries of maps."""
-
-    group = "DATA"
-
-
-class DataWritingRoute(WritingRoute):
-    """For changing entries of maps."""
-
-    group = "DATA"
+def guarded_by(role: Role, group: UserGroup = "CONSOLE") -> type[GuardedRoute]:
+    """Return the class of paths for callers of this role, and of this group if they are limited to some."""
+    return type("GuardedRoute", (GuardedRoute,), {"role": role, "group": group})
 
 
 def described_answer(answer: type[Struct], description: str) -> dict[str, Any]:

@@ -132,7 +132,7 @@ class RestRequest:
         return self.payload
 
 
-EndpointHandler = Callable[[RestRequest], Awaitable[Response]]
+EndpointHandler = Callable[[RestRequest], Awaitable[Response] | Response]
 """Answers a request; raises `Denied`, `CommandRefused` or `BadProperty` to refuse it."""
 
 
@@ -200,7 +200,8 @@ class _Endpoint:
             return wrong_method(request.method, self._methods)
         _require_group(self._face, request, path)
         caller, payload = await self._identify(request, path)
-        return await path.answer(RestRequest(self._face, request, caller, payload))
+        answer = path.answer(RestRequest(self._face, request, caller, payload))
+        return answer if isinstance(answer, Response) else await answer
 
     async def _identify(self, request: Request, path: RestEndpoint) -> tuple[Caller, Value]:
         face, access = self._face, access_of(self._face, request)

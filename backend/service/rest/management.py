@@ -42,11 +42,6 @@ async def cluster(rest_request: RestRequest) -> Response:
     return json_response({"members": rows, "connectionCount": 0, "allConnectionCount": face.connections})
 
 
-async def instance(rest_request: RestRequest) -> Response:
-    """Answer with the name of this member."""
-    return json_response({"name": rest_request.face.label})
-
-
 _LOG = logging.getLogger(__name__)
 CLUSTER_VERSION = str(ClusterProfile.__struct_defaults__[-1])
 """Of the protocol that members speak: clusters of other versions do not meet."""
@@ -93,11 +88,6 @@ async def nodes(rest_request: RestRequest) -> Response:
     return success(response=f"[{listed}]\n{software_version()}\n{platform.python_version()}")
 
 
-async def version(rest_request: RestRequest) -> Response:
-    """Answer with the version that the cluster speaks."""
-    return success(version=CLUSTER_VERSION)
-
-
 async def change_version(rest_request: RestRequest) -> Response:
     """Accept the version that the cluster speaks already, and no other one."""
     wanted = rest_request.text("version").strip()
@@ -106,21 +96,11 @@ async def change_version(rest_request: RestRequest) -> Response:
     return success(version=CLUSTER_VERSION)
 
 
-async def member_shutdown(rest_request: RestRequest) -> Response:
-    """Answer, then begin to leave."""
-    return after_response(success(), lambda: rest_request.face.shut_down(rest_request.caller))
-
-
 async def cluster_shutdown(rest_request: RestRequest) -> Response:
     """Answer, then stop all members of the cluster."""
     if not rest_request.face.member.joined:
         raise Denied(409, "Member has not yet joined cluster!", "use memberShutdown to stop this member alone")
     return after_response(success(), lambda: rest_request.face.shut_down(rest_request.caller, whole_cluster=True))
-
-
-async def log_level(rest_request: RestRequest) -> Response:
-    """Answer with the level as it was set; null while it is the configured one."""
-    return json_response({"logLevel": _SET_AS.get(LEVEL_LOGGER)})
 
 
 async def set_log_level(rest_request: RestRequest) -> Response:
@@ -178,17 +158,19 @@ _LEVEL = "/hazelcast/rest/log-level"
 
 PATHS = (
     reading("/hazelcast/rest/cluster", cluster),
-    reading("/hazelcast/rest/instance", instance),
+    reading("/hazelcast/rest/instance", lambda asked: json_response({"name": asked.face.label})),
     reading(_AT + "state", state),
     reading_by_post(_AT + "state", state),
     reading(_AT + "nodes", nodes),
     reading_by_post(_AT + "nodes", nodes),
-    reading(_AT + "version", version),
+    reading(_AT + "version", lambda _: success(version=CLUSTER_VERSION)),
     writing(_AT + "version", change_version, "version"),
     writing(_AT + "changeState", change_state, "state"),
-    writing(_AT + "memberShutdown", member_shutdown),
+    writing(
+        _AT + "memberShutdown", lambda asked: after_response(success(), lambda: asked.face.shut_down(asked.caller))
+    ),
     writing(_AT + "clusterShutdown", cluster_shutdown),
-    reading(_LEVEL, log_level),
+    reading(_LEVEL, lambda _: json_response({"logLevel": _SET_AS.get(LEVEL_LOGGER)})),  # null: the configured one
     writing(_LEVEL, set_log_level, "level"),
     writing(_LEVEL + "/reset", reset_log_level),
 )

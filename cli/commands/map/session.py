@@ -74,17 +74,9 @@ class MapSession:
         seconds = time.perf_counter() - began
         return {
             "do": "load",
-            "map": load.map,
-            "rate": load.rate,
-            "keys": load.keys,
-            "value_bytes": load.value_bytes,
-            "skew": load.skew,
-            "reads": load.reads,
+            **{name: getattr(load, name) for name in ("map", "rate", "keys", "value_bytes", "skew", "reads")},
             "seconds": round(seconds, 3),
-            "done": traffic.done,
-            "failed": traffic.failed,
-            "unanswered": traffic.unanswered,
-            "left_out": traffic.left_out,
+            **{name: getattr(traffic, name) for name in ("done", "failed", "unanswered", "left_out")},
             "operations_per_second": round(traffic.done / max(seconds, 1e-9)),
             "problem": traffic.problem,
         }

@@ -86,17 +86,16 @@ class BusySecond(Struct):
     def text(self) -> str:
         """The second as one line."""
         migrations = self.begun or self.committed or self.rolled_back or self.bytes
-        return ", ".join(
-            (
-                *([f"{counted(self.begun, 'migration')} begun, {self.committed} done"] if migrations else ()),
-                *([f"{self.rolled_back} rolled back"] if self.rolled_back else ()),
-                *([bytes_text(self.bytes)] if self.bytes else ()),
-                *([f"{counted(self.promoted, 'partition')} with a backup as owner"] if self.promoted else ()),
-                *([f"{counted(self.lost, 'partition')} lost"] if self.lost else ()),
-                *([f"{counted(self.calls, 'call')} of clients"] if self.calls else ()),
-                *([f"{counted(self.failed_calls, 'call')} failed"] if self.failed_calls else ()),
-            )
+        texts = (
+            (migrations, f"{counted(self.begun, 'migration')} begun, {self.committed} done"),
+            (self.rolled_back, f"{self.rolled_back} rolled back"),
+            (self.bytes, bytes_text(self.bytes)),
+            (self.promoted, f"{counted(self.promoted, 'partition')} with a backup as owner"),
+            (self.lost, f"{counted(self.lost, 'partition')} lost"),
+            (self.calls, f"{counted(self.calls, 'call')} of clients"),
+            (self.failed_calls, f"{counted(self.failed_calls, 'call')} failed"),
         )
+        return ", ".join(text for happened, text in texts if happened)
 
 
 class Decisions:

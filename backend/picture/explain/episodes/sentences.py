@@ -269,22 +269,10 @@ def _tone(episode: Episode) -> Tone:
 
 
 TONES: Mapping[EpisodeKind, Tone] = {
-    "start": "strong",
-    "watch": "strong",
-    "connection": "warning",
-    "join": "strong",
-    "stop": "strong",
-    "kill": "bad",
-    "pause": "warning",
-    "resume": "good",
-    "disconnection": "bad",
-    "merge": "good",
-    "not-merging": "warning",
-    "state": "strong",
-    "calls": "faint",
-    "backups": "warning",
-    "refusal": "warning",
-}
+    "start": "strong", "watch": "strong", "join": "strong", "stop": "strong", "state": "strong",
+    "kill": "bad", "disconnection": "bad", "resume": "good", "merge": "good", "calls": "faint",
+    "connection": "warning", "pause": "warning", "not-merging": "warning", "backups": "warning", "refusal": "warning",
+}  # fmt: skip
 
 
 def _verb(labels: Iterable[str], one: str, several: str) -> str:
