@@ -176,7 +176,7 @@ def migration_board(picture: Picture, now_us: int) -> MigrationBoard:
     for ended in chain(reversed(history.failed), reversed(history.done)):
         entries[ended.begun.migration_id] = ended
     ends = history.done_count + history.failed_count
-    entries |= {f"witnessed {ends - back}": one for back, one in enumerate(reversed(history.witnessed))}
+    entries |= {f"witnessed {ends - back}": end for back, end in enumerate(reversed(history.witnessed))}
     return MigrationBoard(tuple(heads) or (Head(_silence(picture), "faint"),), entries, picture, now_us)
 
 
@@ -213,15 +213,17 @@ def led_by(picture: Picture, master: MemberBelief, now_us: int) -> list[Head]:
 def progress_text(picture: Picture) -> str:
     """How much is under way, in a few words; empty when nothing is."""
     leading = [picture.members[label].leading for label in picture.masters()]
-    running, waiting = sum(len(led.running) for led in leading), sum(one.waiting for one in leading)
-    recovering = "searching the latest table" if any(one.recovering for one in leading) else ""
+    running, waiting = sum(len(led.running) for led in leading), sum(led.waiting for led in leading)
+    recovering = "searching the latest table" if any(led.recovering for led in leading) else ""
     moving = f"{running} migrating, {waiting} planned" if running or waiting else ""
     return ", ".join(filter(None, (recovering, moving, waiting_text(picture, idle=""))))
 
 
 def waiting_text(picture: Picture, idle: str = "none waits by the master's metrics") -> str:
     """Return how many migrations wait by the metrics of real masters, `idle` if none does; empty where that is not known."""
-    measured = [one.metrics for one in map(picture.members.__getitem__, picture.masters()) if one.metrics is not None]
+    measured = [
+        master.metrics for master in map(picture.members.__getitem__, picture.masters()) if master.metrics is not None
+    ]
     known = [metrics for metrics in measured if metrics.queued_migrations is not None]
     if not known:
         return ""

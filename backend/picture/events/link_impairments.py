@@ -46,14 +46,14 @@ def impairments_of(condition: LinkChanged) -> Iterator[Impairment]:
     for part in found:
         if part.loss:
             yield Impairment("lossy", part.loss, part.kind)
-    for one in found:
-        if one.delay_up_to > one.delay:
-            yield Impairment("slow", (one.delay, one.delay_up_to), one.kind)
-        elif one.delay:
-            yield Impairment("slow", one.delay, one.kind)
-    for one in found:
-        if one.duplicate:
-            yield Impairment("doubling", one.duplicate, one.kind)
+    for part in found:
+        if part.delay_up_to > part.delay:
+            yield Impairment("slow", (part.delay, part.delay_up_to), part.kind)
+        elif part.delay:
+            yield Impairment("slow", part.delay, part.kind)
+    for part in found:
+        if part.duplicate:
+            yield Impairment("doubling", part.duplicate, part.kind)
 
 
 def impairment_text(impairment: Impairment) -> str:

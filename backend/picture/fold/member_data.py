@@ -154,13 +154,13 @@ def measured(before: MemberData | None, event: DataMeasured, at: int, *, by_map:
     reads = sum(part.reads for part in event.maps) if by_map else sum(row[3] for row in event.rows if len(row) > 1)
     writes = sum(part.writes for part in event.maps) if by_map else sum(row[4] for row in event.rows if len(row) > 1)
     partitions = _taken(before.partitions, event.rows, event.span, at)
-    maps = {name: one for name, one in before.maps.items() if one.entries or one.at_us == at}
-    for one in event.maps:
-        counts = one.entries, one.bytes, one.reads, one.writes
-        maps[one.map] = Stored(
-            *counts, event.span, at, backups=one.backups, backup_entries=one.backup_entries,
-            hits=one.hits, reading_us=one.reading, writing_us=one.writing,
-            slowest_read_us=one.slowest_read, slowest_write_us=one.slowest_write,
+    maps = {name: stored for name, stored in before.maps.items() if stored.entries or stored.at_us == at}
+    for part in event.maps:
+        counts = part.entries, part.bytes, part.reads, part.writes
+        maps[part.map] = Stored(
+            *counts, event.span, at, backups=part.backups, backup_entries=part.backup_entries,
+            hits=part.hits, reading_us=part.reading, writing_us=part.writing,
+            slowest_read_us=part.slowest_read, slowest_write_us=part.slowest_write,
         )  # fmt: skip
     return replace(
         before,

@@ -185,7 +185,7 @@ def unusable_text(belief: MemberBelief) -> str:
 
 def clusters_text(picture: Picture) -> str:
     """Return the clusters in sight by their masters, the largest first."""
-    masters = sorted((picture.members[label] for label in picture.masters()), key=lambda one: -len(one.members))
+    masters = sorted((picture.members[label] for label in picture.masters()), key=lambda master: -len(master.members))
     named = [f"{one_line(master.label)} with {counted(len(master.members), 'member')}" for master in masters]
     return f"{counted(len(masters), 'cluster')}: {listed(named, NAMES_SHOWN)}" if masters else "no master is in sight"
 

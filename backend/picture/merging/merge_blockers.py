@@ -78,11 +78,11 @@ class PairDiagnosis:
             return
         overlap = self._overlap()
         if not (self._smaller.shows("join-list") and self._greater.shows("join-list")):
-            yield from (one for one in (self._states(), overlap, self._cut_links(), self._met()) if one is not None)
+            yield from filter(None, (self._states(), overlap, self._cut_links(), self._met()))
             return
         # Whom a cluster still lists it does not look for; whether it will is seen when it lists them no more.
         unknown = (self._nobody_looks() or self._one_sided()) if overlap is None else None
-        found = [blocker for blocker in (self._states(), overlap, self._cut_links(), unknown) if blocker is not None]
+        found = [*filter(None, (self._states(), overlap, self._cut_links(), unknown))]
         yield from found
         if not found:
             yield self._given_up() or self._silence() or self._links_unknown() or self._due()
@@ -90,18 +90,18 @@ class PairDiagnosis:
     # What has begun, and what no one can change
 
     def _merging(self) -> Blocker | None:
-        for one, other in self._pairs:
-            if one.merging == other.address:
-                return Blocker("merging", f"{one.label}'s cluster is on its way into {other.label}'s", "merging")
-        for one, _ in self._pairs:
-            if one.merging:
-                way = f"{one.label}'s cluster is on its way into {self._name(one.merging)}'s first"
+        for side, other in self._pairs:
+            if side.merging == other.address:
+                return Blocker("merging", f"{side.label}'s cluster is on its way into {other.label}'s", "merging")
+        for side, _ in self._pairs:
+            if side.merging:
+                way = f"{side.label}'s cluster is on its way into {self._name(side.merging)}'s first"
                 return Blocker("merging-elsewhere", way, "waits")
         return None
 
     def _configured(self) -> Blocker | None:
-        for one, other in self._pairs:
-            verdict = one.verdicts.get(other.address)
+        for side, other in self._pairs:
+            verdict = side.verdicts.get(other.address)
             if verdict is not None and verdict.rule in CONFIGURED:
                 why = with_names(verdict.why, self._name)
                 ends = f"{why}; no edit helps: start the members of one side anew with what the other has"
@@ -110,21 +110,21 @@ class PairDiagnosis:
 
     def _verdict(self) -> Blocker | None:
         """Return what the two said last of each other, if one met the other since both lead: what was before is over."""
-        since_us = max(one.lineage_since_us or 0 for one, _ in self._pairs)
+        since_us = max(side.lineage_since_us or 0 for side, _ in self._pairs)
         met = [
-            (one, other, verdict)
-            for one, other in self._pairs
-            if (verdict := one.verdicts.get(other.address)) is not None and verdict.since_us >= since_us
+            (side, other, verdict)
+            for side, other in self._pairs
+            if (verdict := side.verdicts.get(other.address)) is not None and verdict.since_us >= since_us
         ]
         if not met:
             return None
-        one, other, verdict = max(met, key=lambda found: found[2].since_us)
+        side, other, verdict = max(met, key=lambda found: found[2].since_us)
         ago = age_text(max(self._now_us - verdict.since_us, 0))
         why = with_names(verdict.why, self._name)
         found = f"{VERDICTS[verdict.decision]}, {why}"
         if verdict.decision == "cannot-merge":  # what no later search changes is judged before, by the configurations
             found = f"they could not merge then, {why}; the next search compares them again"
-        return Blocker(verdict.rule, f"{one.label} met {other.label} {ago} ago: {found}", "waits")
+        return Blocker(verdict.rule, f"{side.label} met {other.label} {ago} ago: {found}", "waits")
 
     def _met(self) -> Blocker:
         """Where it is not known where the two look, what they said of each other is all that is known."""
@@ -159,14 +159,14 @@ class PairDiagnosis:
         return Blocker(
             rule if rule in ("local-state", "remote-state") else "state",
             f"{names}: it admits no member and does not merge",
-            remedy=f"make {' and '.join(one.label for one in shut)}'s cluster ACTIVE",
-            commands=tuple(ChangeState(one.label, "ACTIVE") for one in shut),
+            remedy=f"make {' and '.join(side.label for side in shut)}'s cluster ACTIVE",
+            commands=tuple(ChangeState(side.label, "ACTIVE") for side in shut),
         )
 
     def _overlap(self) -> Blocker | None:
-        for one, other in self._pairs:
-            if other.address in one.listed:
-                return self._still_listed(one, other)
+        for side, other in self._pairs:
+            if other.address in side.listed:
+                return self._still_listed(side, other)
         common = sorted(self._smaller.listed & self._greater.listed)
         if not common:
             return None
@@ -277,10 +277,10 @@ class PairDiagnosis:
 
     def _silence(self) -> Blocker | None:
         asked: list[Address] = []
-        for one, other in self._pairs:
-            obstacle = one.obstacles.get(None)
+        for side, other in self._pairs:
+            obstacle = side.obstacles.get(None)
             silent = obstacle.silent if obstacle is not None else ()
-            ways = self._ways(one, other)
+            ways = self._ways(side, other)
             if any(way not in silent for way in ways):
                 return None
             asked += ways

@@ -72,7 +72,7 @@ def why_not_merging(picture: Picture, now_us: int, *, at_most: int = PAIRS_SHOWN
         return known[master.label]
 
     pairs = islice(combinations(masters, 2), at_most)
-    return tuple(_explain_pair(picture, one, other, now_us, search_addresses) for one, other in pairs)
+    return tuple(_explain_pair(picture, first, other, now_us, search_addresses) for first, other in pairs)
 
 
 def pairs_left_out(picture: Picture, at_most: int = PAIRS_SHOWN) -> int:

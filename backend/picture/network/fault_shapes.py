@@ -110,7 +110,7 @@ def _widest(pairs: LinkRows, both: LinkRows, many_sides: bool) -> Shape:
             if sides is not None:
                 return Shape(sides, one_way=False)
     targets, sources = max(
-        sources_by_targets(pairs).items(), key=lambda one: (one[0].bit_count() * one[1].bit_count(), -one[1])
+        sources_by_targets(pairs).items(), key=lambda sides: (sides[0].bit_count() * sides[1].bit_count(), -sides[1])
     )
     return Shape((sources, targets), one_way=False)
 

@@ -134,7 +134,7 @@ class FaultLedger:
         """Everything in force, the latest first."""
         if self._found is None:
             found = [*self._link_faults(), *self._stop_faults()]
-            found.sort(key=lambda one: (-(one.since_us if one.since_us is not None else -1), one.key))
+            found.sort(key=lambda fault: (-(fault.since_us if fault.since_us is not None else -1), fault.key))
             self._found = tuple(found)
         return self._found
 

@@ -207,9 +207,9 @@ def drawing(
         tone: Tone = "faint" if belief is None or not belief.running else "strong" if belief.is_master else "plain"
         nodes.append(NetworkNode(member_text(picture, label, place, sides.get(label, 0)), tone, label in selected))
     edges = []
-    for one, source in enumerate(labels):
-        for other in range(one + 1, len(labels)):
-            edge = _edge(picture, one, source, other, labels[other], planned, len(labels) <= MOST_MESHED)
+    for place, source in enumerate(labels):
+        for other in range(place + 1, len(labels)):
+            edge = _edge(picture, place, source, other, labels[other], planned, len(labels) <= MOST_MESHED)
             if edge is not None:
                 edges.append(edge)
     return NetworkDrawing(tuple(nodes), tuple(edges))

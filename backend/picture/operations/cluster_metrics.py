@@ -132,8 +132,8 @@ def _data(picture: Picture, health: ClusterHealth, running: list[MemberBelief], 
     )  # fmt: skip
     slowest: dict[Labels, float] = {
         (name, operation): slowest_us / SECOND_US
-        for name, one in late.items()
-        for operation, slowest_us in (("read", one.slowest_read_us), ("write", one.slowest_write_us))
+        for name, found in late.items()
+        for operation, slowest_us in (("read", found.slowest_read_us), ("write", found.slowest_write_us))
         if slowest_us is not None
     }
     yield _metric(

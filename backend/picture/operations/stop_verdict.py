@@ -244,28 +244,28 @@ def _backups_by_map(members: Iterable[MemberBelief]) -> dict[str, _MapBackups] |
     """Return what all members together hold of each map; None where the backups of one that has entries are not reported."""
     found: dict[str, _MapBackups] = {}
     for stored in (belief.data for belief in members if belief.data is not None):
-        recorded = [(one.entries, one.backup_entries or 0) for one in stored.maps.values()]
+        recorded = [(held.entries, held.backup_entries or 0) for held in stored.maps.values()]
         if [sum(counts) for counts in zip(*recorded, strict=True)] != [stored.entries, stored.backup_entries]:
             return None  # not every map is recorded
-        for name, one in stored.maps.items():
-            if one.backups is None or one.backup_entries is None:
+        for name, held_here in stored.maps.items():
+            if held_here.backups is None or held_here.backup_entries is None:
                 return None
-            known = found.get(name, _MapBackups(0, one.backups, 0))
-            held = known.backup_entries + one.backup_entries
+            known = found.get(name, _MapBackups(0, held_here.backups, 0))
+            held = known.backup_entries + held_here.backup_entries
             # A member that owns no entry of the map reports that it has no backups.
-            found[name] = _MapBackups(known.entries + one.entries, max(known.backups, one.backups), held)
-    return None if any(one.backup_entries and not one.backups for one in found.values()) else found
+            found[name] = _MapBackups(known.entries + held_here.entries, max(known.backups, held_here.backups), held)
+    return None if any(held.backup_entries and not held.backups for held in found.values()) else found
 
 
 def _missing_backups(maps: Mapping[str, _MapBackups], belief: MemberBelief) -> Iterator[StopReason]:
-    without = [name for name, one in maps.items() if one.entries and not one.backups]
+    without = [name for name, held in maps.items() if held.entries and not held.backups]
     if without:
         entries = sum(maps[name].entries for name in without)
         text = f"{listed(list(map(one_line, without)), NAMED)}: {entries:,} entries of maps that have no backup"
         yield StopReason("backups", text, "no")
-    for name, one in maps.items():
-        if _is_short(one.backup_entries, one.entries * one.backups, belief):
-            copies = f"{one.backup_entries:,} backups of {one.entries:,} entries that have {one.backups} each"
+    for name, held in maps.items():
+        if _is_short(held.backup_entries, held.entries * held.backups, belief):
+            copies = f"{held.backup_entries:,} backups of {held.entries:,} entries that have {held.backups} each"
             text = f"map {one_line(name)}: {copies}"
             yield StopReason("backups", text, "unknown")
 

@@ -268,7 +268,7 @@ class ReorderBuffer:
             return ()
         self._held.sort(key=attrgetter("at"))
         until_us, self._latest_us = self._latest_us, self._held[-1].at
-        settled = next((place for place, one in enumerate(self._held) if one.at > until_us), len(self._held))
+        settled = next((place for place, held in enumerate(self._held) if held.at > until_us), len(self._held))
         ready = self._held[:settled]
         del self._held[:settled]
         return ready

@@ -64,7 +64,7 @@ class ReplicaCensus:
         self._count_rows(changed)
         anomalies: dict[ReplicaState, set[int]] = {
             "migrating": set(shown.migrating),
-            "behind": {partition for partition, one in shown.anomalies.items() if one.behind},
+            "behind": {partition for partition, anomaly in shown.anomalies.items() if anomaly.behind},
         }
         if changed or any(self.partitions[state] != found for state, found in anomalies.items()):
             self.partitions.update(anomalies)
@@ -114,8 +114,8 @@ class ReplicaCensus:
             self._counted[partition] = row, other
             held = row[1:]
             if other is None and len(held) >= full and suspect.isdisjoint(held):
-                for one in rowwise:
-                    one.discard(partition)
+                for partitions_of_state in rowwise:
+                    partitions_of_state.discard(partition)
                 continue
             states = {row_context.plain[number].state for number in held if number != NOBODY}
             there = (
@@ -125,15 +125,15 @@ class ReplicaCensus:
                 row_context.width > 1 and sum([row_context.living[number] for number in held]) == 1,
                 shown.differs(row, other),
             )
-            for one, is_there in zip(rowwise, there, strict=True):
+            for partitions_of_state, is_there in zip(rowwise, there, strict=True):
                 if is_there:
-                    one.add(partition)
+                    partitions_of_state.add(partition)
                 else:
-                    one.discard(partition)
+                    partitions_of_state.discard(partition)
 
     def _look_for(self, picture: Picture, text: str) -> Sequence[int]:
         word, _, rest = text.partition(" ")
-        state = next((one for name, one in FILTER_WORDS.items() if word and name.startswith(word)), None)
+        state = next((known for name, known in FILTER_WORDS.items() if word and name.startswith(word)), None)
         if word == "member":
             return self._held_by(picture, rest.strip())
         span = RANGE.fullmatch(text)

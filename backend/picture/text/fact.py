@@ -35,8 +35,8 @@ class Fact(Struct, frozen=True):
 
 def under(heading: str, said: Iterable[str | tuple[str, Tone]], tone: Tone = "plain") -> Iterator[Fact]:
     """Yield each text as a fact of one line, the first under `heading`; `tone` is that of texts without one of their own."""
-    for one in said:
-        text, tone_of_it = (one, tone) if isinstance(one, str) else one
+    for line in said:
+        text, tone_of_it = (line, tone) if isinstance(line, str) else line
         yield Fact(heading, one_line(text), tone_of_it)
         heading = ""
 
