@@ -356,7 +356,7 @@ def test_maps_are_used_over_http(cities: tuple[FakeMember, ...]) -> None:
             {"status": "fail", "message": "nothing is stored under 'a/b' in 'capitals'"},
         )
         assert cluster.call("athens", Get("capitals", "a/b")).result(20) == Answer(), "nothing is an answer, too"
-        with pytest.raises(CommandRefused, match="nobody is called that"):
+        with pytest.raises(CommandRefused, match="no member is called that"):
             cluster.call("sparta", Get("capitals", "a/b")).result(20)
 
 
