@@ -56,9 +56,12 @@ def story_facts(story: LogStory, now_us: int) -> Iterator[Fact]:
 
 def story_landmarks(story: LogStory) -> list[Landmark]:
     """Return the observations as marks on a strip of time: where each begins, and the rounds of migrations."""
-    marks = ((max(0, seen.start_us), "bad" if seen.kind in _BAD else "warning", seen) for seen in story.observations)
+    marks = (
+        Landmark(max(0, seen.start_us), "observed", "O", "bad" if seen.kind in _BAD else "warning", seen.headline)
+        for seen in story.observations
+    )
     rounds = (Landmark(moves.start_us, "observed", "m", "plain", round_text(moves)) for moves in story.migrations)
-    return [*(Landmark(at_us, "observed", "O", tone, seen.headline) for at_us, tone, seen in marks), *rounds]
+    return [*marks, *rounds]
 
 
 def story_notes(story: LogStory) -> list[str]:
