@@ -16,7 +16,7 @@ from quarterdeck.app.session import ConsoleSession
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.boards.data_board import HEAT, heat_of, partition_rates, partition_text, rate_text
 from quarterdeck.backend.picture.fold.picture import Picture
-from quarterdeck.backend.picture.fold.table_belief import NOBODY
+from quarterdeck.backend.picture.fold.table_belief import NO_HOLDER
 from quarterdeck.backend.picture.replicas.replica_cell import SIGNS
 from quarterdeck.backend.picture.replicas.replica_census import BadFilter, ReplicaCensus
 from quarterdeck.backend.picture.replicas.replica_map import NO_ROW, ReplicaMap
@@ -279,8 +279,8 @@ class PartitionsScreen(ViewScreen):
 
     def _holder(self, partition: int, index: int) -> str:
         row = self._map.table.rows.get(partition, NO_ROW)
-        number = row[index + 1] if index + 1 < len(row) else NOBODY
-        if number == NOBODY:
+        number = row[index + 1] if index + 1 < len(row) else NO_HOLDER
+        if number == NO_HOLDER:
             return ""
         label = self.session.picture.label_of(self._map.table.holders[number].address)
         return label if label in self.session.picture.members else ""

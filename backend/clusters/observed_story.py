@@ -72,12 +72,12 @@ def story_notes(story: LogStory) -> list[str]:
     return [f"{counted(len(seen), 'observation')} in the logs", *lines[:OBSERVATIONS_NOTED]] if seen else []
 
 
-def round_text(one: MigrationRound, now_us: int | None = None) -> str:
+def round_text(moves: MigrationRound, now_us: int | None = None) -> str:
     """Return a round of migrations in words, as far as it had come at `now_us`."""
-    began = f"{one.start_us / SECOND_US:.1f} s  {one.master} planned {counted(one.planned, 'migration')}"
-    if one.end_us is None:
+    began = f"{moves.start_us / SECOND_US:.1f} s  {moves.master} planned {counted(moves.planned, 'migration')}"
+    if moves.end_us is None:
         return f"{began}; no end is logged"
-    if now_us is not None and one.end_us > now_us:
+    if now_us is not None and moves.end_us > now_us:
         return f"{began}; they go on"
-    took = f"all done {lasted(one.end_us - one.start_us)} later"
-    return f"{began}; {took if one.completed is None else f'{one.completed} completed, {took}'}"
+    took = f"all done {lasted(moves.end_us - moves.start_us)} later"
+    return f"{began}; {took if moves.completed is None else f'{moves.completed} completed, {took}'}"

@@ -71,7 +71,7 @@ class Traffic:
                 continue
             if not running:
                 self.failed += 1
-                self.problem = NOBODY
+                self.problem = NONE_TO_ASK
                 continue
             self.unanswered += 1
             self._asked += 1
@@ -132,7 +132,7 @@ WORDS = ("rate", "keys", "bytes", "skew", "reads", "map", "for")
 FIELDS = {"bytes": "value-bytes"}
 """What a word is called in a scenario, where that is something else."""
 
-NOBODY = "no member runs that could be asked"
+NONE_TO_ASK = "no member runs that could be asked"
 
 UNTIL_STOPPED = "24h"
 MOST_KEYS = 10_000
@@ -162,7 +162,7 @@ def load_from(said: Mapping[str, object], members: Sequence[str]) -> LoadAction:
         ValueError: A word is wrong; the message is a sentence for people.
     """
     if not members:
-        raise ValueError(NOBODY)
+        raise ValueError(NONE_TO_ASK)
     words = {FIELDS.get(word, word): value for word, value in said.items()}
     try:
         return LoadAction.model_validate({"at": list(members), "for": UNTIL_STOPPED, **words})

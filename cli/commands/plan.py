@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping
-from typing import Annotated, cast
+from collections.abc import Callable, Iterable, Mapping
+from typing import Annotated, TypeVar, cast
 
 import typer
 
 from quarterdeck.cli.exits import ExitCode, failing_as
 from quarterdeck.cli.options import flag
 from quarterdeck.cli.output import Format, FormatOption, say, write_document, write_rows
+
+T = TypeVar("T")
 
 group = typer.Typer(help="Work out what a master would decide.", rich_markup_mode=None)
 
@@ -27,10 +29,8 @@ def disconnections(
 ) -> None:
     """Read members and whom they suspect as JSON from stdin; print who would stay and who would be removed."""
     from quarterdeck.backend.planning.disconnections import Disconnections, plan_disconnections
-    from quarterdeck.backend.planning.strict_input import BadInput
 
-    with failing_as(ExitCode.BAD_INPUT, BadInput, about="stdin"):
-        given = Disconnections.read(sys.stdin.buffer.read())
+    given = _from_stdin(Disconnections.read)
     for reporter, suspect in given.about_the_master():
         say(
             f"ignored: {reporter} suspects {suspect}; suspicions of and by the master are settled without this decision"
@@ -45,11 +45,8 @@ def merge(
 ) -> None:
     """Read what two masters say of their clusters as JSON from stdin; print which one merges into the other, and why."""
     from quarterdeck.backend.planning.merge import Meeting, plan_merge
-    from quarterdeck.backend.planning.strict_input import BadInput
 
-    with failing_as(ExitCode.BAD_INPUT, BadInput, about="stdin"):
-        meeting = Meeting.read(sys.stdin.buffer.read())
-    document = plan_merge(meeting, explain=explain)
+    document = plan_merge(_from_stdin(Meeting.read), explain=explain)
     if explain and output.is_flat:
         passed = document.pop("passed")
         assert isinstance(passed, dict)
@@ -67,10 +64,8 @@ def migrations(
     """Read current and targeted replicas of a partition, or a list of such, as JSON from stdin; print the steps in order."""
     from quarterdeck.backend.core.partitions.migration.migration_planner import cancelled
     from quarterdeck.backend.planning.migrations import COLUMNS, explained_plan, read_and_plan, steps_of
-    from quarterdeck.backend.planning.strict_input import BadInput
 
-    with failing_as(ExitCode.BAD_INPUT, BadInput, about="stdin"):
-        planned = read_and_plan(sys.stdin.buffer.read())
+    planned = _from_stdin(read_and_plan)
     several = planned if isinstance(planned, list) else [planned]
     for number, partition in enumerate(several, start=1):
         if kept := cancelled(partition.target, partition.plan):
@@ -104,8 +99,12 @@ def rebalance(
 ) -> None:
     """Read members and the table of partitions as JSON from stdin; print the table that the master would aim at."""
     from quarterdeck.backend.planning.rebalance import Rebalance, plan_rebalance
+
+    write_document(plan_rebalance(_from_stdin(Rebalance.read), explain=explain), output)
+
+
+def _from_stdin(read: Callable[[bytes], T]) -> T:
     from quarterdeck.backend.planning.strict_input import BadInput
 
     with failing_as(ExitCode.BAD_INPUT, BadInput, about="stdin"):
-        given = Rebalance.read(sys.stdin.buffer.read())
-    write_document(plan_rebalance(given, explain=explain), output)
+        return read(sys.stdin.buffer.read())

@@ -50,16 +50,18 @@ class RecordNumbering:
         released, self._waiting = self._waiting[:count], self._waiting[count:]
         return [record for item in released if (record := self._numbered(item)) is not None]
 
-    def _numbered(self, one: _Waiting) -> Record | None:
-        if isinstance(one.event, ONCE):
-            if one.uuid in self._ended:
+    def _numbered(self, waiting: _Waiting) -> Record | None:
+        if isinstance(waiting.event, ONCE):
+            if waiting.uuid in self._ended:
                 return None
-            self._ended[one.uuid] = None
-        number, latest_us = self._latest.pop(one.uuid, (0, 0))
-        at_us = max(one.at_us, latest_us)
-        self._latest[one.uuid] = (number + 1, at_us)
+            self._ended[waiting.uuid] = None
+        number, latest_us = self._latest.pop(waiting.uuid, (0, 0))
+        at_us = max(waiting.at_us, latest_us)
+        self._latest[waiting.uuid] = (number + 1, at_us)
         for known in (self._latest, self._ended):
             if len(known) > MOST_NUMBERED:
                 del known[next(iter(known))]  # long since nothing was heard of it
         utc_us = self._began_utc_us + at_us
-        return Record(self.run, one.member, one.uuid, number + 1, at_us, utc_us, one.event, form=WITNESSED_FORM)
+        return Record(
+            self.run, waiting.member, waiting.uuid, number + 1, at_us, utc_us, waiting.event, form=WITNESSED_FORM
+        )

@@ -52,7 +52,7 @@ def connection_failure_text(problem: BaseException) -> str:
     return str(problem) or type(problem).__name__
 
 
-def nobody_listens(problem: BaseException) -> bool:
+def no_process_listens(problem: BaseException) -> bool:
     """Return whether a request failed because the host has no process at that port."""
     return any(isinstance(cause, ConnectionRefusedError) for cause in _causes(problem))
 

@@ -16,7 +16,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, WebSocketException
 
 from quarterdeck.backend.clusters.connection_status import Contact
-from quarterdeck.backend.clusters.remote.access import address_in, connection_failure_text, nobody_listens
+from quarterdeck.backend.clusters.remote.access import address_in, connection_failure_text, no_process_listens
 from quarterdeck.backend.clusters.remote.member_client import MemberClient, RequestRefused, decoded
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.commands.commands import CommandRefused
@@ -137,7 +137,7 @@ class MemberStream:
                 pause = self._timings.after_refusal if refusal.status in REFUSED_STATUSES else 0.0
             except (CommandRefused, WebSocketException, OSError) as problem:  # TimeoutError is an OSError
                 state: ConnectionState = "silent" if isinstance(problem, TimeoutError) else "gone"
-                self._observer.lost(self, state, error_text(problem), nobody_listens(problem))
+                self._observer.lost(self, state, error_text(problem), no_process_listens(problem))
             await asyncio.sleep(pause or self._backoff.next())
 
     async def _once(self) -> bool:

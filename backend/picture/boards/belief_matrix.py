@@ -250,18 +250,20 @@ def _spell_out(picture: Picture, lists: Sequence[ListBelief], several: bool) -> 
     return "; ".join(parts)
 
 
-def _spell_out_other(picture: Picture, most: ListBelief, one: ListBelief) -> str:
-    standing = "ahead at" if one.version > most.version else "behind at" if one.version < most.version else "at another"
-    holders = _names(one.held_by)
-    leads = "" if one.master == most.master else f" {_leadership(picture, one)}"
-    return f"{holders} {standing} v{one.version}{leads}: {_difference(picture, most, one)}"
+def _spell_out_other(picture: Picture, most: ListBelief, belief: ListBelief) -> str:
+    standing = (
+        "ahead at" if belief.version > most.version else "behind at" if belief.version < most.version else "at another"
+    )
+    holders = _names(belief.held_by)
+    leads = "" if belief.master == most.master else f" {_leadership(picture, belief)}"
+    return f"{holders} {standing} v{belief.version}{leads}: {_difference(picture, most, belief)}"
 
 
-def _difference(picture: Picture, most: ListBelief, one: ListBelief) -> str:
-    if one.members is most.members:
+def _difference(picture: Picture, most: ListBelief, belief: ListBelief) -> str:
+    if belief.members is most.members:
         return "the same members"
     theirs = {member.address: member.uuid for member in most.members}
-    own = {member.address: member.uuid for member in one.members}
+    own = {member.address: member.uuid for member in belief.members}
     missing = [picture.label_of(address) for address in theirs if address not in own]
     extra = [picture.label_of(address) for address in own if address not in theirs]
     renewed = [picture.label_of(address) for address, uuid in own.items() if theirs.get(address, uuid) != uuid]
@@ -269,8 +271,8 @@ def _difference(picture: Picture, most: ListBelief, one: ListBelief) -> str:
     return ", ".join(f"{word} {_names(names)}" for names, word in parts if names) or "the same members"
 
 
-def _leadership(picture: Picture, one: ListBelief) -> str:
-    return f"(master {', '.join(filter(None, (_name(picture, one.master), one.state)))})"
+def _leadership(picture: Picture, belief: ListBelief) -> str:
+    return f"(master {', '.join(filter(None, (_name(picture, belief.master), belief.state)))})"
 
 
 def _names(labels: Sequence[str]) -> str:

@@ -123,10 +123,9 @@ def lags_of_backups(picture: Picture) -> dict[str, Lag]:
     found: dict[str, Lag] = {}
     for belief in _owners(picture):
         for address, lag in (belief.data or NOTHING).lagging.items():
-            one = found.get(address, Lag(0, 0, lag.oldest_us))
-            found[address] = Lag(
-                one.partitions + lag.partitions, one.writes + lag.writes, min(one.oldest_us, lag.oldest_us)
-            )
+            known = found.get(address, Lag(0, 0, lag.oldest_us))
+            oldest_us = min(known.oldest_us, lag.oldest_us)
+            found[address] = Lag(known.partitions + lag.partitions, known.writes + lag.writes, oldest_us)
     return found
 
 
@@ -182,12 +181,12 @@ def _map_rows(picture: Picture, now_us: int) -> dict[str, DataRow]:
         side = one_line(master.label) if master is not None else ""
         for name, stored in (belief.data or NOTHING).maps.items():
             key = f"{name}\0{side}"
-            one = rows.get(key) or DataRow(one_line(name), side, 0, 0, NO_RATE)
-            rate, more = one.rate or NO_RATE, stored.rate(now_us)
+            row = rows.get(key) or DataRow(one_line(name), side, 0, 0, NO_RATE)
+            rate, more = row.rate or NO_RATE, stored.rate(now_us)
             parts.setdefault(key, []).append(stored)
-            rows[key] = one._replace(
-                entries=(one.entries or 0) + stored.entries,
-                bytes=(one.bytes or 0) + stored.bytes,
+            rows[key] = row._replace(
+                entries=(row.entries or 0) + stored.entries,
+                bytes=(row.bytes or 0) + stored.bytes,
                 rate=Rate(rate.reads + more.reads, rate.writes + more.writes),
             )
     return {

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from quarterdeck.backend.core.partitions.events import MigrationStarted, PlannedMigration
 from quarterdeck.backend.core.properties import SECOND_US
-from quarterdeck.backend.picture.events.partitions import NOBODY_TEXT, migration_path_text
+from quarterdeck.backend.picture.events.partitions import NO_HOLDER_TEXT, migration_path_text
 from quarterdeck.backend.picture.events.witnessed import migrating_text
 from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.migrations import (
@@ -245,18 +245,18 @@ def _silence(picture: Picture) -> str:
     return "no partitions yet: they are arranged at the first use of data, or when asked for"
 
 
-def _running_row(picture: Picture, one: SeenMigration, now_us: int) -> MigrationRow:
-    begun = one.begun
+def _running_row(picture: Picture, seen: SeenMigration, now_us: int) -> MigrationRow:
+    begun = seen.begun
     source = f"data from {picture.label_of(begun.owner)}"
     copied = picture.history.copied.get(begun.migration_id)
     note = _with_size("lowers the replicas, unavoidably" if begun.unavoidable else source, copied)
-    return _row(picture, begun, one.phase, now_us - one.since_us, note)
+    return _row(picture, begun, seen.phase, now_us - seen.since_us, note)
 
 
 def _witnessed_row(picture: Picture, witnessed: WitnessedMigration, key: str, now_us: int) -> MigrationRow:
     moved, name_of = witnessed.migrated, picture.label_of
     source = one_line(name_of(moved.source)) if moved.source else ""
-    destination = one_line(name_of(moved.destination)) if moved.destination else NOBODY_TEXT
+    destination = one_line(name_of(moved.destination)) if moved.destination else NO_HOLDER_TEXT
     note = f"{duration_text(moved.took)}, reported by {one_line(witnessed.teller)}"
     state: RowState = "done" if moved.succeeded else "failed"
     origin = f" from {source}" if source else ""
@@ -298,18 +298,18 @@ def _row(picture: Picture, begun: MigrationStarted, state: RowState, age_us: int
     )
 
 
-def _planned_row(picture: Picture, one: PlannedMigration, key: str) -> MigrationRow:
-    source = one_line(picture.label_of(one.source)) if one.source else ""
-    destination = one_line(picture.label_of(one.destination)) if one.destination else NOBODY_TEXT
-    index = str(one.replica_index)
-    note = "lowers the replicas, unavoidably" if one.unavoidable else ""
+def _planned_row(picture: Picture, planned: PlannedMigration, key: str) -> MigrationRow:
+    source = one_line(picture.label_of(planned.source)) if planned.source else ""
+    destination = one_line(picture.label_of(planned.destination)) if planned.destination else NO_HOLDER_TEXT
+    index = str(planned.replica_index)
+    note = "lowers the replicas, unavoidably" if planned.unavoidable else ""
     instead = f" in place of {source}" if source else ""
-    sentence = f"p{one.partition} {one.type}: {destination} to {index}{instead}"
+    sentence = f"p{planned.partition} {planned.type}: {destination} to {index}{instead}"
     return MigrationRow(
         key=key,
         state="planned",
-        partition=f"p{one.partition}",
-        kind=one.type,
+        partition=f"p{planned.partition}",
+        kind=planned.type,
         destination=destination,
         index=index,
         displaced=source,

@@ -141,13 +141,15 @@ def _migrating(picture: Picture, now_us: int) -> Iterator[Fact]:
     elif latest is None:
         yield Fact(heading, "no migration was seen to end" if unknown is None else "nothing has migrated", "faint")
     else:
-        one, quiet_us = latest.migrated, max(now_us - latest.at_us, 0)
-        done = f"{one.done_count} of {one.planned_count} done, the last {age_text(quiet_us)} ago at {latest.teller}"
+        migrated, quiet_us = latest.migrated, max(now_us - latest.at_us, 0)
+        done = f"{migrated.done_count} of {migrated.planned_count} done, the last {age_text(quiet_us)} ago at {latest.teller}"
         if latest.teller not in picture.masters():
             yield Fact(heading, f"{done}, which leads no more: how that round ended was not reported", "plain")
-        elif one.done_count >= one.planned_count:
+        elif migrated.done_count >= migrated.planned_count:
             yield Fact(
-                heading, f"no: all {one.planned_count} of the last round are done, {age_text(quiet_us)} ago", "good"
+                heading,
+                f"no: all {migrated.planned_count} of the last round are done, {age_text(quiet_us)} ago",
+                "good",
             )
         elif quiet_us >= STUCK_US:
             yield Fact(heading, f"it stands still: {done}", "bad")

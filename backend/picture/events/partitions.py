@@ -9,14 +9,14 @@ from quarterdeck.backend.core.partitions import events
 from quarterdeck.backend.picture.events.event_row import EventRow, Follows, Mark, filled
 from quarterdeck.backend.picture.text.formatting import NameOf, counted, listed
 
-NOBODY_TEXT = "–"
+NO_HOLDER_TEXT = "–"
 
 
 def _table_changed(event: events.TableChanged, name_of: NameOf) -> str:
     if len(event.rows) != 1:
         return f"has table v{event.table_version}: {counted(len(event.rows), 'partition')} changed ({event.cause})"
     partition, _, *places = event.rows[0]
-    held = ", ".join(name_of(event.holders[place].address) if place >= 0 else NOBODY_TEXT for place in places)
+    held = ", ".join(name_of(event.holders[place].address) if place >= 0 else NO_HOLDER_TEXT for place in places)
     return f"has table v{event.table_version}: p{partition} is {held} ({event.cause})"
 
 
@@ -66,7 +66,7 @@ def migration_path_text(migration: events.MigrationStarted, name_of: NameOf) -> 
 
 def _change(event: events.MigrationAccepted | events.MigrationFinished) -> str:
     current, new = event.current_replica_index, event.new_replica_index
-    return f"{current if current >= 0 else NOBODY_TEXT} → {new if new >= 0 else NOBODY_TEXT}"
+    return f"{current if current >= 0 else NO_HOLDER_TEXT} → {new if new >= 0 else NO_HOLDER_TEXT}"
 
 
 def _decided(event: events.MigrationDecided, name_of: NameOf) -> str:

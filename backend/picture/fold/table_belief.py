@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from quarterdeck.backend.core.partitions.events import Holder, TableChanged
 
-NOBODY = -1
+NO_HOLDER = -1
 """In place of a holder's number."""
 
 
@@ -72,7 +72,7 @@ class TableBelief:
         alike = numbers == list(
             range(len(numbers))
         )  # always so for the first table of an incarnation, the largest change there is
-        numbers.append(NOBODY)
+        numbers.append(NO_HOLDER)
         rows, owned, backed_up = self._rows, self._owned, self._backed_up
         for partition, version, *places in event.rows:
             before = rows.get(partition)
@@ -100,7 +100,7 @@ class TableBelief:
     def row(self, partition: int) -> tuple[Holder | None, ...]:
         """Return the holders of a partition by replica index; none at all when it was never reported."""
         numbers = self._rows.get(partition, (0,))[1:]
-        return tuple(None if number == NOBODY else self.holders[number] for number in numbers)
+        return tuple(None if number == NO_HOLDER else self.holders[number] for number in numbers)
 
     @property
     def rows(self) -> Mapping[int, tuple[int, ...]]:
@@ -108,8 +108,8 @@ class TableBelief:
         return self._rows
 
     def number_of(self, uuid: str) -> int:
-        """Return the place in `holders` of the incarnation `uuid`; `NOBODY` when it never held anything."""
-        return self._number_of.get(uuid, NOBODY)
+        """Return the place in `holders` of the incarnation `uuid`; `NO_HOLDER` when it never held anything."""
+        return self._number_of.get(uuid, NO_HOLDER)
 
     def loss_without(self, ending: Collection[str], living: Collection[str]) -> ReplicaLoss:
         """Return what would be lost with the incarnations `ending`; `living` are all that have not ended yet."""

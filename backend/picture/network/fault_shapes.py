@@ -28,8 +28,8 @@ class Shape(Struct, frozen=True):
     def rows(self) -> LinkRows:
         if self.one_way:
             return dict.fromkeys(vertices_of(self.sides[0]), self.sides[1])
-        everybody = sum(self.sides)
-        return {source: everybody & ~side for side in self.sides for source in vertices_of(side)}
+        everywhere = sum(self.sides)
+        return {source: everywhere & ~side for side in self.sides for source in vertices_of(side)}
 
     @property
     def links(self) -> int:

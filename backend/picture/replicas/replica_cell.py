@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.picture import Picture
-from quarterdeck.backend.picture.fold.table_belief import NOBODY
+from quarterdeck.backend.picture.fold.table_belief import NO_HOLDER
 from quarterdeck.backend.picture.text.fact import Tone
 
 ReplicaState = Literal["held", "gap", "gone", "single", "doubtful", "behind", "migrating", "differs", "vacant"]
@@ -44,14 +44,14 @@ class ReplicaCell(NamedTuple):
     letter: str
     """That of the holder, or of who comes where no member is; empty without either."""
     hue: int
-    """Number of the member whose letter it is, to colour it by; `NOBODY` for none."""
+    """Number of the member whose letter it is, to colour it by; `NO_HOLDER` for none."""
     state: ReplicaState
 
 
 Column = tuple[ReplicaCell, ...]
 """The replicas of one partition by replica index."""
 
-EMPTY: dict[ReplicaState, ReplicaCell] = {state: ReplicaCell("", NOBODY, state) for state in SIGNS}
+EMPTY: dict[ReplicaState, ReplicaCell] = {state: ReplicaCell("", NO_HOLDER, state) for state in SIGNS}
 """Cells in which no member is."""
 
 

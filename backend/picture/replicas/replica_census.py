@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 
 from quarterdeck.backend.picture.fold.picture import Picture
-from quarterdeck.backend.picture.fold.table_belief import NOBODY
+from quarterdeck.backend.picture.fold.table_belief import NO_HOLDER
 from quarterdeck.backend.picture.replicas.replica_cell import SIGNS, ReplicaState
 from quarterdeck.backend.picture.replicas.replica_map import NO_CONTEXT, NO_ROW, ReplicaMap, Row
 from quarterdeck.backend.picture.text.formatting import NAMES_SPELT_OUT, listed, one_line
@@ -106,7 +106,9 @@ class ReplicaCensus:
         shown, row_context = self._map, self._row_context
         rows, others, found = shown.table.rows, shown.other_rows, self.partitions
         rowwise = [found[state] for state in ("gap", "gone", "doubtful", "single", "differs")]
-        suspect = frozenset(number for number, cell in enumerate(row_context.plain) if cell.state != "held") | {NOBODY}
+        suspect = frozenset(number for number, cell in enumerate(row_context.plain) if cell.state != "held") | {
+            NO_HOLDER
+        }
         full = min(row_context.width, row_context.able)
         for partition in partitions:
             row = rows.get(partition, NO_ROW)
@@ -117,9 +119,9 @@ class ReplicaCensus:
                 for partitions_of_state in rowwise:
                     partitions_of_state.discard(partition)
                 continue
-            states = {row_context.plain[number].state for number in held if number != NOBODY}
+            states = {row_context.plain[number].state for number in held if number != NO_HOLDER}
             there = (
-                NOBODY in held[: row_context.able] or len(held) < full,
+                NO_HOLDER in held[: row_context.able] or len(held) < full,
                 "gone" in states,
                 "doubtful" in states,
                 row_context.width > 1 and sum([row_context.living[number] for number in held]) == 1,

@@ -16,7 +16,7 @@ from quarterdeck.backend.picture.boards.table_agreement import differs_from_mast
 from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.migrations import SeenMigration
 from quarterdeck.backend.picture.fold.picture import Picture
-from quarterdeck.backend.picture.fold.table_belief import NOBODY, TableBelief
+from quarterdeck.backend.picture.fold.table_belief import NO_HOLDER, TableBelief
 from quarterdeck.backend.picture.replicas.replica_cell import (
     EMPTY,
     Column,
@@ -46,12 +46,12 @@ class RowContext(NamedTuple):
     plain: tuple[ReplicaCell, ...]
     """By number of the holder: its cell, as long as nothing is to be said of the partition."""
     living: tuple[bool, ...]
-    """By number of the holder; the last place, where `NOBODY` leads, is false."""
+    """By number of the holder; the last place, where `NO_HOLDER` leads, is false."""
     translated: tuple[int, ...]
     """The number that each holder in the master's table has in this one; the last place is no holder's."""
 
 
-NO_CONTEXT = RowContext(0, 0, 1, (), (False,), (NOBODY,))
+NO_CONTEXT = RowContext(0, 0, 1, (), (False,), (NO_HOLDER,))
 
 
 class PartitionAnomaly(NamedTuple):
@@ -182,9 +182,9 @@ class ReplicaMap:
         arrivals = dict(anomalies.arrivals)
         cells: list[ReplicaCell] = []
         for index in range(row_context.width):
-            number = held[index] if index < len(held) else NOBODY
-            its = other[index + 1] if other is not None and index + 1 < len(other) else NOBODY
-            if number != NOBODY:
+            number = held[index] if index < len(held) else NO_HOLDER
+            its = other[index + 1] if other is not None and index + 1 < len(other) else NO_HOLDER
+            if number != NO_HOLDER:
                 cell = row_context.plain[number]
                 if cell.state != "gone" and single:
                     cell = cell._replace(state="single")
@@ -195,7 +195,7 @@ class ReplicaMap:
             if index in arrivals:
                 comer = arrivals[index]
                 cell = ReplicaCell(
-                    cell.letter or letter_of(comer), comer if cell.hue == NOBODY else cell.hue, "migrating"
+                    cell.letter or letter_of(comer), comer if cell.hue == NO_HOLDER else cell.hue, "migrating"
                 )
             if other is not None and row_context.translated[its] != number:
                 cell = cell._replace(state="differs")
@@ -253,5 +253,5 @@ def _row_context(
         letter_width=max((len(cell.letter) for cell in plain), default=1),
         plain=tuple(plain),
         living=(*(cell.state != "gone" for cell in plain), False),
-        translated=(*translated, NOBODY),
+        translated=(*translated, NO_HOLDER),
     )

@@ -10,7 +10,7 @@ from quarterdeck.backend.picture.boards.table_agreement import differs_from_mast
 from quarterdeck.backend.picture.events.partitions import migration_path_text
 from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.picture import Picture
-from quarterdeck.backend.picture.fold.table_belief import NOBODY, TableBelief
+from quarterdeck.backend.picture.fold.table_belief import NO_HOLDER, TableBelief
 from quarterdeck.backend.picture.replicas.replica_cell import SIGNS
 from quarterdeck.backend.picture.replicas.replica_census import FILTER_WORDS, ReplicaCensus
 from quarterdeck.backend.picture.replicas.replica_map import NO_ROW, ReplicaMap
@@ -81,10 +81,10 @@ def partition_sentence(picture: Picture, shown: ReplicaMap, partition: int, inde
         if place >= len(cells):
             continue
         role = "owner" if place == 0 else f"backup {place}"
-        number = row[place + 1] if place + 1 < len(row) else NOBODY
-        who = picture.label_of(shown.table.holders[number].address) if number != NOBODY else "none"
+        number = row[place + 1] if place + 1 < len(row) else NO_HOLDER
+        who = picture.label_of(shown.table.holders[number].address) if number != NO_HOLDER else "none"
         state = cells[place].state
-        plain = state == "held" or (number == NOBODY and state == "vacant")
+        plain = state == "held" or (number == NO_HOLDER and state == "vacant")
         what = "" if plain else f" ({SIGNS[state].mark} {SIGNS[state].meaning})"
         said.append(f"{role} {who}{what}")
     belief = picture.members.get(shown.observer)
@@ -179,7 +179,7 @@ def holders(picture: Picture, shown: ReplicaMap) -> Sequence[str]:
 
 
 def _counts(belief: MemberBelief, shown: ReplicaMap) -> bool:
-    held = shown.table.number_of(belief.uuid) != NOBODY
+    held = shown.table.number_of(belief.uuid) != NO_HOLDER
     return belief.status not in ("stopped", "killed") or (
         held and bool(shown.table.owned_by(belief.uuid) or shown.table.backed_up_by(belief.uuid))
     )

@@ -6,14 +6,13 @@ import inspect
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import msgspec
 import typer
 
 from quarterdeck.backend.core.commands.catalogue import CommandDescription
 from quarterdeck.backend.core.commands.commands import CallMap
-from quarterdeck.cli.commands.console import PresetName, read_settings
 from quarterdeck.cli.commands.map.script import (
     DEFAULT_VALUE_BYTES,
     DESCRIPTIONS,
@@ -28,9 +27,6 @@ from quarterdeck.cli.configuration.connection import ConnectionTarget, with_conn
 from quarterdeck.cli.exits import BadUsage, CommandFailed, ExitCode, fail_if, failing_as
 from quarterdeck.cli.options import argument, option
 from quarterdeck.cli.output import Format, FormatOption, say, write_document, write_rows
-
-if TYPE_CHECKING:
-    from quarterdeck.backend.core.operations import Operation
 
 MembersOption = Annotated[int, option("How many members to start.", min=1, max=100)]
 
@@ -92,7 +88,12 @@ def _add_operation(description: CommandDescription) -> None:
         }
         call = description.make({"member": "", "map": name, **values})
         assert isinstance(call, CallMap)
-        once(call.operation, ScriptLoad(name, keys), members, processes, properties, connection, output)
+        with map_session(members, properties, processes=processes, connection=connection) as session:
+            if problem := session.load(name, keys)["problem"]:
+                raise CommandFailed(ExitCode.CHECK_FAILED, f"--keys: {problem}")
+            answer = session.ask(call.operation)
+        write_document(answer_as_data(call.operation, answer), output)
+        fail_if(answer.problem)
 
     arguments = [detail for detail in description.details if detail.name != "map"]
     *options, _ = inspect.signature(ask, eval_str=True).parameters.values()
@@ -130,12 +131,11 @@ def load(
     """Put many entries, 500 at a time, count them, and print how fast that was; or make traffic at an even rate."""
     from quarterdeck.backend.core.operations import Size
 
-    settings = read_settings(properties or [], PresetName.TRAINING)
     if rate is None and (skew, reads, seconds) != (0, 0.5, None):
         raise BadUsage("--skew, --reads and --for go with --rate")
     said = {"rate": rate, "keys": keys, "bytes": value_bytes, "skew": skew, "reads": reads, "map": name}
     said |= {} if seconds is None else {"for": f"{seconds:f}s"}
-    with map_session(members, settings, processes=processes, connection=connection) as session:
+    with map_session(members, properties, processes=processes, connection=connection) as session:
         if rate is not None:
             with failing_as(ExitCode.BAD_INPUT, ValueError):
                 row = session.make_traffic(said)
@@ -168,36 +168,12 @@ def run_script(
     with failing_as(ExitCode.BAD_INPUT, OSError, UnicodeDecodeError, about=str(file)):
         text = (sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()).decode()
     lines = read_script(text, "stdin" if str(file) == "-" else str(file))
-    settings = read_settings(properties or [], PresetName.TRAINING)
     problems: list[str] = []
-    with map_session(members, settings, processes=processes, journal=journal, connection=connection) as session:
+    with map_session(members, properties, processes=processes, journal=journal, connection=connection) as session:
         write_rows(results(session, lines, problems), ROW_COLUMNS, output)
     for problem in problems:
         say(problem)
     fail_if(problems)
-
-
-def once(
-    operation: Operation,
-    before: ScriptLoad,
-    members: int,
-    processes: bool,
-    properties: list[str] | None,
-    connection: ConnectionTarget,
-    output: Format,
-) -> None:
-    """One operation on the cluster that `connection` names, or else on one of its own, after `before`.
-
-    Exits with 1 when it had a problem.
-    """
-    settings = read_settings(properties or [], PresetName.TRAINING)
-    with map_session(members, settings, processes=processes, connection=connection) as session:
-        loaded = session.load(before.map, before.entries, before.value_bytes)
-        if loaded["problem"]:
-            raise CommandFailed(ExitCode.CHECK_FAILED, f"--keys: {loaded['problem']}")
-        answer = session.ask(operation)
-    write_document(answer_as_data(operation, answer), output)
-    fail_if(answer.problem)
 
 
 def results(session: MapSession, lines: list[ScriptLine], problems: list[str]) -> Iterator[dict[str, object]]:

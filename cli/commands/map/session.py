@@ -9,6 +9,8 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from quarterdeck.cli.commands.console import PresetName, read_settings
+from quarterdeck.cli.commands.map.script import DEFAULT_VALUE_BYTES
 from quarterdeck.cli.commands.run_options import new_run, recording, stopping
 from quarterdeck.cli.configuration.connection import ConnectionTarget
 from quarterdeck.cli.configuration.opening import open_cluster, wait_until_started
@@ -19,7 +21,6 @@ if TYPE_CHECKING:
     from quarterdeck.backend.clusters.connection_status import ConnectionStatusSource
     from quarterdeck.backend.core.commands.commands import Command
     from quarterdeck.backend.core.operations import Answer, Operation
-    from quarterdeck.backend.core.properties import Settings
 
 LONGEST_WAIT_SECONDS = 3600.0
 """Longer than any operation or command of a cluster takes, however it is set up: no call waits for ever."""
@@ -92,7 +93,7 @@ class MapSession:
         if isinstance(command, StartMember):
             self.running.append(command.member)
 
-    def load(self, name: str, entries: int, value_bytes: int) -> dict[str, object]:
+    def load(self, name: str, entries: int, value_bytes: int = DEFAULT_VALUE_BYTES) -> dict[str, object]:
         """Put `entries` entries, `BATCH_ENTRIES` at a time, and say how quick that was."""
         from quarterdeck.backend.core.operations import PutAll
 
@@ -120,7 +121,7 @@ class MapSession:
 @contextmanager
 def map_session(
     members: int,
-    settings: Settings,
+    properties: list[str] | None,
     *,
     processes: bool = False,
     journal: Path | None = None,
@@ -134,11 +135,14 @@ def map_session(
     Raises:
         CommandFailed: There is no such cluster.
     """
+    settings = read_settings(properties or [], PresetName.TRAINING)
     if connection.urls:
         if processes or journal is not None:
             raise BadUsage("--processes and --journal are for a cluster that is started here")
-        with _remote_session(connection) as session:
-            yield session
+        opened = open_cluster(connection.require_http_api(), write=not connection.read_only, records=False)
+        with closing(opened) as cluster:
+            wait_until_started(cluster)
+            yield MapSession(cluster, connected(cluster))
         return
     from quarterdeck.backend.clusters.local import LocalCluster, ProcessCluster
 
@@ -154,15 +158,6 @@ def map_session(
             raise CommandFailed(ExitCode.UNREACHABLE, "the cluster gives no answer") from silent
         finally:
             cluster.close()
-
-
-@contextmanager
-def _remote_session(connection: ConnectionTarget) -> Iterator[MapSession]:
-    """Each operation is asked of the first member that was reached."""
-    opened = open_cluster(connection.require_http_api(), write=not connection.read_only, records=False)
-    with closing(opened) as cluster:
-        wait_until_started(cluster)
-        yield MapSession(cluster, connected(cluster))
 
 
 def connected(cluster: ConnectionStatusSource) -> list[str]:

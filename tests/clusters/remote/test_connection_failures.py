@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from quarterdeck.backend.clusters.remote.access import MemberCredentials, nobody_listens
+from quarterdeck.backend.clusters.remote.access import MemberCredentials, no_process_listens
 from quarterdeck.backend.clusters.remote.member_client import MemberClient
 from quarterdeck.backend.core.commands.commands import CommandRefused
 
@@ -69,12 +69,12 @@ def test_who_answers_otherwise_is_named(answer: bytes, scheme: str, reason: str)
     with answering(answer) as port:
         url = f"{scheme}://127.0.0.1:{port}"
         refused = failure(url)
-    assert str(refused) == f"{url}: {reason}" and not nobody_listens(refused)
+    assert str(refused) == f"{url}: {reason}" and not no_process_listens(refused)
 
 
 def test_nobody_there_and_no_such_host() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         url = f"http://127.0.0.1:{taken.getsockname()[1]}"
     refused = failure(url)
-    assert str(refused) == f"{url}: connection refused: no process listens there" and nobody_listens(refused)
+    assert str(refused) == f"{url}: connection refused: no process listens there" and no_process_listens(refused)
     assert why("http://athens.invalid:5701") == "http://athens.invalid:5701: no such host"
