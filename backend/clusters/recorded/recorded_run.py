@@ -71,10 +71,8 @@ def _has_record(file: Path) -> bool:
 class ImportedRun(LoggedCluster, RecordedCluster):
     """The run in the journal at `path`, with what was `imported` beside it. The lines can be read where the logs still stand."""
 
-    def __init__(
-        self, path: Path, imported: ImportedLogs, run: str | None = None, *, until_us: int | None = None
-    ) -> None:
-        super().__init__(path, run, until_us=until_us)
+    def __init__(self, path: Path, imported: ImportedLogs, *, until_us: int | None = None) -> None:
+        super().__init__(path, until_us=until_us)
         self.story = imported.story  # the journal has only the events
         self.logs = Path(imported.logs)
         self.lines = RecordLines.of(imported.lines)
