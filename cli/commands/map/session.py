@@ -139,10 +139,10 @@ def map_session(
     if connection.urls:
         if processes or journal is not None:
             raise BadUsage("--processes and --journal are for a cluster that is started here")
-        opened = open_cluster(connection.require_http_api(), write=not connection.read_only, records=False)
-        with closing(opened) as cluster:
-            wait_until_started(cluster)
-            yield MapSession(cluster, connected(cluster))
+        reached = open_cluster(connection.require_http_api(), write=not connection.read_only, records=False)
+        with closing(reached):
+            wait_until_started(reached)
+            yield MapSession(reached, connected(reached))
         return
     from quarterdeck.backend.clusters.local import LocalCluster, ProcessCluster
 
