@@ -81,7 +81,7 @@ only gives amounts, and belongs to no episode.
 LaneState = Literal["alive", "frozen", "over"]
 
 
-class EventRow(Struct, Generic[E], frozen=True, kw_only=True):
+class EventRow(Struct, Generic[E], frozen=True):
     """Everything about one class of events that is not a field of it. Texts are templates, see `filled`, or functions."""
 
     kind: type[E]

@@ -95,8 +95,8 @@ def answered(maps: Iterable[Stored], now_us: int) -> Answered:
         sum(hits) if hits else None,
         mean((stored.reading_us, stored.reads) for stored in used),
         mean((stored.writing_us, stored.writes) for stored in used),
-        max((one.slowest_read_us for one in parts if one.slowest_read_us is not None), default=None),
-        max((one.slowest_write_us for one in parts if one.slowest_write_us is not None), default=None),
+        max((part.slowest_read_us for part in parts if part.slowest_read_us is not None), default=None),
+        max((part.slowest_write_us for part in parts if part.slowest_write_us is not None), default=None),
     )
 
 

@@ -82,7 +82,8 @@ class TableRows:
 def table_figure(picture: Picture, labels: Sequence[str], now_us: int) -> tuple[str, Tone]:
     """How many tables there are among the running members, in a word or two."""
     digests = table_digests(picture, iter(labels), now_us)
-    without = [one for label in labels if (one := picture.members.get(label)) and one.running and one.table is None]
+    known = filter(None, map(picture.members.get, labels))
+    without = [belief for belief in known if belief.running and belief.table is None]
     if not digests:
         return (NOT_REPORTED if any(not belief.shows("owners") for belief in without) else "none yet"), "faint"
     missing = any(belief.shows("owners") and differs_from_master(picture, belief, now_us) for belief in without)
