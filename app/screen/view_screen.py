@@ -319,7 +319,7 @@ class ViewScreen(Screen[None]):
         now_us = self.session.now_us()
         second = now_us // SECOND_US
         self._news_waits |= news or second != self._painted_second
-        if self._news_waits and self.due:
+        if self._news_waits and self.may_change(self._painted_us):
             if second != self._painted_second and self.sort_filter is not None:
                 self.sort_filter.renew()
             self._news_waits, self._painted_us, self._painted_second = False, now_us, second
@@ -328,11 +328,6 @@ class ViewScreen(Screen[None]):
             self._say_detail()
         if self._hints_wait:
             self._show_hints()
-
-    @property
-    def due(self) -> bool:
-        """Whether news may be shown now."""
-        return self.may_change(self._painted_us)
 
     def may_change(self, painted_us: int) -> bool:
         """Return whether what was painted at `painted_us` may be painted again."""
