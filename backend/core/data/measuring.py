@@ -14,7 +14,7 @@ from typing import NamedTuple
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.data.events import BackupLag, DataMeasured, MapMeasured
 from quarterdeck.backend.core.data.messages import MergeBatch, OwnerOperation
-from quarterdeck.backend.core.data.state import Measurements, MemberState, OperationCount, OwnerState
+from quarterdeck.backend.core.data.state import Measurements, MemberState, OperationCount
 from quarterdeck.backend.core.operations import Get, Keys, PutAll, Size
 from quarterdeck.backend.core.properties import MILLISECOND_US
 
@@ -101,7 +101,11 @@ def on_measuring_timer(state: MemberState, now: int) -> None:
     """Report what has changed, and look again as long as some write is not confirmed."""
     measurements = state.data.measurements
     totals, maps = _stored(state)
-    behind = {partition: _behind(owner_state, now) for partition, owner_state in state.data.owner_states.items()}
+    since_us = now - ON_ITS_WAY_US
+    behind = {  # how many writes not every backup has confirmed for too long; they are the first in the log
+        partition: sum(written_us <= since_us for written_us in owner_state.written_us)
+        for partition, owner_state in state.data.owner_states.items()
+    }
     lags = _lags(state, behind)
     rows = _changed_partitions(state, now, behind)
     changed_maps = _changed_maps(measurements, maps)
@@ -133,11 +137,6 @@ def _stored(state: MemberState) -> tuple[Totals, dict[str, tuple[int, int]]]:
             before = maps.get(shown, (0, 0))
             maps[shown] = (before[0] + len(held), before[1] + store.map_bytes[name])
     return (entries, size, backup_entries, backup_bytes), maps
-
-
-def _behind(owner_state: OwnerState, now: int) -> int:
-    """Count the writes that not every backup has confirmed for too long; they are the first in the log."""
-    return sum(written_us <= now - ON_ITS_WAY_US for written_us in owner_state.written_us)
 
 
 def _lags(state: MemberState, behind: dict[int, int]) -> dict[Address, _Lag]:

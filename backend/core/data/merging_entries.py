@@ -8,7 +8,7 @@ from quarterdeck.backend.core.data import map_calls
 from quarterdeck.backend.core.data.call_results import partition_count
 from quarterdeck.backend.core.data.events import EntriesMerged
 from quarterdeck.backend.core.data.messages import MergeBatch
-from quarterdeck.backend.core.data.partition_store import StoredEntry, partition_of
+from quarterdeck.backend.core.data.partition_store import partition_of
 from quarterdeck.backend.core.data.state import MERGING, MemberState, MergeEntries
 from quarterdeck.backend.core.partitions.arrangement.repartitioning import ask_for_arrangement
 
@@ -33,7 +33,9 @@ def collect(state: MemberState) -> MergeEntries | None:
         return None
     brought = deque((name, entries) for store in stores for name, entries in store.maps.items())
     if earlier is not None:
-        brought.extendleft(reversed(_not_placed(earlier)))
+        # What the earlier incarnation has not offered, after what it has offered without an answer.
+        brought.extendleft(reversed(earlier.brought))
+        brought.extendleft((offer.map, dict(offer.entries)) for offer in reversed(earlier.in_flight.values()))
     return MergeEntries(brought)
 
 
@@ -118,8 +120,3 @@ def _is_responsible_for(state: MemberState, partition: int) -> bool:
         (replica.uuid for replica in table.rows[partition] if replica is not None and replica.uuid in here), None
     )
     return first == state.uuid
-
-
-def _not_placed(earlier: MergeEntries) -> list[tuple[str, dict[str, StoredEntry]]]:
-    """Return what an earlier incarnation has brought along and not offered, or offered without an answer."""
-    return [*((offer.map, dict(offer.entries)) for offer in earlier.in_flight.values()), *earlier.brought]

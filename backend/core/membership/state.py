@@ -24,7 +24,6 @@ from quarterdeck.backend.core.membership.views.identity import (
     Randomness,
     drawn_from,
     fresh_uuid,
-    next_draw,
 )
 from quarterdeck.backend.core.membership.views.member_list import MemberList
 from quarterdeck.backend.core.messages import Message
@@ -212,11 +211,6 @@ class Membership(Process):
                 setattr(self, one.name, one.default_factory())
             elif one.default is not MISSING:
                 setattr(self, one.name, one.default)
-
-    def draw_uuid(self) -> str:
-        """Draw the uuid of the next incarnation."""
-        bits, self.randomness = next_draw(self.randomness)
-        return fresh_uuid(bits)
 
     def apply_settings(self, settings: Settings) -> None:
         """Use these settings from now on, and derive once what many rounds need of them."""

@@ -135,7 +135,10 @@ class _Future:
             settled,
             orders=1,
             agreeing=1,
-            assumed=(PLAIN_ASSUMPTION, *(f"{name} is silent: {why}" for name, why in _silent_members(self._snapshot))),
+            assumed=(
+                PLAIN_ASSUMPTION,
+                *(f"{silent.configuration.label} is silent: {silent.why}" for silent in self._snapshot.untold),
+            ),
         )
 
     def _cluster(self, label: str, view: Sequence[Address]) -> PredictedCluster:
@@ -184,11 +187,6 @@ def _masters(world: World) -> Iterator[tuple[str, Sequence[Address]]]:
         machine = world.machine(label)
         if machine is not None and machine.inspect().is_master:
             yield label, view
-
-
-def _silent_members(snapshot: ClusterSnapshot) -> Iterator[tuple[str, str]]:
-    for member in snapshot.untold:
-        yield member.configuration.label, member.why
 
 
 def _steps(records: Sequence[Record], begin_us: int, labels: Mapping[Address, str]) -> list[PredictedStep]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
 from quarterdeck.backend.core.properties import MILLISECOND_US
 from quarterdeck.backend.scenarios.format.values import duration_text
-from quarterdeck.backend.simulation.swarm_testing.fault_kinds import FAULTS, FaultContext, PlannedFault
+from quarterdeck.backend.simulation.swarm_testing.fault_kinds import FAULTS, FaultContext
 
 KIND_PROBABILITIES = (0.1, 0.25, 0.5)
 """One of these is how probable each kind of fault is: times with few faults, with some, and with many."""
@@ -113,14 +113,11 @@ def _planned(context: FaultContext, stream: Callable[[str], Random]) -> list[tup
     for name, plan in FAULTS.items():
         if mix.random() < probability:
             context.draws = stream(f"fault {name}")
-            plans += _within(plan(context), name, context.length_us)
+            plans += (  # on whole milliseconds; what lies beyond the end happens at the end
+                (min(at_us, context.length_us) // MILLISECOND_US * MILLISECOND_US, name, action)
+                for at_us, action in plan(context)
+            )
     return sorted(plans, key=lambda one: one[0])
-
-
-def _within(plan: Iterable[PlannedFault], name: str, length_us: int) -> Iterator[tuple[int, str, dict[str, Any]]]:
-    """Yield the actions of one plan on whole milliseconds; those beyond the end happen at the end."""
-    for at_us, action in plan:
-        yield min(at_us, length_us) // MILLISECOND_US * MILLISECOND_US, name, action
 
 
 def _possible(standing: Standing, action: dict[str, Any]) -> dict[str, Any] | None:

@@ -341,9 +341,10 @@ def why_not_converged(picture: Picture) -> str:
         if belief.status != "member":
             return f"{label} belongs to no cluster"
         if (belief.lineage, belief.version) != (first.lineage, first.version) or belief.master != first.master:
+            lists = len({(belief.lineage, belief.version) for belief in alive.values()})
             return (
                 f"{_standing(picture, first_label)}, but {_standing(picture, label)}; "
-                f"{_count_of_lists(picture)} different lists among {len(alive)} members"
+                f"{lists} different lists among {len(alive)} members"
             )
     for label, belief in alive.items():
         if set(list_labels(picture, belief)) != set(alive):
@@ -354,10 +355,6 @@ def why_not_converged(picture: Picture) -> str:
         if belief.cluster_state != "ACTIVE":
             return f"{label} holds the cluster to be {belief.cluster_state}"
     return ""
-
-
-def _count_of_lists(picture: Picture) -> int:
-    return len({(belief.lineage, belief.version) for belief in running(picture).values()})
 
 
 def _standing(picture: Picture, label: str) -> str:

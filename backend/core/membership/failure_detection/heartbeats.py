@@ -93,7 +93,7 @@ def hear(state: Membership, now: int, sender: Address, beat: Heartbeat) -> Deadl
 
 
 def on_heartbeat(state: Membership, doing: Doing, now: int, sender: Address, beat: Heartbeat) -> None:
-    """Note that the sender is alive. This is the hottest path of the whole core."""
+    """Note that the sender is alive, and all that may follow from its heartbeat. Most of them need only `hear`."""
     peer = state.peers.get(sender)
     if peer is None or peer.uuid != beat.uuid or beat.to_uuid != state.uuid:
         if beat.to_uuid == state.uuid and mastership_claim.heard_of_asked(state, now, sender, beat.uuid):
@@ -102,13 +102,8 @@ def on_heartbeat(state: Membership, doing: Doing, now: int, sender: Address, bea
         return
     if peer.late:
         silence.end_lateness(state, now, sender, peer, peer.detector.silence_us(now))
-    detector = peer.detector
-    if type(detector) is DeadlineDetector:
-        detector.last_heard_us = now  # all that `heard` does, without a call
-    else:
-        detector.heard(now)
-    if peer.faults:
-        peer.faults = 0
+    peer.detector.heard(now)
+    peer.faults = 0
     if state.suspicions:
         suspicion.clear(state, now, sender, "heartbeat", "it sent a valid heartbeat")
     if beat.suspects or state.disconnections.by_reporter:
@@ -116,7 +111,7 @@ def on_heartbeat(state: Membership, doing: Doing, now: int, sender: Address, bea
     if beat.version < state.members.version:  # type: ignore[union-attr]
         if isinstance(doing, Leading):
             publishing.on_lagging(state, now, sender, peer, beat.version)
-    elif peer.behind_since_us:
+    else:
         peer.behind_since_us = 0
 
 

@@ -21,6 +21,7 @@ from quarterdeck.backend.core.membership.split_brain.merge_decision import decid
 from quarterdeck.backend.core.membership.state import Membership
 from quarterdeck.backend.core.membership.undertakings import Doing, Following, Leading, MergePhase, MergeUndertaking
 from quarterdeck.backend.core.membership.views import joining, readmission
+from quarterdeck.backend.core.membership.views.identity import fresh_uuid, next_draw
 from quarterdeck.backend.core.properties import SECOND_US
 
 MERGE = "merge"
@@ -225,7 +226,8 @@ def rejoin_as_new_incarnation(state: Membership, now: int, target: Address, *, b
     It may have entries of the old cluster to offer.
     """
     mastership_claim.abandon(state, now, "merging", "it merges into another cluster")
-    old_uuid, uuid = state.uuid, state.draw_uuid()
+    bits, state.randomness = next_draw(state.randomness)
+    old_uuid, uuid = state.uuid, fresh_uuid(bits)
     left = [address for address in state.peers if address in state.remembered]
     state.record(now, events.MemberMerging(target, uuid, brings_entries))
     state.timers.clear_all()

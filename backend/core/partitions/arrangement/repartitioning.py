@@ -115,7 +115,8 @@ def plan(state: PartitionedMember, now: int, master_role: MasterRole) -> None:
             steps = _steps(row, full, master_role.leaving)
             if steps:
                 master_role.queue[partition] = deque(steps)
-    by_replicas = sorted(master_role.queue.items(), key=lambda one: _replicas_in(table.rows[one[0]]))
+    # Those with most empty places first.
+    by_replicas = sorted(master_role.queue.items(), key=lambda planned: -table.rows[planned[0]].count(None))
     master_role.queue = OrderedDict(by_replicas)
     planned = _shown(state, master_role, table)
     reason = master_role.plan_reason
@@ -168,10 +169,6 @@ def _steps(row: Row, target: Row, leaving: Container[str]) -> tuple[MigrationSte
 
 def _names(replicas: Replicas) -> Row:
     return tuple([replica.uuid if replica is not None else None for replica in replicas])
-
-
-def _replicas_in(row: Replicas) -> int:
-    return len(row) - row.count(None)
 
 
 def _give_lost_partitions_owners(

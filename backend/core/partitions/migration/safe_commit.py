@@ -13,7 +13,7 @@ from quarterdeck.backend.core.partitions.messages import MigrationCommit, Migrat
 from quarterdeck.backend.core.partitions.migration.migration import CompletedMigration, PartitionMigration
 from quarterdeck.backend.core.partitions.state import PartitionedMember, RunningMigration
 from quarterdeck.backend.core.partitions.table.learning import learn
-from quarterdeck.backend.core.partitions.table.partition_table import Replica, VersionedRow
+from quarterdeck.backend.core.partitions.table.partition_table import VersionedRow
 from quarterdeck.backend.core.partitions.table.table_publishing import change, publish_to
 from quarterdeck.backend.core.properties import SECOND_US
 
@@ -64,7 +64,10 @@ def decide(
         master_role.plan_reason = master_role.plan_reason._replace(because=state.context.cause)
     row = _row_after(state, decided)
     change(state, now, [row], [decided], "migration")
-    if not all(replica is None or _is_member(state, replica) for replica in row.replicas):
+    members = state.members
+    if not all(
+        replica is None or (members and members.holds(replica.address, replica.uuid)) for replica in row.replicas
+    ):
         master_role.repair_due = True  # a member left while nothing could be done about this row
     participants = {migration.destination.uuid, running.owner_uuid}
     if migration.source is not None:
@@ -79,10 +82,6 @@ def _row_after(state: PartitionedMember, decided: CompletedMigration) -> Version
     if decided.committed and table.versions[migration.partition] == migration.version:
         replicas = migration.applied_to(replicas)
     return VersionedRow(migration.partition, decided.final_version, replicas)
-
-
-def _is_member(state: PartitionedMember, replica: Replica) -> bool:
-    return state.members is not None and state.members.holds(replica.address, replica.uuid)
 
 
 # The destination
