@@ -84,7 +84,7 @@ help:  ## this list
 	@touch $@
 
 .venv/.pipeline: .venv/.base
-	$(INSTALL) '.[pipeline]'
+	$(INSTALL) '.[pipeline,delta]'
 	@touch $@
 
 .venv/.web: .venv/.base

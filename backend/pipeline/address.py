@@ -8,8 +8,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterator, Sequence
-from fnmatch import fnmatchcase
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TypeAlias, cast
 
@@ -26,6 +25,14 @@ OPTIONS = {
     "endpoint.region": "region",
 }
 """What Spark's configuration calls the options of pyarrow, which looks for keys as all of Amazon's programs do without them."""
+
+OF_DELTA = {
+    "access_key": "aws_access_key_id",
+    "secret_key": "aws_secret_access_key",
+    "session_token": "aws_session_token",
+    "region": "aws_region",
+}
+"""What deltalake calls these options of pyarrow."""
 
 BUFFER_BYTES = 1 << 20
 
@@ -45,9 +52,10 @@ class FileStatus(NamedTuple):
 class Address:
     """A file or directory at an address. Failures are OSErrors."""
 
-    def __init__(self, address: str, system: Any, path: str) -> None:
-        """`path` is what the pyarrow file system `system` calls the place."""
+    def __init__(self, address: str, system: Any, path: str, options: Mapping[str, str] | None = None) -> None:
+        """`path` is what the pyarrow file system `system` calls the place; `options` are those of deltalake."""
         self._address, self._system, self._path = address.rstrip("/"), system, path.rstrip("/") or "/"
+        self.delta_options = dict(options or {})
 
     def __str__(self) -> str:
         return self._address
@@ -56,7 +64,12 @@ class Address:
         return self._address < other._address
 
     def __truediv__(self, name: str) -> Address:
-        return Address(f"{self._address}/{name}", self._system, f"{self._path}/{name}")
+        return Address(f"{self._address}/{name}", self._system, f"{self._path}/{name}", self.delta_options)
+
+    @property
+    def delta_uri(self) -> str:
+        """The name of this place for deltalake."""
+        return self._path if LOCAL.match(self._address) else self._address
 
     @property
     def name(self) -> str:
@@ -73,20 +86,15 @@ class Address:
 
     def files(self) -> list[FileStatus]:
         """Return the files here and below that are finished: those of which no part of the name begins with `_` or a dot."""
-        if self._system.get_file_info(self._path).is_file:
-            return [self._status(self._system.get_file_info(self._path))]
-        found = [self._status(info) for info in self._listed(recursive=True) if info.is_file]
+        from pyarrow.fs import FileSelector
+
+        if (itself := self._system.get_file_info(self._path)).is_file:
+            return [self._status(itself)]
+        listed = self._system.get_file_info(FileSelector(self._path, allow_not_found=True, recursive=True))
+        found = [self._status(info) for info in listed if info.is_file]
         below = len(self._address) + 1
         finished = (file for file in found if not re.search(r"(^|/)[._]", str(file.place)[below:]))
         return sorted(finished, key=lambda one: str(one.place))
-
-    def glob(self, pattern: str) -> Iterator[Address]:
-        """Yield what is directly in the directory and fits the pattern; nothing where there is no directory."""
-        return (self / info.base_name for info in self._listed() if fnmatchcase(info.base_name, pattern))
-
-    def mkdir(self, *, parents: bool = True, exist_ok: bool = True) -> None:
-        """Make the directory and its parents, if they do not exist."""
-        self._system.create_dir(self._path)
 
     def open(self, mode: str = "rb") -> BinaryIO:
         """Open the file to read bytes of it, also anywhere in it."""
@@ -98,7 +106,8 @@ class Address:
             return file.read()
 
     def write_bytes(self, content: bytes) -> None:
-        """Write the file, replacing an old one."""
+        """Write the file, replacing an old one, and make its directory."""
+        self._system.create_dir(self._path.rpartition("/")[0])
         with self._system.open_output_stream(self._path) as file:
             file.write(content)
 
@@ -106,30 +115,6 @@ class Address:
         """Copy the file to this machine."""
         with self.open() as file, copy.open("wb") as target:
             shutil.copyfileobj(file, target, BUFFER_BYTES)
-
-    def put(self, file: Path) -> None:
-        """Make this a copy of a file of this machine, replacing an old one."""
-        with file.open("rb") as source, self._system.open_output_stream(self._path) as target:
-            shutil.copyfileobj(source, target, BUFFER_BYTES)
-
-    def rename(self, target: Address) -> None:
-        """Move the file to `target`, replacing what is there."""
-        self._system.move(self._path, target._path)
-
-    def remove(self) -> None:
-        """Remove the file, or the directory with all its content, if it exists."""
-        if self.is_dir():
-            self._system.delete_dir(self._path)
-        elif self.exists():
-            self._system.delete_file(self._path)
-
-    def _listed(self, *, recursive: bool = False) -> Sequence[Any]:
-        from pyarrow.fs import FileSelector
-
-        return cast(
-            Sequence[Any],
-            self._system.get_file_info(FileSelector(self._path, allow_not_found=True, recursive=recursive)),
-        )
 
     def _status(self, info: Any) -> FileStatus:
         below = info.path.removeprefix(self._path)
@@ -161,7 +146,7 @@ def address_of(address: str, spark: SparkSession | None = None) -> Address:
     if S3.match(address):
         path = S3.sub("", address)
         options = _options(path.partition("/")[0], _settings_of(spark))
-        return Address(address, S3FileSystem(allow_bucket_creation=False, **options), path)
+        return Address(address, S3FileSystem(allow_bucket_creation=False, **options), path, _delta_options(options))
     try:
         return Address(address, *FileSystem.from_uri(address))
     except (ArrowInvalid, ArrowNotImplementedError) as problem:
@@ -179,6 +164,15 @@ def _options(bucket: str, setting_of: Callable[[str], str | None]) -> dict[str, 
         options |= {"endpoint_override": rest, "scheme": "http" if is_plain else "https"}
         options["force_virtual_addressing"] = setting("path.style.access") != "true"
     return options
+
+
+def _delta_options(options: Mapping[str, Any]) -> dict[str, str]:
+    found = {OF_DELTA[name]: value for name, value in options.items() if name in OF_DELTA}
+    if "endpoint_override" in options:
+        found["aws_endpoint"] = f"{options['scheme']}://{options['endpoint_override']}"
+        found["aws_allow_http"] = "true"
+        found["aws_virtual_hosted_style_request"] = str(options["force_virtual_addressing"]).lower()
+    return found
 
 
 def _settings_of(spark: SparkSession | None) -> Callable[[str], str | None]:

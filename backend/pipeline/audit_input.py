@@ -39,6 +39,7 @@ from quarterdeck.backend.journal.files import (
 from quarterdeck.backend.journal.upkeep import retired_of
 from quarterdeck.backend.pipeline import commit
 from quarterdeck.backend.pipeline.address import Address, FileStatus, Place, address_of, is_address
+from quarterdeck.backend.pipeline.delta_snapshot import UPDATES, DeltaSnapshot, newest
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -94,8 +95,8 @@ class AuditInput:
     files: tuple[InputFile, ...]
     is_far: bool = False
     """Whether `paths` are addresses. Such files are finished, and the console cannot replay them."""
-    store: Place | None = None
-    """Where a store is."""
+    store: Path | DeltaSnapshot | None = None
+    """A store: where it is, or the state in which it was found."""
 
     @cached_property
     def size_bytes(self) -> int:
@@ -161,8 +162,7 @@ class AuditInput:
         """Return the files of a table of the store."""
         if isinstance(self.store, Path):
             return sorted((self.store / table).rglob(f"*{commit.PARQUET}"))
-        found = [] if self.store is None else (self.store / table).files()
-        return [file.place for file in found if file.place.name.endswith(commit.PARQUET)]
+        return [] if self.store is None else [*self.store.files(table)]
 
     def without(self, known: Mapping[str, Stamp]) -> AuditInput:
         """Leave out the finished files that are `known`, by place, with the stamps that they have now."""
@@ -198,6 +198,8 @@ def resolve_input(
 
 
 def _resolve_here(paths: Sequence[Path], staging: Path, source: Source) -> AuditInput:
+    if source != "logs" and len(paths) == 1 and (paths[0] / UPDATES / "_delta_log").is_dir():
+        return _resolve_addresses([f"file://{paths[0].resolve()}"], source, None)
     if source != "logs" and len(paths) == 1 and commit.read_manifest(paths[0]) is not None:
         files = sorted((paths[0] / "events").rglob("*.parquet"))
         return AuditInput("store", tuple(paths), tuple(_input_file(file, file) for file in files), store=paths[0])
@@ -284,9 +286,11 @@ def _resolve_addresses(paths: Sequence[str], source: Source, spark: SparkSession
         found = [_far_file(file) for file in address.files()]
         if not found:
             raise NoJournal(f"{path}: nothing is there that can be read")
-        stored = tuple(file for file in found if _is_event_table(file.read))
-        if stored and len(paths) == 1 and source != "logs":
-            return AuditInput("store", tuple(paths), stored, is_far=True, store=address)
+        state = newest(address) if len(paths) == 1 and source != "logs" else None
+        if state is not None:
+            names = {str(file) for file in state.files("events")}
+            events = tuple(file for file in found if file.read in names)
+            return AuditInput("store", tuple(paths), events, is_far=True, store=state)
         logs_here = [file for file in found if may_be_log(PurePosixPath(file.read)) and source != "journal"]
         sealed = (file for file in found if file.read.endswith(SEALED_SUFFIX) and source != "logs")
         journals_here = [file for file in sealed if PurePosixPath(file.read).name != FINDINGS_FILE]
@@ -314,8 +318,3 @@ def _is_journal(file: InputFile) -> bool:
     assert file.source is not None
     with BufferedReader(file.source.open()) as lines:  # type: ignore[type-var]
         return any(as_record(line) is not None for line in islice(lines, LINES_SAMPLED))
-
-
-def _is_event_table(path: str) -> bool:
-    *_, table, run, name = ("", "", *PurePosixPath(path).parts)  # in earlier forms each run had a directory
-    return name.endswith(commit.PARQUET) and "events" in (run, table if run.startswith(RUN_PREFIX) else "")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 import msgspec
 import pyarrow as pa
@@ -37,10 +39,25 @@ def _tables_of_run(run: str, lines: RunLines) -> dict[str, pa.Table]:
 
 
 def write_tables(tables: Mapping[str, pa.Table], out_dir: Place, writer: str) -> None:
-    """Replace the tables of an earlier audit, all of them or none. Raises `StoreRefused` and OSError."""
+    """Replace the tables of an earlier audit: here all of them or none, at an address one after the other.
+
+    Raises `StoreRefused` and OSError.
+    """
+    manifest = commit.TableManifest(FORMAT, {}, writer)
+    if not isinstance(out_dir, Path):
+        commit.check(out_dir, tuple(tables), writer)
+        (out_dir / commit.MANIFEST).write_bytes(msgspec.json.encode(manifest))
+        for name, table in tables.items():
+            content = pa.BufferOutputStream()
+            _write(table, content)
+            (out_dir / name / f"{name}{commit.PARQUET}").write_bytes(content.getvalue())
+        return
     with commit.open_for_build(out_dir, tuple(tables), writer) as building:
         for name, table in tables.items():
             (building / name).mkdir()
-            file = building / name / f"{name}{commit.PARQUET}"
-            pq.write_table(table, file, compression="zstd", row_group_size=ROWS_A_GROUP)
-        commit.commit(out_dir, building, commit.TableManifest(FORMAT, {}, writer), dict.fromkeys(tables, ()))
+            _write(table, building / name / f"{name}{commit.PARQUET}")
+        commit.commit(out_dir, building, manifest, dict.fromkeys(tables, ()))
+
+
+def _write(table: pa.Table, file: Any) -> None:
+    pq.write_table(table, file, compression="zstd", row_group_size=ROWS_A_GROUP)

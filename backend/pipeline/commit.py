@@ -5,9 +5,7 @@ the state before. `.current` points to the newest; the tables' folders and the m
 link replaces all tables at once, for whoever reads them by their folders, and whenever the process dies. The state before is
 kept until the next update, for those who read it.
 
-At an address (`Address`) there are no links and no lock. The new files are put beside the old ones, then the manifest says which
-belong to the store, and the others are removed, by the next writer if this one was interrupted. Meanwhile a reader may find
-both, and two writers spoil each other's work.
+At addresses there are neither links nor locks; tables there are those of `tables.delta_store`.
 """
 
 from __future__ import annotations
@@ -18,13 +16,12 @@ import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from uuid import uuid4
 
 import msgspec
-from msgspec import Struct, structs
+from msgspec import Struct
 
-from quarterdeck.backend.pipeline.address import Address, Place
+from quarterdeck.backend.pipeline.address import Place
 
 BUILDING = ".building-"
 STATE = ".tables-"
@@ -55,8 +52,6 @@ class TableManifest(Struct, frozen=True):
     maker: str = PIPELINE
     """The command that made the tables; no other may change them."""
     batches: dict[str, RunBatch] = {}
-    names: dict[str, tuple[str, ...]] = {}
-    """At an address, the names of the files of each table."""
 
 
 def read_manifest(store: Place, maker: str | None = PIPELINE) -> TableManifest | None:
@@ -76,18 +71,13 @@ def read_manifest(store: Place, maker: str | None = PIPELINE) -> TableManifest |
 
 
 @contextmanager
-def open_for_build(store: Place, tables: Sequence[str], maker: str = PIPELINE) -> Iterator[Path]:
+def open_for_build(store: Path, tables: Sequence[str], maker: str = PIPELINE) -> Iterator[Path]:
     """Make a directory to build in while no other process writes to `store`, after finishing an interrupted commit.
 
     Raises `StoreRefused` when the place holds something else, or is being written.
     """
     existed = store.exists()
     check(store, tables, maker)
-    if not isinstance(store, Path):
-        finish(store)
-        with TemporaryDirectory(prefix="quarterdeck-building-") as folder:
-            yield Path(folder)
-        return
     store.mkdir(parents=True, exist_ok=True)
     with locked(store / ".lock", StoreRefused(f"{store}: another process is writing tables there; try again later")):
         finish(store)
@@ -112,13 +102,10 @@ def locked(lock: Path, busy: Exception) -> Iterator[None]:
         yield
 
 
-def commit(store: Place, building: Path, manifest: TableManifest, kept: Mapping[str, Sequence[str]]) -> None:
+def commit(store: Path, building: Path, manifest: TableManifest, kept: Mapping[str, Sequence[str]]) -> None:
     """Make what is in `building`, table by table, and the `kept` files of each table the content of `store`."""
     for table in kept:
         (building / table).mkdir(exist_ok=True)
-    if not isinstance(store, Path):
-        _put_all(store, building, manifest, kept)
-        return
     for table, names_kept in kept.items():
         for name in names_kept:
             _link(store / table / name, building / table / name)
@@ -131,37 +118,22 @@ def commit(store: Place, building: Path, manifest: TableManifest, kept: Mapping[
     _lead_through(store, (*kept, MANIFEST))
 
 
-def _put_all(store: Address, building: Path, manifest: TableManifest, kept: Mapping[str, Sequence[str]]) -> None:
-    names = dict[str, tuple[str, ...]]()
-    for table, names_kept in kept.items():
-        (store / table).mkdir()
-        new = sorted((building / table).iterdir())
-        for file in new:
-            (store / table / file.name).put(file)
-        names[table] = (*names_kept, *(file.name for file in new))
-    write_whole(store, MANIFEST, msgspec.json.encode(structs.replace(manifest, names=names)))
-    finish(store)
-
-
-def write_whole(folder: Place, name: str, content: bytes) -> None:
+def write_whole(folder: Path, name: str, content: bytes) -> None:
     """Write a file that exists whole or not at all, and that survives a kill once this returns. Raises OSError."""
     draft = folder / f"{BUILDING}{name}"
     try:
         draft.write_bytes(content)
-        if isinstance(draft, Path):
-            with draft.open("rb") as file:
-                os.fsync(file.fileno())
-        draft.rename(folder / name)  # type: ignore[arg-type] # both are of one kind
+        with draft.open("rb") as file:
+            os.fsync(file.fileno())
+        draft.rename(folder / name)
     except OSError:
         remove(draft)
         raise
 
 
-def remove(place: Place) -> None:
+def remove(place: Path) -> None:
     """Remove a file, or a directory with its content, if it exists."""
-    if not isinstance(place, Path):
-        place.remove()
-    elif place.is_dir() and not place.is_symlink():
+    if place.is_dir() and not place.is_symlink():
         shutil.rmtree(place, ignore_errors=True)
     else:
         place.unlink(missing_ok=True)
@@ -171,23 +143,15 @@ def check(store: Place, tables: Sequence[str], maker: str = PIPELINE) -> None:
     """Refuse what is neither a store of this maker nor free of these tables. Raises `StoreRefused`."""
     if store.exists() and not store.is_dir():
         raise StoreRefused(f"{store} is not a directory")
-    if read_manifest(store, maker) is None and not any(store.glob(f"{BUILDING}*")):
+    is_being_built = isinstance(store, Path) and any(store.glob(f"{BUILDING}*"))
+    if read_manifest(store, maker) is None and not is_being_built:
         for table in tables:
             if (store / table).exists():
                 raise StoreRefused(f"{store / table} exists and is no table of this pipeline; choose another directory")
 
 
-def finish(store: Place) -> None:
+def finish(store: Path) -> None:
     """Discard what an interrupted writer has left, and states of the store before the last."""
-    if not isinstance(store, Path):
-        for draft in [*store.glob(f"{BUILDING}*")]:
-            draft.remove()
-        manifest = read_manifest(store, maker=None)
-        for table, names in manifest.names.items() if manifest is not None else ():
-            for file in [*(store / table).glob("*")]:
-                if file.name not in names:
-                    file.remove()
-        return
     current = (store / CURRENT).resolve()
     if current.is_dir():
         _lead_through(store, [place.name for place in current.iterdir()])

@@ -37,23 +37,42 @@ def page() -> str:
 
 HEADING = """# Tables
 
-`quarterdeck pipeline tables PATH... --out DIR` makes Parquet tables of journals: one folder for each table, with a few files of
-many runs each (`DIR/views/*.parquet`). DuckDB, Polars, pandas and Spark read a table by its folder, also an empty one. Times are
-microseconds on the run's clock unless said otherwise; `utc` is a timestamp. The time of something that never happened is null.
-
-The command needs no Spark: it makes all tables in one pass over the lines, and prints how many rows each of them has now.
-`DIR/_store.json` is the account: the files that were read with size and time, and by batch (a file of that name in each table)
-its runs and its rows.
+`quarterdeck pipeline tables PATH... --out DIR` makes tables of journals: one folder for each, with a few Parquet files of many
+runs each. Times are microseconds on the run's clock unless said otherwise; `utc` is a timestamp. The time of something that never
+happened is null. The command needs no Spark, and prints how many rows each table has now.
 
 When you run the command again, it updates only runs with new records, even if these come from another place. It adds the new
-records to `events` and `quarantine`, as if all had been read at once. It reads a finished file once. It reads stored lines again
-only if a new line contradicts a record, or if a file changes that had unreadable lines. All other tables need the whole run, so
-the command makes them again from the run's `events`; `pipeline stream --out` does so only when the run has grown by a quarter,
-and at the end. Where there are many small files, it puts them together. All tables are replaced at once: whenever the process
-dies, they are either all old or all new, because their folders lead through one link, `DIR/.current`. What was there before is
-kept until the next update. At an address such as `s3a://…` there are no links: there a reader may find old and new files for a
-moment. Spark fetches and puts the tables then, and this process makes them. Other versions can read the tables: columns that
-are missing are null, and the next `quarterdeck pipeline tables` makes them again from the stored lines.
+records to `events` and `quarantine`, as if all had been read at once. It reads a finished file once. All other tables need the
+whole run, so the command makes them again from the run's `events`. Where there are many small files, it puts them together. A
+store that another version made is made again from the stored lines.
+
+| `--format` | `parquet`, the default here | `delta`, the default at addresses |
+| --- | --- | --- |
+| a table | a folder that DuckDB, Polars, pandas and Spark read | a table of Delta Lake |
+| writers | one at a time | several at once: each merges its records by run, incarnation and number |
+| one that dies | all tables are old or all new: one link leads to them | as `updates` says; the next writer finishes |
+| what was before | kept until the next update | every version, until it is vacuumed |
+| the account | `DIR/_store.json`: files read, batches with runs and rows | the table `updates`, below |
+
+Tables of Delta Lake need the extra `quarterdeck[delta]`. `quarterdeck audit`, `pipeline metrics` and `quarterdeck.spark.register`
+read a store of either format, without jars. Each row of `updates` has the number and the time (`at`) of an update, the `form` of
+the tables, the `files` that were read for it (`place`, `size_bytes`, `changed`), and the `versions` of all tables after it
+(`table`, `version`). Other programs read a table as of now or of a version:
+
+```python
+import duckdb, polars
+from deltalake import DeltaTable
+
+updates = DeltaTable("tables/updates").to_pandas().sort_values("number")
+last_but_one = {entry["table"]: entry["version"] for entry in updates["versions"].iloc[-2]}
+before = DeltaTable("tables/views", version=last_but_one["views"]).to_pandas()
+events = DeltaTable("tables/events").to_pyarrow_dataset()
+duckdb.sql("SELECT run, count(*) FROM events GROUP BY run")
+polars.scan_delta("tables/suspicions").filter(polars.col("cleared_at").is_null()).collect()
+```
+
+Do not read such a table as a folder of Parquet files: those of older versions are in it too.
+`DeltaTable(…).vacuum(dry_run=False)` removes what no version of the last seven days has.
 """
 
 METRICS_HEADING = """# Metrics

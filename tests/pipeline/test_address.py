@@ -72,7 +72,10 @@ def test_buckets_are_opened_with_the_configuration_of_spark(
     system = address_of("s3a://bucket/journals")._system
     assert system.region == "eu-central-1" and system != address_of("s3a://other/journals")._system
     given: Any = FakeSession(endpoint_region="us-east-2", access_key="a", secret_key="b")
-    assert address_of("s3a://bucket/journals", given)._system.region == "us-east-2"
+    assert (address := address_of("s3a://bucket/journals", given))._system.region == "us-east-2"
+    assert (address / "events").delta_options == {
+        "aws_region": "us-east-2", "aws_access_key_id": "a", "aws_secret_access_key": "b",
+    }  # fmt: skip
 
 
 @pytest.fixture
@@ -103,11 +106,5 @@ def test_s3_is_read_with_the_credentials_of_spark(endpoint: str, prefix: str, tm
     assert str(found.place) == "s3a://bucket/run=x/one.jsonl" and lines_at(found.place) == LINES
     with pytest.raises(FileNotFoundError):
         lines_at(bucket / "nothing.jsonl")
-    folder = bucket / "tables"
-    folder.mkdir()
-    (folder / "draft").write_bytes(b"12")
-    (folder / "draft").rename(folder / "whole")
-    assert folder.is_dir() and [path.name for path in folder.glob("wh*")] == ["whole"]
-    assert not (folder / "draft").exists() and (folder / "whole").read_bytes() == b"12"
-    folder.remove()
-    assert not folder.exists()
+    (bucket / "audit" / "_store.json").write_bytes(b"12")
+    assert (bucket / "audit").is_dir() and (bucket / "audit" / "_store.json").read_bytes() == b"12"

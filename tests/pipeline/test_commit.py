@@ -6,7 +6,6 @@ import msgspec
 import pytest
 
 from quarterdeck.backend.pipeline import commit
-from quarterdeck.backend.pipeline.address import Address, address_of
 from quarterdeck.backend.pipeline.commit import StoreRefused, TableManifest
 
 TABLES = ("events", "views")
@@ -33,13 +32,6 @@ def old_form(store: Path) -> None:
     (store / commit.MANIFEST).write_bytes(msgspec.json.encode(OLD))
 
 
-def far_form(store: Path) -> None:
-    """A store at an address: its manifest names the files."""
-    old_form(store)
-    names = {"events": ("kept.parquet", "gone.parquet"), "views": ("gone.parquet",)}
-    (store / commit.MANIFEST).write_bytes(msgspec.json.encode(msgspec.structs.replace(OLD, names=names)))
-
-
 def new_form(store: Path) -> None:
     with commit.open_for_build(store, TABLES) as building:
         assert isinstance(building, Path)
@@ -58,17 +50,11 @@ def content(store: Path) -> dict[str, set[str]]:
     return {table: {part.read_text() for part in (store / table).iterdir()} for table in TABLES}
 
 
-@pytest.mark.parametrize("kind", [Path, Address])
-def test_interrupted_at_every_step(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: type[Path] | type[Address]
-) -> None:
-    """Each change of the file system is a place to die at, the second time too. Here, all tables are whole at any moment."""
-    names = ("rename", "write_bytes", "mkdir", "remove", "put", "symlink_to", "hardlink_to")
-    changes = {name: getattr(kind, name) for name in names if hasattr(kind, name)}
+def test_interrupted_at_every_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each change of the file system is a place to die at, the second time too. All tables are whole at any moment."""
+    names = ("rename", "write_bytes", "mkdir", "symlink_to", "hardlink_to")
+    changes = {name: getattr(Path, name) for name in names}
     left = [0]
-
-    def named(path: Path) -> Path | Address:
-        return path if kind is Path else address_of(f"file://{path}")
 
     def dying(change):  # type: ignore[no-untyped-def]
         def changed(path: Path, *arguments: object, **more: object) -> object:
@@ -83,28 +69,27 @@ def test_interrupted_at_every_step(
     steps = 0
     while not reached_the_end:
         store = tmp_path / f"store-{steps}"
-        (new_form if kind is Path else far_form)(store)
+        new_form(store)
         building = store / f"{commit.BUILDING}1"
         for table in TABLES:
             put(building / table, "new")
         with monkeypatch.context() as patched:
             for name, change in changes.items():
-                patched.setattr(kind, name, dying(change))
+                patched.setattr(Path, name, dying(change))
             left[0] = steps
             try:
-                commit.commit(named(store), building, NEW, KEPT)
+                commit.commit(store, building, NEW, KEPT)
                 reached_the_end = True
             except Killed:
                 decided = is_new(store)
-                if kind is Path:
-                    assert content(store) == (AFTER if decided else BEFORE)
+                assert content(store) == (AFTER if decided else BEFORE)
                 for again in (1, 2):  # and the one who finishes it dies as well, a little later each time
                     left[0] = again * 2
                     try:
-                        commit.finish(named(store))
+                        commit.finish(store)
                     except Killed:
                         pass
-        commit.finish(named(store))
+        commit.finish(store)
         expected = AFTER if reached_the_end or decided else BEFORE
         assert content(store) == expected, steps
         assert is_new(store) == (expected is AFTER)

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from quarterdeck.backend.pipeline.audit import audit
+from quarterdeck.backend.pipeline.tables.store import update_store
 from tests.pipeline.journal_builder import JournalBuilder, clean_story, write
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(600)]
@@ -109,3 +110,32 @@ def test_what_is_read_and_written_in_s3(environment: dict[str, str], journal: Pa
         seen.headline for seen in of_logs.observations
     ]
     assert (found["views"], found["written"]) == (here.counts["records"], len(here.findings))
+
+
+WRITE = "import sys; from quarterdeck.backend.pipeline.tables.store import update_store; update_store(sys.argv[2:], sys.argv[1])"
+COUNT = """
+import json
+import msgspec
+from quarterdeck.backend.pipeline.audit import audit
+from quarterdeck.backend.pipeline.tables.store import update_store
+again = update_store(["s3a://bucket/journals"], "s3a://bucket/both")
+print(json.dumps([again.tables, again.files_read, audit(["s3a://bucket/both"]).counts]))
+"""
+
+
+def test_several_writers_at_once_in_s3(environment: dict[str, str], journal: Path, tmp_path: Path) -> None:
+    def python(*arguments: str) -> subprocess.Popen[str]:
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        return subprocess.Popen([sys.executable, "-c", *arguments], env=environment, cwd=tmp_path, **pipes)  # type: ignore[call-overload, no-any-return]
+
+    journals = [f"s3a://bucket/journals/run={run}" for run in ("broken", "calm", "calm")]
+    writers = [python(WRITE, "s3a://bucket/both", path) for path in journals]
+    for writer in writers:
+        _, problem = writer.communicate(timeout=300)
+        assert writer.returncode == 0, problem
+    checked, problem = (reader := python(COUNT)).communicate(timeout=300)
+    assert reader.returncode == 0, problem
+    tables, files_read, counts = json.loads(checked)
+    here = update_store([journal], tmp_path / "here")
+    assert (tables, files_read) == (here.tables, 0)
+    assert counts["records"] == audit([journal]).counts["records"]

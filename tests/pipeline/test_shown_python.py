@@ -15,6 +15,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import quarterdeck
+from quarterdeck.backend.pipeline.tables.store import update_store
 
 ROOT = Path(__file__).parents[2]
 SCENARIO = ROOT / "tests" / "scenarios" / "killed-process.yaml"
@@ -41,6 +42,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_the_python_of_a_page_runs(
     spark: SparkSession, folder: Path, capfd: pytest.CaptureFixture[str], page: str
 ) -> None:
+    if page == "docs/reference/tables.md":
+        for seed in (2, 3):
+            quarterdeck.simulate(SCENARIO, seed=seed, journal=folder / "journals")
+            update_store([folder / "journals"], folder / "tables", "delta")
     for number, block in enumerate(PAGES[page]):
         text = block
         for name in ("journals", "logs"):  # Spark began elsewhere, and takes relative paths from there

@@ -17,7 +17,7 @@ from quarterdeck.backend.pipeline.judging.lines import NO_RUN
 from quarterdeck.backend.pipeline.schemas import RECORD, arrow_schema, schema
 from quarterdeck.backend.pipeline.tables.data_tables import DATA_TABLES, FAULT_TABLE
 from quarterdeck.backend.pipeline.tables.membership_tables import MEMBERSHIP_TABLES
-from quarterdeck.backend.pipeline.tables.run_events import RunEvents
+from quarterdeck.backend.pipeline.tables.run_events import QuarantineRow, RecordLine, RunEvents
 
 TARGET_BYTES = 128 << 20
 """A batch whose events reach this size is closed."""
@@ -87,6 +87,16 @@ class BatchWriter:
                 self._writers[name] = _TableWriter(self._folder / name / f"{self._name}{PARQUET}", ARROW[name])
             self._writers[name].add(rows)
 
+    def add_lines(
+        self, run: str, events: Sequence[RecordLine], columns: pa.Table, quarantine: Sequence[QuarantineRow]
+    ) -> None:
+        """Add events of a run, with the columns of their records, and quarantined lines."""
+        columns = columns.append_column("raw", pa.array([line.raw for line in events], pa.string()))
+        columns = columns.append_column("file", pa.array([line.file for line in events], pa.string()))
+        self.add(run, "events", columns.cast(ARROW["events"]))
+        rows = [row._asdict() for row in quarantine]
+        self.add(run, "quarantine", pa.Table.from_pylist(rows, ARROW["quarantine"]))
+
     def derive(self, run: str, events: pa.Table) -> None:
         """Make all tables of a whole run's events: columns of a record, at least those that `needed` returns."""
         self._runs.add(run)
@@ -119,7 +129,7 @@ class BatchWriter:
 
 class _TableWriter:
     def __init__(self, path: Path, fields: pa.Schema) -> None:
-        path.parent.mkdir(exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         self._file = path.open("wb")
         self._writer = pq.ParquetWriter(self._file, fields, compression="zstd")
         self._held: list[pa.Table] = []

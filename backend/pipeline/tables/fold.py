@@ -28,7 +28,7 @@ from quarterdeck.backend.pipeline.tables.batches import (
     rows_of_runs,
     without_runs,
 )
-from quarterdeck.backend.pipeline.tables.run_events import RecordLine, RunLines
+from quarterdeck.backend.pipeline.tables.run_events import RunLines
 
 Parts = Mapping[str, Sequence[Path]]
 """The files of a store by table."""
@@ -77,15 +77,12 @@ class Fold:
         for run, parts in runs.items():
             lines = RunLines()
             for table in rows_of_runs(parts, ["run", "raw", "file"]):
-                _add_rows(lines, table, run)
+                add_rows(lines, table, run)
             self._fold(lines)
 
     def reread(self, new: AuditInput) -> None:
-        """Note that files are read again, also under the names that they had while they were open: with the same lines."""
-        places = {file.place for file in new.files}
-        finished = [] if new.is_far else list(map(Path, places))
-        opened = {str(path.parent.parent / OPEN_DIRECTORY / f"{path.stem}{OPEN_SUFFIX}") for path in finished}
-        self._reread = places | opened
+        """Note that files are read again, with the same lines."""
+        self._reread = names_read_again(new)
         for table in rows_of_runs(self._parts["quarantine"], ["run", "file"]) if self._known else ():
             for run, file in zip(table["run"].to_pylist(), table["file"].to_pylist(), strict=True):
                 self._quarantined[run] += 1
@@ -129,7 +126,9 @@ class Fold:
             self._kept_lines(again, lines)
         for run in lines.runs():
             events, columns = lines.events(run)
-            self._write(run, events, columns, lines)
+            aside = lines.quarantine.get(run, ())
+            self._writer.add_lines(run, events, columns, aside)
+            self._quarantined[run] = len(aside) + (0 if run in self._anew else self._quarantined[run])
             if run not in kept:
                 self._records[run] = len(events)
                 if events:
@@ -139,18 +138,6 @@ class Fold:
                 if columns.num_rows:
                     self._derive_with_kept(run, columns)
             self._writer.end_run()
-
-    def _write(self, run: str, events: list[RecordLine], columns: pa.Table, lines: RunLines) -> None:
-        columns = columns.append_column("raw", pa.array([line.raw for line in events], pa.string()))
-        columns = columns.append_column("file", pa.array([line.file for line in events], pa.string()))
-        self._writer.add(run, "events", columns.cast(ARROW["events"]))
-        if run in self._anew:
-            self._quarantined[run] = 0
-        if rows := lines.quarantine.get(run):
-            self._quarantined[run] += len(rows)
-            self._writer.add(
-                run, "quarantine", pa.Table.from_pylist([row._asdict() for row in rows], ARROW["quarantine"])
-            )
 
     def _derive_with_kept(self, run: str, columns: pa.Table) -> None:
         """Make the tables of a run of its kept events and these."""
@@ -187,10 +174,10 @@ class Fold:
         """Return the lines that are kept of `runs`, but for quarantined ones of files that are read again."""
         lines = lines or RunLines()
         for table in rows_of_runs(self._parts_of("events", runs), ["run", "raw", "file"], runs):
-            _add_rows(lines, table)
+            add_rows(lines, table)
         for table in rows_of_runs(self._parts["quarantine"], ["run", "raw", "file"], runs):
             fresh = [file not in self._reread for file in table["file"].to_pylist()]
-            _add_rows(lines, table.filter(pa.array(fresh)))
+            add_rows(lines, table.filter(pa.array(fresh)))
         for run in runs:
             lines.records.setdefault(run, [])
         return lines
@@ -243,7 +230,15 @@ class Fold:
                 commit.remove(self._folder / name / file)
 
 
-def _add_rows(lines: RunLines, table: pa.Table, run: str = "") -> None:
+def names_read_again(new: AuditInput) -> set[str]:
+    """Return the names of these files, also those that they had while they were open: with the same lines."""
+    places = {file.place for file in new.files}
+    finished = [] if new.is_far else list(map(Path, places))
+    return places | {str(path.parent.parent / OPEN_DIRECTORY / f"{path.stem}{OPEN_SUFFIX}") for path in finished}
+
+
+def add_rows(lines: RunLines, table: pa.Table, run: str = "") -> None:
+    """Add kept lines: rows with `run`, `raw` and `file`; `run` is that of rows without one."""
     columns = (table[name].to_pylist() for name in ("run", "raw", "file"))
     for named, raw, file in zip(*columns, strict=True):
         lines.add(raw.encode(), file, named or run)

@@ -24,13 +24,27 @@ class By(StrEnum):
     ALL = "all"
 
 
+class TableForm(StrEnum):
+    PARQUET = "parquet"
+    DELTA = "delta"
+
+
 @group.command("tables")
 def make_tables(
     paths: Annotated[list[str], argument("Journals, folders of runs, or files.", "PATH...")],
     out: Annotated[str, option("Where the tables are, or will be.", "DIR")],
+    table_form: Annotated[
+        TableForm | None,
+        option(
+            "Tables of Delta Lake, which several processes may write at once, or Parquet files: as they are there, "
+            "else Delta at an address and Parquet here.",
+            None,
+            "--format",
+        ),
+    ] = None,
     output: FormatOption = Format.JSON,
 ) -> None:
-    """Make Parquet tables of journals, or bring them up to date: only runs with anything new are touched."""
+    """Make tables of journals, or bring them up to date: only runs with anything new are touched."""
     import msgspec
 
     from quarterdeck.backend.journal.files import NoJournal
@@ -40,7 +54,7 @@ def make_tables(
     with failing_without_spark(NoJournal, StoreRefused, OSError):
         with needing_packages():
             from quarterdeck.backend.pipeline.tables.store import update_store
-        folded = update_store(paths, out)
+        folded = update_store(paths, out, table_form.value if table_form else "")
     write_document(msgspec.to_builtins(folded), output)
     say(
         f"{len(folded.runs) or 'no'} runs brought up to date in {out}, of {folded.files_read} files that were not read before"

@@ -1,4 +1,4 @@
-"""A store of tables at an address: made, kept up to date, audited and measured there as on this machine."""
+"""A store of tables at an address, of Delta Lake: made, kept up to date, audited and measured there as on this machine."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from quarterdeck.backend.journal.files import NoJournal
 from quarterdeck.backend.pipeline.address import address_of
 from quarterdeck.backend.pipeline.audit import audit
 from quarterdeck.backend.pipeline.commit import StoreRefused
+from quarterdeck.backend.pipeline.delta_snapshot import newest
 from quarterdeck.backend.pipeline.metrics.measuring import measure
 from quarterdeck.backend.pipeline.tables.batches import SCHEMAS
 from quarterdeck.backend.pipeline.tables.store import read_table, update_store
@@ -30,6 +31,12 @@ def journal(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
+def there(journal: Path) -> str:
+    update_store([f"file://{journal}"], f"file://{journal.parent}/there")
+    return f"file://{journal.parent}/there"
+
+
+@pytest.fixture(scope="module")
 def here(spark: SparkSession, journal: Path) -> Path:
     update_store([journal], journal.parent / "here")
     return journal.parent / "here"
@@ -40,18 +47,18 @@ def rows(table: DataFrame) -> list[str]:
 
 
 def assert_alike(spark: SparkSession, there: str, here: Path, *names: str) -> None:
+    state = newest(address_of(there))
+    assert state is not None
     for name in names:
-        assert rows(read_table(spark, address_of(there), name)) == rows(read_table(spark, here, name)), name
+        assert rows(read_table(spark, state, name)) == rows(read_table(spark, here, name)), name
 
 
-def test_tables_at_an_address_are_those_on_this_machine(spark: SparkSession, journal: Path, here: Path) -> None:
-    there = f"file://{journal.parent}/there"
-    made = update_store([f"file://{journal}"], there)
-    assert (made.files_read, made.runs, made.quarantined) == (3, ("broken", "calm"), 1)
+def test_tables_at_an_address_are_those_on_this_machine(
+    spark: SparkSession, journal: Path, here: Path, there: str
+) -> None:
     assert_alike(spark, there, here, "events", "quarantine", "views")
     again = update_store([f"file://{journal}"], there)
-    assert (again.files_read, again.runs) == (0, ())
-    assert not list((journal.parent / "there").glob(".building-*"))
+    assert (again.files_read, again.files_known, again.runs) == (0, 3, ())
 
 
 @pytest.mark.long
@@ -67,8 +74,7 @@ def test_tables_at_an_address_grow(spark: SparkSession, tmp_path: Path) -> None:
         assert_alike(spark, there, here, *SCHEMAS)
 
 
-def test_a_store_at_an_address_is_audited_and_measured(spark: SparkSession, here: Path) -> None:
-    there = f"file://{here}"
+def test_a_store_at_an_address_is_audited_and_measured(spark: SparkSession, here: Path, there: str) -> None:
     near, far = audit([here]), audit([there])
     assert (far.findings, far.counts, far.problems) == (near.findings, near.counts, near.problems)
     assert far.findings and far.counts["quarantined"] == 1
@@ -98,9 +104,17 @@ def test_an_audit_writes_its_tables_at_an_address(spark: SparkSession, journal: 
         audit([journal], f"file://{mine.parent}")
 
 
-def test_what_is_no_place_for_tables_is_told(journal: Path, here: Path, tmp_path: Path) -> None:
+def test_what_is_no_place_for_tables_is_told(journal: Path, here: Path, there: str, tmp_path: Path) -> None:
     with pytest.raises(NoJournal, match="holds tables"):
-        update_store([f"file://{here}"], tmp_path / "other")
+        update_store([there], tmp_path / "other")
+    with pytest.raises(StoreRefused, match="other format"):
+        update_store([journal], there.removeprefix("file://"), "parquet")
+    with pytest.raises(StoreRefused, match="other format"):
+        update_store([journal], here, "delta")
+    with pytest.raises(StoreRefused, match="are Delta's"):
+        update_store([journal], there, "parquet")
+    with pytest.raises(StoreRefused, match="no table of Delta Lake"):
+        update_store([journal], f"file://{here}")
     with pytest.raises(OSError, match="nowhere"):
         update_store([journal], "nowhere://bucket/store")
     (tmp_path / "file").touch()
