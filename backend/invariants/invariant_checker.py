@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Literal, get_args
 
 from msgspec import Struct
@@ -106,11 +106,15 @@ class InvariantChecker:
         """Return whether events of this class make any difference."""
         return kind in self._rules
 
-    def observe(self, record: Record) -> None:
-        """Judge the next record of the run."""
-        for rule in self._rules.get(type(record.event), ()):
-            if found := rule(record, record.event):
-                self.violations.append(found)
+    def observe(self, record: Record) -> Sequence[Violation]:
+        """Judge the next record of the run. Return the violations that it shows."""
+        event = record.event
+        found: tuple[Violation, ...] = ()
+        for rule in self._rules.get(type(event), ()):
+            if violation := rule(record, event):
+                found = *found, violation
+                self.violations.append(violation)
+        return found
 
     def judged_writes(self) -> JudgedWrites:
         """How much of what was written was judged so far."""
@@ -183,12 +187,12 @@ class Numbering(Invariant):
     def _follow(self, record: Record, _: Event) -> Violation | None:
         latest = self._latest.get(record.uuid)
         self._latest[record.uuid] = record
+        if latest is not None and record.seq == latest.seq + 1 and record.at >= latest.at:
+            return None
         if latest is None:
             if record.seq == 1:
                 return None
             return Violation(self.name, f"{record.member} {BEGINS_LATE} {record.seq}, not 1", (record,))
-        if record.seq == latest.seq + 1 and record.at >= latest.at:
-            return None
         if record.seq != latest.seq + 1:
             text = f"record {record.seq} of {record.member} follows record {latest.seq}"
         else:

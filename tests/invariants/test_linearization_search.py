@@ -8,6 +8,7 @@ from itertools import permutations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
 from quarterdeck.backend.invariants.data.linearization_search import (
     EMPTY,
@@ -86,8 +87,8 @@ def test_a_history_judged_in_pieces_is_judged_as_a_whole(
 ) -> None:
     """Operations of one piece end before those of the next begin; an uncertain write may be done in a later piece."""
     (first, loose), (second, looser) = pieces[0], pieces[1]
-    second = [call._replace(began=call.began + 100, ended=call.ended + 100) for call in second]
-    looser = [*loose, *(call._replace(began=call.began + 100) for call in looser)]
+    second = [structs.replace(known, began=known.began + 100, ended=known.ended + 100) for known in second]
+    looser = [*loose, *(structs.replace(write, began=write.began + 100) for write in looser)]
     after = states_after(second, looser, states_after(first, loose, EMPTY))
     assert bool(after) == bool(states_after([*first, *second], looser, EMPTY))
 

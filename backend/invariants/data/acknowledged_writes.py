@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from math import inf
+
+from msgspec import Struct, field
 
 from quarterdeck.backend.core.data.events import CallFinished, CallStarted, EntriesEvicted
 from quarterdeck.backend.core.events import Record
@@ -22,8 +23,7 @@ Key = tuple[str, str]
 """A map and a key of it."""
 
 
-@dataclass(slots=True)
-class Write:
+class Write(Struct, eq=False):
     """A put or a remove. Times count calls: a write that began at 3 was asked for before one that began at 5."""
 
     value: str | None
@@ -43,8 +43,7 @@ class Write:
     """It was found again after it could have been lost."""
 
 
-@dataclass(slots=True)
-class OpenCall:
+class OpenCall(Struct, eq=False):
     """A call that is under way."""
 
     key: Key
@@ -52,13 +51,12 @@ class OpenCall:
     write: Write | None
 
 
-@dataclass(slots=True)
-class Register:
+class Register(Struct, eq=False):
     """What happened to one key. Calls come in the order of the run; `now` counts them."""
 
     writes: list[Write] = field(default_factory=lambda: [Write(None, None, -inf, -inf)])
     """In the order in which they began."""
-    by_value: dict[str | None, list[Write]] = field(init=False)
+    by_value: dict[str | None, list[Write]] = {}
     problem: str = ""
     """How the latest read ended, if it could not be done."""
 
@@ -82,15 +80,16 @@ class Register:
         """End a call and judge its answer. What was written until `lost_at` may be lost."""
         if event.operation == "get":
             self.problem = event.problem
-        if call.write is not None:
-            call.write.ended = now
+        write = call.write
+        if write is not None:
+            write.ended = now
         if event.problem:
-            if call.write is not None:
-                call.write.never = event.untouched
+            if write is not None:
+                write.never = event.untouched
             return None
         found = self._judge(record, event, call, now, lost_at)
-        if call.write is not None:
-            call.write.done = min(call.write.done, now)
+        if write is not None and now < write.done:
+            write.done = now
         return found
 
     def _judge(self, record: Record, event: CallFinished, call: OpenCall, now: int, lost_at: float) -> Violation | None:
@@ -98,30 +97,34 @@ class Register:
         value = event.value if event.found else None
         # Done on one side of a split, its answer lost, a write may come back with that side's data while it is tried on.
         done_before = call.began <= lost_at
-        wrote = [write for write in self.by_value.get(value, ()) if done_before or write is not call.write]
-        possible = [write for write in wrote if not write.never]
-        what = f"{event.key} of {event.map} = {value!r}" if event.found else f"no {event.key} of {event.map}"
-        if not possible:
-            text = f"{record.member} found {what}, which {'was refused' if wrote else 'nobody wrote'}"
-            return Violation(NoLostWrite.name, text, tuple(filter(None, (*(write.record for write in wrote), record))))
+        refused: list[Record | None] = []
         later: Write | None = None
-        for write in possible:
+        for write in self.by_value.get(value, ()):
+            if write is call.write and not done_before:
+                continue
+            if write.never:
+                refused.append(write.record)
+                continue
             later = self._certainly_replaced(write, call, lost_at)
             if later is None:
-                if event.found:
-                    write.done = min(write.done, now)
+                if event.found and now < write.done:
+                    write.done = now
                 return None
-        assert later is not None and later.record is not None
+        what = f"{event.key} of {event.map} = {value!r}" if event.found else f"no {event.key} of {event.map}"
+        if later is None:
+            text = f"{record.member} found {what}, which {'was refused' if refused else 'nobody wrote'}"
+            return Violation(NoLostWrite.name, text, (*filter(None, refused), record))
+        assert later.record is not None
         done = f"the put of {later.value!r}" if later.value is not None else "a remove"
         text = f"{record.member} found {what} after {done} was acknowledged"
         return Violation(NoLostWrite.name, text, (later.record, record))
 
     def count_survivor(self, event: CallFinished, call: OpenCall, at_risk: int, lost_at: float) -> None:
-        """Mark the write that the call has found, if it could have been lost since it was done (`at_risk`) and had to survive."""
+        """Mark the write that the call has found, if it was done when it could have been lost (`at_risk`) and had to survive."""
         value = event.value if event.found else None
         for write in reversed(self.by_value.get(value, ())):
             if write is not call.write:
-                if write.began > lost_at and write.done < at_risk < call.began:
+                if write.began > lost_at and write.done < at_risk:
                     write.survived = True
                 return
 
@@ -129,8 +132,9 @@ class Register:
         """Return a write that began after `write` was done, was done when `call` began, and cannot have been lost."""
         asked_again = write.began < lost_at < write.ended
         done = max(write.done, write.ended) if asked_again else write.done
+        since = done if done > lost_at else lost_at
         for later in reversed(self.writes):
-            if later.began <= max(done, lost_at):
+            if later.began <= since:
                 break
             if later.done < call.began and not later.evicted:
                 return later
@@ -209,6 +213,7 @@ class NoLostWrite(Invariant):
         lost_at = inf if self._tables.division else self._losses.lost_at(event.partition)
         register = self._registers[call.key]
         found = register.finish(record, event, call, self._losses.clock, lost_at)
-        if found is None and not event.problem:
-            register.count_survivor(event, call, self._losses.at_risk.get(event.partition, 0), lost_at)
+        at_risk = self._losses.at_risk.get(event.partition, 0)
+        if at_risk and found is None and not event.problem and at_risk < call.began:
+            register.count_survivor(event, call, at_risk, lost_at)
         return found

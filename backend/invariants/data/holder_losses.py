@@ -42,12 +42,13 @@ class HolderLosses(EventRules):
 
     def lost_at(self, partition: int | None) -> float:
         """Return when everything that was written to the partition may have been lost last, by a division or its holders."""
-        return max(self._reunited_at, self.excused_at(partition))
+        excused_at = self.excused_at(partition)
+        return excused_at if excused_at > self._reunited_at else self._reunited_at
 
     def excused_at(self, partition: int | None) -> float:
         """Return when the partition last lost as many holders as it had replicas."""
-        excused = () if partition is None else self.excused.get(partition, ())
-        return max(excused, default=-inf)
+        times = None if partition is None else self.excused.get(partition)
+        return times[-1] if times else -inf
 
     def _tick(self, record: Record, event: CallStarted | CallFinished) -> None:
         self.clock += 1

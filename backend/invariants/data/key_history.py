@@ -7,7 +7,6 @@ have been done once, at any later time, in any cluster.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 
 from msgspec import Struct
 
@@ -34,8 +33,7 @@ class Contradiction(Struct, frozen=True):
     before: Record | None
 
 
-@dataclass(slots=True, eq=False)
-class KeyRegister:
+class KeyRegister(Struct, eq=False):
     """A key in one stretch."""
 
     stretch: UndividedStretch
@@ -44,7 +42,7 @@ class KeyRegister:
     unseen: list[KnownOperation]
     """Acknowledged writes that nothing has looked at since."""
     under_way: int = 0
-    piece: list[tuple[KnownOperation, Record]] = field(default_factory=list)
+    piece: list[tuple[KnownOperation, Record]] = []
     """What was answered since nothing was under way last."""
     latest: Record | None = None
     """The last operation that was judged."""
@@ -52,8 +50,7 @@ class KeyRegister:
     """Whether the stretch is over, so that nothing is certain of `unseen` any more."""
 
 
-@dataclass(slots=True, eq=False)
-class OperationUnderWay:
+class OperationUnderWay(Struct, eq=False):
     """An operation that is not answered yet."""
 
     began: int
@@ -64,23 +61,22 @@ class OperationUnderWay:
     is_uncertain: bool = False
 
 
-@dataclass(slots=True, eq=False)
-class KeyHistory:
+class KeyHistory(Struct, eq=False):
     """What was done with one key. Times are those of `HolderLosses.clock`; what began until `excused_at` may be lost."""
 
-    operations: dict[tuple[str, int], OperationUnderWay] = field(default_factory=dict)
+    operations: dict[tuple[str, int], OperationUnderWay] = {}
     """Those under way, by the incarnation that was asked and the number of its call."""
-    uncertain: list[UncertainWrite] = field(default_factory=list)
-    registers: list[KeyRegister] = field(default_factory=list)
+    uncertain: list[UncertainWrite] = []
+    registers: list[KeyRegister] = []
     partition: int | None = None
     written_at: int = 0
     """When a write began last in any stretch."""
-    written_in: set[UndividedStretch] = field(default_factory=set)
+    written_in: set[UndividedStretch] = set()
     """The stretches in which writes began, as far as registers of earlier ones are kept."""
     acknowledged: int = 0
     judged: int = 0
     """Acknowledged writes that a later operation had to find, or what replaced them, and has."""
-    doubtful: dict[str | None, float] = field(default_factory=dict)
+    doubtful: dict[str | None, float] = {}
     """The values of other acknowledged writes, with the time of their answers."""
     found: int = 0
     """How many of those a later operation has found all the same."""
@@ -92,9 +88,10 @@ class KeyHistory:
         """Note an operation that is asked for in `stretch`, and judge what was waiting for nothing else to be under way."""
         contradiction = None
         register = None
-        if stretch is not None and self._is_served(stretch):
+        if stretch is not None and (not stretch.unserved or self._is_served(stretch)):
             register, contradiction = self._register(stretch, now, excused_at)
-            contradiction = contradiction or self._judge(register)
+            if register.piece and not register.under_way:
+                contradiction = contradiction or self._judge(register)
             register.under_way += 1
         writes = event.operation != "get"
         value = event.value if event.operation == "put" else None
@@ -114,19 +111,22 @@ class KeyHistory:
         if operation is None:
             return None
         self.partition = event.partition
-        if stretch is not None and not self._is_served(stretch):
+        if stretch is not None and stretch.unserved and not self._is_served(stretch):
             stretch = None
         contradiction = None
         if stretch is not None and operation.register is not None and operation.register.stretch is not stretch:
             _, contradiction = self._register(stretch, now, excused_at)  # it may go on there
         del self.operations[record.uuid, event.call]
         found = event.value if event.found else None
-        if found is not None and self.doubtful.get(found, now) < operation.began:
+        if self.doubtful and found is not None and self.doubtful.get(found, now) < operation.began:
             del self.doubtful[found]
             self.found += 1
         register = operation.register
         is_known = (
-            register is not None and register.stretch is stretch and min(register.began, operation.began) > excused_at
+            register is not None
+            and register.stretch is stretch
+            and register.began > excused_at
+            and operation.began > excused_at
         )
         if operation.writes and not event.problem:
             self.acknowledged += 1
@@ -140,21 +140,24 @@ class KeyHistory:
             register.piece.append((known, record))
         elif not event.untouched:
             self._doubt(operation)
-        return contradiction or self._judge(register)
+        if register.piece and not register.under_way:
+            contradiction = contradiction or self._judge(register)
+        return contradiction
 
     def evict(self, now: int) -> None:
         """Note that the owner has removed the entry to make room, which goes with the owner if no backup knows of it."""
         self.uncertain.append(UncertainWrite(now, None))
 
     def _is_served(self, stretch: UndividedStretch) -> bool:
-        return not stretch.unserved or (self.partition is not None and self.partition not in stretch.unserved)
+        return self.partition is not None and self.partition not in stretch.unserved
 
-    def lose_caller(self, uuid: str, call: int) -> None:
-        """Note that an operation will not be answered, since the member that was asked has ended."""
-        operation = self.operations.pop((uuid, call))
-        self._doubt(operation)
-        if operation.register is not None:
-            operation.register.under_way -= 1
+    def lose_caller(self, uuid: str) -> None:
+        """Note that what this member was asked will not be answered, since it has ended."""
+        for asked in [asked for asked in self.operations if asked[0] == uuid]:
+            operation = self.operations.pop(asked)
+            self._doubt(operation)
+            if operation.register is not None:
+                operation.register.under_way -= 1
 
     def _doubt(self, operation: OperationUnderWay) -> None:
         if operation.writes and not operation.is_uncertain:
@@ -177,7 +180,7 @@ class KeyHistory:
         for operation in self.operations.values():
             if operation.register in ended:
                 self._doubt(operation)
-        found = [self._judge(key, is_over=True) for key in ended if not going_on or key is not carried]
+        found = [self._judge(key) for key in ended if key.piece and (not going_on or key is not carried)]
         if carried is not None:
             register.unseen, carried.unseen = self._still_unseen(carried), []
         if carried is not None and not begins_anew:
@@ -246,9 +249,8 @@ class KeyHistory:
         """Note that nothing is certain any more of these acknowledged writes."""
         self.doubtful.update((write.value, write.ended) for write in writes)
 
-    def _judge(self, register: KeyRegister, *, is_over: bool = False) -> Contradiction | None:
-        if not register.piece or (register.under_way and not is_over):
-            return None
+    def _judge(self, register: KeyRegister) -> Contradiction | None:
+        """Judge what was answered in a register, which is something, and after which nothing else is under way there."""
         piece, register.piece = register.piece, []
         before, register.states = register.states, UNKNOWN
         latest, register.latest = register.latest, piece[-1][1]
@@ -265,15 +267,15 @@ class KeyHistory:
         # After a division a merge may put in what is not there at any time.
         is_filled = register.stretch.began > 0 and any(state.value is None for state in states)
         register.states = UNKNOWN if is_filled else states
-        if {state.done for state in states}.isdisjoint(state.done for state in before):
+        if self.uncertain and {state.done for state in states}.isdisjoint(state.done for state in before):
             # What was found in the end may have been written before and after them.
             found = {known.found for known, _ in piece}
             self._forget(write for write in unseen if write.value is None or write.value not in found)
             unseen = [write for write in unseen if write.value is not None and write.value in found]
-        unseen += written
-        looked_at = max(known.began for known, _ in piece)
-        register.unseen = [write for write in unseen if write.ended > looked_at]
-        self.judged += len(unseen) - len(register.unseen)
+        if unseen := unseen + written:
+            looked_at = max([known.began for known, _ in piece])
+            register.unseen = [write for write in unseen if write.ended > looked_at]
+            self.judged += len(unseen) - len(register.unseen)
         return None
 
     def _contradictions(

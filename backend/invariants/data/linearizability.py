@@ -35,8 +35,6 @@ class Linearizability(Invariant):
         self._losses = losses
         self._clusters = clusters
         self._histories: dict[Key, KeyHistory] = defaultdict(KeyHistory)
-        self._under_way: dict[str, dict[tuple[Key, int], None]] = defaultdict(dict)
-        """By incarnation, the keys and calls that it has not answered."""
 
     def acknowledged(self) -> int:
         """How many writes were acknowledged."""
@@ -55,19 +53,18 @@ class Linearizability(Invariant):
         return sum(history.given_up for history in self._histories.values())
 
     def _begin(self, record: Record, event: CallStarted) -> Violation | None:
-        key = event.map, event.key
-        self._under_way[record.uuid][key, event.call] = None
         stretch = self._clusters.of(record.uuid)
-        history = self._histories[key]
+        history = self._histories[event.map, event.key]
         excused_at = self._losses.excused_at(history.partition)
-        return _violation(history.begin(record, event, self._losses.clock, stretch, excused_at))
+        contradiction = history.begin(record, event, self._losses.clock, stretch, excused_at)
+        return None if contradiction is None else _violation(contradiction)
 
     def _finish(self, record: Record, event: CallFinished) -> Violation | None:
-        key = event.map, event.key
-        self._under_way[record.uuid].pop((key, event.call), None)
         stretch = self._clusters.of(record.uuid)
         excused_at = self._losses.excused_at(event.partition)
-        return _violation(self._histories[key].finish(record, event, self._losses.clock, stretch, excused_at))
+        history = self._histories[event.map, event.key]
+        contradiction = history.finish(record, event, self._losses.clock, stretch, excused_at)
+        return None if contradiction is None else _violation(contradiction)
 
     def _evict(self, record: Record, event: EntriesEvicted) -> None:
         for key in event.keys:
@@ -82,8 +79,8 @@ class Linearizability(Invariant):
         self._lose(record.uuid)
 
     def _lose(self, uuid: str) -> None:
-        for key, call in self._under_way.pop(uuid, ()):
-            self._histories[key].lose_caller(uuid, call)
+        for history in self._histories.values():
+            history.lose_caller(uuid)
 
 
 class JudgedWrites(Struct, frozen=True):
@@ -102,10 +99,8 @@ def together(judged: Iterable[JudgedWrites]) -> JudgedWrites:
     return JudgedWrites(*map(sum, zip(*counts, strict=True))) if counts else JudgedWrites(0, 0, 0)
 
 
-def _violation(contradiction: Contradiction | None) -> Violation | None:
+def _violation(contradiction: Contradiction) -> Violation:
     """Put an answer that cannot be into words."""
-    if contradiction is None:
-        return None
     record, before = contradiction.record, contradiction.before
     event = record.event
     assert isinstance(event, CallFinished)

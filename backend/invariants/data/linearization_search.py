@@ -9,7 +9,9 @@ nothing is under way.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from typing import NamedTuple, cast
+from typing import cast
+
+from msgspec import Struct
 
 ANYTHING = object()
 """The value of a register of which nothing is known."""
@@ -18,7 +20,7 @@ MOST_STATES = 2_000
 """So many states are tried; then the search is given up."""
 
 
-class KnownOperation(NamedTuple):
+class KnownOperation(Struct, frozen=True, order=True):
     """An operation that was answered. Times only say what ended before what began."""
 
     began: float
@@ -30,14 +32,14 @@ class KnownOperation(NamedTuple):
     """What it left there if it writes; None for a remove."""
 
 
-class UncertainWrite(NamedTuple):
+class UncertainWrite(Struct, frozen=True):
     """A write that may have been done once since it began, or never."""
 
     began: float
     value: str | None
 
 
-class RegisterState(NamedTuple):
+class RegisterState(Struct, frozen=True):
     """What a register may hold, and which uncertain writes were done for that: a bit for each, by its place."""
 
     value: object
@@ -65,9 +67,8 @@ def states_after(
     Raises `SearchGivenUp` after `most` states.
     """
     if len(operations) == 1:
-        return frozenset(
-            after for state in before for after in _after(operations[0], operations[0].ended, state, uncertain)
-        )
+        found = [_after(operations[0], operations[0].ended, state, uncertain) for state in before]
+        return frozenset([after for after in found if after is not None])
     ordered = sorted(operations)
     everything = (1 << len(ordered)) - 1
     tried = {(0, state) for state in before}
@@ -83,13 +84,12 @@ def states_after(
         at_once = [place for place in possible if _changes_nothing(ordered[place], state)]
         until = min(ordered[place].ended for place in possible)
         for place in at_once[:1] or possible:
-            for after in _after(ordered[place], until, state, uncertain):
-                step = placed | 1 << place, after
-                if step not in tried:
-                    if len(tried) >= most:
-                        raise SearchGivenUp
-                    tried.add(step)
-                    to_try.append(step)
+            after = _after(ordered[place], until, state, uncertain)
+            if after is not None and (step := (placed | 1 << place, after)) not in tried:
+                if len(tried) >= most:
+                    raise SearchGivenUp
+                tried.add(step)
+                to_try.append(step)
     return frozenset(ends)
 
 
@@ -110,21 +110,20 @@ def _changes_nothing(operation: KnownOperation, state: RegisterState) -> bool:
 
 def _after(
     operation: KnownOperation, until: float, state: RegisterState, uncertain: Sequence[UncertainWrite]
-) -> Iterator[RegisterState]:
-    """Yield the states after the operation: at once if it found what is there, else after an uncertain write of what it found.
+) -> RegisterState | None:
+    """Return the state after the operation: at once if it found what is there, else after an uncertain write of what it found.
 
-    Uncertain writes that nothing finds change nothing, so no others need be tried. `until`: when something has ended that is
-    not done yet, before which such a write must have begun. It never gets less, so of those that wrote the same (removes and
-    evictions do), one is as good as another, also later: the first is tried.
+    None where it cannot be. Uncertain writes that nothing finds change nothing, so no others need be tried. `until`: when
+    something has ended that is not done yet, before which such a write must have begun. It never gets less, so of those that
+    wrote the same (removes and evictions do), one is as good as another, also later: the first is tried.
     """
     value = operation.value if operation.writes else operation.found
     if state.value is ANYTHING or state.value == operation.found:
-        yield RegisterState(value, state.done)
-        return
+        return RegisterState(value, state.done)
     for place, write in enumerate(uncertain):
         if write.value == operation.found and not state.done >> place & 1 and write.began < until:
-            yield RegisterState(value, state.done | 1 << place)
-            return
+            return RegisterState(value, state.done | 1 << place)
+    return None
 
 
 def values_of(states: Collection[RegisterState]) -> list[str | None]:

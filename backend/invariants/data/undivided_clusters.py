@@ -107,7 +107,8 @@ class UndividedClusters(EventRules):
 
     def of(self, uuid: str) -> UndividedStretch | None:
         """Return the stretch that the member is in now; None while it is in no undivided cluster."""
-        self._reunite()
+        if self._is_reunited:
+            self._reunite()
         if not self._tables.division:
             return self._whole
         if uuid not in self._sides:

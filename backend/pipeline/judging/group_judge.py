@@ -11,7 +11,8 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from io import BufferedReader
-from itertools import chain
+from itertools import chain, count, islice, repeat
+from operator import attrgetter
 from pathlib import Path, PurePath
 from typing import BinaryIO
 
@@ -37,6 +38,11 @@ from quarterdeck.backend.pipeline.judging.run_judge import AuditQuestion, RunJud
 PARQUET = ".parquet"
 MOST_WRITERS = 500
 """Files of more writers than these are not read side by side."""
+
+LINES_AT_ONCE = 1_000
+"""So many lines are decoded at once."""
+
+TIME = attrgetter("at")
 
 ReadLines = Callable[[InputFile], Iterable[bytes]]
 """Returns the lines of a file, with their line breaks or without."""
@@ -133,9 +139,11 @@ class _Group:
 
     def stream(self, chains: Sequence[Sequence[InputFile]]) -> GroupVerdict:
         """Judge lines in the order of their times. Raises `OutOfOrder`."""
-        judges = self._judges
+        judge: RunJudge | None = None
         for line in by_time([chain.from_iterable(map(self._lines_of, files)) for files in chains]):
-            judge = judges.get(line[3].run) or self._judge(line[3].run)
+            run = line[3].run
+            if judge is None or judge.run != run:
+                judge = self._judge(run)
             is_same = judge.receive(line)
             if is_same is not None:
                 self._aside.repeat(*line[1:], is_same=is_same)
@@ -195,9 +203,23 @@ class _Group:
 def records_of(file: InputFile, read: ReadLines, aside: SetAside, on_strange: OnStrange) -> Iterator[Line]:
     """Yield the records of a file. Set aside what is no record; let another record stand in for a strange one."""
     place = f"{_name(file)}\0{file.listed}"
+    lines = iter(read(file))
     number = 0
-    for number, whole in enumerate(read(file), start=1):
-        raw = whole.rstrip(b"\n")
+    while raws := [line.rstrip(b"\n") for line in islice(lines, LINES_AT_ONCE)]:
+        try:
+            records = list(map(decode_record, raws))
+        except (msgspec.MsgspecError, UnicodeDecodeError):
+            yield from _records_beside_others(raws, place, number, aside, on_strange)
+        else:
+            yield from zip(map(TIME, records), repeat(place), count(number + 1), records, raws, strict=False)
+        number += len(raws)
+    aside.lines += number
+
+
+def _records_beside_others(
+    raws: Sequence[bytes], place: str, before: int, aside: SetAside, on_strange: OnStrange
+) -> Iterator[Line]:
+    for number, raw in enumerate(raws, start=before + 1):
         try:
             record = decode_record(raw)
         except (msgspec.MsgspecError, UnicodeDecodeError) as problem:
@@ -209,4 +231,3 @@ def records_of(file: InputFile, read: ReadLines, aside: SetAside, on_strange: On
             on_strange(place, number, strange, str(problem))
             record = strange.stand_in()
         yield record.at, place, number, record, raw
-    aside.lines += number

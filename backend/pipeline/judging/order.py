@@ -11,10 +11,10 @@ from bisect import bisect_right
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Sequence
 from heapq import heappop, heappush, merge
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import NamedTuple
 
-from msgspec import Struct, structs
+from msgspec import structs
 
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.membership.events import ListInstalled, MemberMerging
@@ -44,11 +44,6 @@ class ClockLeap(NamedTuple):
     is_wall_clock: bool
 
 
-def leaps(at_us: int, utc_us: int) -> bool:
-    """Return whether a clock leaps, given how far both advance from one record of an incarnation to the next."""
-    return not -1 < at_us < LONGEST_QUIET_US or not -LEAP_US < utc_us - at_us < LEAP_US
-
-
 def by_time(chains: Sequence[Iterable[Line]]) -> Iterator[Line]:
     """Merge the lines of all writers by time. Raises `OutOfOrder` where a writer's lines are not nearly sorted."""
     sorted_chains = [_nearly_sorted(chain) for chain in chains]
@@ -56,20 +51,19 @@ def by_time(chains: Sequence[Iterable[Line]]) -> Iterator[Line]:
 
 
 def _nearly_sorted(lines: Iterable[Line]) -> Iterator[Line]:
+    waiting = iter(lines)
     held: list[Line] = []
     last: tuple[int, str, int] | None = None
-    for line in lines:
-        held.append(line)
-        if len(held) >= 2 * WINDOW:
-            held.sort()
-            if last is not None and held[0][:3] < last:
-                raise OutOfOrder
-            last = held[WINDOW - 1][:3]
-            yield from held[:WINDOW]
-            del held[:WINDOW]
-    held.sort()
-    if last is not None and held and held[0][:3] < last:
-        raise OutOfOrder
+    while True:
+        held += islice(waiting, 2 * WINDOW - len(held))
+        held.sort()
+        if last is not None and held and held[0][:3] < last:
+            raise OutOfOrder
+        if len(held) < 2 * WINDOW:
+            break
+        last = held[WINDOW - 1][:3]
+        yield from held[:WINDOW]
+        del held[:WINDOW]
     yield from held
 
 
@@ -83,34 +77,20 @@ def by_cause(lines: Iterable[Line]) -> tuple[list[Line], list[ClockLeap]]:
         incarnations[line[3].uuid].append(line)
     clock_leaps: list[ClockLeap] = []
     timed: list[Line] = []
-    outlines = []
-    for uuid, own in incarnations.items():
+    order = _Order()
+    for _, own in sorted(incarnations.items()):
         own.sort(key=lambda line: line[3].seq)
         times, leaping = possible_times([line[0] for line in own], [line[3].utc for line in own])
         clock_leaps += (ClockLeap(own[leap.place][3], *leap[1:]) for leap in leaping)
-        outline = IncarnationOutline(uuid)
-        last = Placed()
-        for line, time in zip(own, times, strict=True):
-            outline.add(line[3])
-            timed.append(last.next(line, time))
-        outlines.append(outline)
+        place = BEFORE_ALL, "", 0
+        for (at_us, file, number, record, raw), time_us in zip(own, times, strict=True):
+            order.expect(record)
+            if time_us != at_us:
+                record = structs.replace(record, at=time_us)
+            place = max(place, (time_us, file, number))  # none comes before its predecessor
+            timed.append((*place, record, raw))
     timed.sort(key=lambda line: (*line[:3], line[3].seq))
-    return list(causes_first(timed, outlines)), clock_leaps
-
-
-class Placed:
-    """Places the lines of one incarnation, one after the other, among those of others: none comes before its predecessor."""
-
-    def __init__(self) -> None:
-        self._last: tuple[int, str, int] = (BEFORE_ALL, "", 0)
-
-    def next(self, line: Line, time_us: int) -> Line:
-        """Return the line, which happened at `time_us`, with its place."""
-        at_us, place, number, record, raw = line
-        if time_us != at_us:
-            record = structs.replace(record, at=time_us)
-        self._last = max(self._last, (time_us, place, number))
-        return *self._last, record, raw
+    return list(order.order(timed)), clock_leaps
 
 
 # Times
@@ -197,42 +177,6 @@ Cause = tuple[str, int]
 BEFORE_ALL = -(1 << 63)
 
 
-class IncarnationOutline(Struct):
-    """What must be known of an incarnation before the first record of the run is judged."""
-
-    uuid: str
-    starts: list[int] = []
-    """The numbers of its records without gaps: each range from one of `starts` to the one in `ends` beside it."""
-    ends: list[int] = []
-    made: list[Cause] = []
-    """The lists that it is the author of."""
-    merges: list[Cause] = []
-    """The incarnation that continues it, and the number of the record that names it."""
-
-    def add(self, record: Record) -> None:
-        """Add the next record of the incarnation."""
-        if self.ends and record.seq == self.ends[-1] + 1:
-            self.ends[-1] = record.seq
-        else:
-            self.starts.append(record.seq)
-            self.ends.append(record.seq)
-        event = record.event
-        if isinstance(event, ListInstalled) and makes_list(record, event):
-            self.made.append(_made(event))
-        elif isinstance(event, MemberMerging) and event.next_uuid != record.uuid:
-            self.merges.append((event.next_uuid, record.seq))
-
-    def has(self, seq: int) -> bool:
-        """Return whether there is a record of this number."""
-        place = bisect_right(self.starts, seq) - 1
-        return place >= 0 and seq <= self.ends[place]
-
-    def is_after_gap(self, seq: int) -> bool:
-        """Return whether the records before this number are missing."""
-        place = bisect_right(self.starts, seq) - 1
-        return seq > 1 and place >= 0 and self.starts[place] == seq
-
-
 def makes_list(record: Record, event: ListInstalled) -> bool:
     """Return whether the member that installs the list is its author."""
     author, uuid = event.author, record.uuid
@@ -245,22 +189,16 @@ def names_other(record: Record) -> bool:
     return cause is not None and (cause.uuid != record.uuid or cause.seq > record.seq)
 
 
-def causes_first(lines: Iterable[Line], outlines: Iterable[IncarnationOutline]) -> Iterator[Line]:
-    """Reorder `lines`, which are sorted by place, so that no record comes before its causes."""
-    return _Order(outlines).order(lines)
-
-
 class _Order:
-    """The records that have arrived, and those that wait."""
+    """The records that are there, those of them that have arrived, and those that wait."""
 
-    def __init__(self, outlines: Iterable[IncarnationOutline]) -> None:
-        self._outlines = {outline.uuid: outline for outline in outlines}
-        self._made = {made for outline in self._outlines.values() for made in outline.made}
+    def __init__(self) -> None:
+        self._there: set[tuple[str, int]] = set()
+        """By incarnation and number."""
+        self._made: set[Cause] = set()
+        """The lists that their authors install."""
         self._predecessors: dict[str, Cause] = {}
-        """By continuing incarnation, the end of the one before it."""
-        for uuid, outline in sorted(self._outlines.items()):
-            for next_uuid, seq in outline.merges:
-                self._predecessors[next_uuid] = uuid, seq
+        """By continuing incarnation, the record of the one before that names it."""
         self._arrived: dict[str, int] = {}
         """By incarnation, the number of its last record that has arrived."""
         self._installed: set[Cause] = set()
@@ -272,8 +210,17 @@ class _Order:
         self._ready: list[tuple[int, str, int, str]] = []
         """The incarnations that wait no longer, by the places of their first records."""
 
+    def expect(self, record: Record) -> None:
+        """Note a record that will arrive."""
+        self._there.add((record.uuid, record.seq))
+        event = record.event
+        if isinstance(event, ListInstalled) and makes_list(record, event):
+            self._made.add(_made(event))
+        elif isinstance(event, MemberMerging) and event.next_uuid != record.uuid:
+            self._predecessors[event.next_uuid] = record.uuid, record.seq
+
     def order(self, lines: Iterable[Line]) -> Iterator[Line]:
-        """Yield each line when nothing is missing that has to come first."""
+        """Yield each of these lines, which are sorted by place, when nothing is missing that has to come first."""
         for line in lines:
             uuid = line[3].uuid
             if (held := self._waiting_lines.get(uuid)) is not None:
@@ -352,8 +299,7 @@ class _Order:
         return None
 
     def _is_missing(self, uuid: str, seq: int) -> bool:
-        outline = self._outlines.get(uuid)
-        return outline is not None and seq > self._arrived.get(uuid, BEFORE_ALL) and outline.has(seq)
+        return (uuid, seq) in self._there and seq > self._arrived.get(uuid, BEFORE_ALL)
 
 
 def _made(event: ListInstalled) -> Cause:

@@ -18,7 +18,14 @@ from quarterdeck.backend.hazelcast.logs.observations.story import LogStory
 from quarterdeck.backend.invariants import InvariantChecker, Violation
 from quarterdeck.backend.invariants.invariant_checker import Numbering
 from quarterdeck.backend.pipeline.judging.lines import Line, file_of
-from quarterdeck.backend.pipeline.judging.order import LEAP_US, ClockLeap, OutOfOrder, leaps, makes_list
+from quarterdeck.backend.pipeline.judging.order import (
+    LEAP_US,
+    LONGEST_QUIET_US,
+    ClockLeap,
+    OutOfOrder,
+    makes_list,
+    names_other,
+)
 from quarterdeck.backend.pipeline.rules import (
     Finding,
     downgraded,
@@ -62,13 +69,13 @@ class RunVerdict(Struct, frozen=True):
 class JudgedIncarnation:
     """How far the judging of one incarnation has come."""
 
-    __slots__ = ("at_us", "checksums", "next_seq", "offset_us", "starts", "utc_us")
+    __slots__ = ("at_us", "checksums", "first_offset_us", "next_seq", "offset_us", "starts")
 
     def __init__(self, record: Record) -> None:
         self.next_seq = record.seq
-        self.at_us, self.utc_us = record.at, record.utc
-        self.offset_us = record.utc - record.at
-        """Between the two clocks, in the beginning."""
+        self.at_us = record.at
+        self.first_offset_us = self.offset_us = record.utc - record.at
+        """Between the two clocks."""
         self.starts: list[tuple[int, int]] = [(record.seq, 0)]
         """The numbers after gaps, and where their checksums are."""
         self.checksums = array("I")
@@ -113,8 +120,9 @@ class RunJudge:
 
         Raises `OutOfOrder`.
         """
-        record, raw = line[3], line[4]
-        uuid, seq = record.uuid, record.seq
+        _, _, _, record, raw = line
+        uuid, seq, at_us = record.uuid, record.seq, record.at
+        offset_us = record.utc - at_us
         incarnation = self._incarnations.get(uuid)
         if incarnation is None:
             incarnation = self._incarnations[uuid] = JudgedIncarnation(record)
@@ -125,23 +133,26 @@ class RunJudge:
             if before is None:
                 raise OutOfOrder
             return before == crc32(raw)
-        elif leaps(record.at - incarnation.at_us, record.utc - incarnation.utc_us) or not (
-            -LEAP_US < record.utc - record.at - incarnation.offset_us < LEAP_US
+        elif not (
+            0 <= at_us - incarnation.at_us < LONGEST_QUIET_US
+            and -LEAP_US < offset_us - incarnation.offset_us < LEAP_US
+            and -LEAP_US < offset_us - incarnation.first_offset_us < LEAP_US
         ):
-            raise OutOfOrder
+            raise OutOfOrder  # a clock leaps
         elif seq > incarnation.next_seq:
             self.report_gap(record)
             incarnation.starts.append((seq, len(incarnation.checksums)))
-        if record.because is not None:
+        if names_other(record):
             self._await_cause(record)
         if self._awaited and (uuid, seq) in self._awaited:
             raise OutOfOrder
-        kind = type(record.event)
+        event = record.event
+        kind = type(event)
         if kind is ListInstalled:
-            self._check_author(record, record.event)  # type: ignore[arg-type]
-        elif kind is MemberMerging and record.event.next_uuid != uuid and record.event.next_uuid in self._incarnations:  # type: ignore[union-attr]
+            self._check_author(record, event)  # type: ignore[arg-type]
+        elif kind is MemberMerging and event.next_uuid != uuid and event.next_uuid in self._incarnations:  # type: ignore[union-attr]
             raise OutOfOrder  # an incarnation that continues it has begun
-        incarnation.next_seq, incarnation.at_us, incarnation.utc_us = seq + 1, record.at, record.utc
+        incarnation.next_seq, incarnation.at_us, incarnation.offset_us = seq + 1, at_us, offset_us
         incarnation.checksums.append(crc32(raw))
         self.judge(record, line)
         return None
@@ -225,13 +236,8 @@ class RunJudge:
             self._observers = RecordObservers(self.run) if self._observes else None
         if self._observers is not None:
             self._observers.add(record, file_of(line), line[2])
-        violations = self._checker.violations
-        known = len(violations)
-        self._checker.observe(record)
-        if len(violations) > known:
-            self._findings += (
-                finding_of(violation, record, severity_of(violation)) for violation in violations[known:]
-            )
+        for violation in self._checker.observe(record):
+            self._findings.append(finding_of(violation, record, severity_of(violation)))
 
     def _list(self, event: ListInstalled) -> None:
         if (event.lineage, event.version) not in self._lists:
