@@ -84,7 +84,8 @@ class LevelShare(StateShare):
             self._histories.adopt(number, history)
 
     def adopt_member(self, number: int, payload: bytes) -> None:
-        self._incarnations.adopt(number, *pickle.loads(payload))
+        if number not in self._incarnations.known:  # from an earlier task
+            self._incarnations.adopt(number, *pickle.loads(payload))
 
     def learnt_beyond(self, given: Learnt) -> Learnt:
         """Return what is known here beyond what was given."""

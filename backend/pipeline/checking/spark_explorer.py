@@ -16,6 +16,8 @@ from uuid import uuid4
 
 import msgspec
 from msgspec import Struct
+from pyarrow.dataset import dataset
+from pyarrow.parquet import read_table
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -118,7 +120,7 @@ class SparkExplorer:
         self._read(found, STATE).groupBy("code").agg(first).select("code", "first.*").join(
             self._all("states"), "code", "left_anti"
         ).write.mode("overwrite").parquet(self._path("states", following))
-        manifest.frontier = self._states(following).count()
+        manifest.frontier = dataset(self._path("states", following), format="parquet").count_rows()
         manifest.states += manifest.frontier
         manifest.level = following
         self._keep(found)
@@ -153,8 +155,9 @@ class SparkExplorer:
     def _take_in(self, found: Path) -> None:
         manifest, seen = self._manifest, Counter(self._manifest.seen)
         for holds in (LEARNT, REPORT):
-            for row in self._read(found, holds).select("payload").collect():
-                taken = pickle.loads(row.payload)
+            # This process sees the folder, too: jobs of Spark's would cost each depth a second.
+            for payload in read_table(found / f"holds={holds}", columns=["payload"]).column("payload").to_pylist():
+                taken = pickle.loads(payload)
                 if isinstance(taken, ShareReport):
                     manifest.transitions += taken.transitions
                     manifest.calm += taken.calm
