@@ -44,10 +44,6 @@ def exit_with_task() -> None:
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
 
 
-FEW_FILES_A_BATCH = {"spark.sql.execution.arrow.maxBytesPerBatch": str(16 << 20)}
-"""Where a row may be a whole file."""
-
-
 @contextmanager
 def conf_set(spark: SparkSession, wanted: Mapping[str, str]) -> Iterator[None]:
     """Set these options of the session within the block."""

@@ -2,12 +2,11 @@
 
 Spark 4 needs Java 17 or newer. A class archive, Spark's classes laid out as Java needs them, lets a session start in half the
 time. Java itself writes one as it exits, from the classes that it has loaded. That takes some seconds and 150 MB of the user's
-cache, so it is done at the end of the second session of the same Java, Spark and options: one start does not pay for it.
+cache, so a process of its own does it after the second session of the same Java, Spark and options: one start does not pay.
 """
 
 from __future__ import annotations
 
-import atexit
 import importlib
 import os
 import re
@@ -158,60 +157,74 @@ MAX_SECONDS_TO_WRITE = 180
 SECONDS_UNTIL_LEFTOVER = 3_600
 
 
-def archive_options(java: Java, options: Sequence[str], cache: Path | None = None) -> list[str]:
-    """Return the options to start Java with besides `options`: to use the archive, to write one if that pays, or none."""
+class ClassArchive(Struct, frozen=True):
+    """The archive of a Java with these options: where it is, and what Java is to be given to read it or to write it."""
+
+    path: Path
+    is_aot: bool
+
+    def reading(self) -> list[str]:
+        """Return the options to start with the archive; none while there is none."""
+        option = "AOTCache" if self.is_aot else "SharedArchiveFile"
+        return [*QUIET, f"-XX:{option}={self.path}"] if self.path.exists() else []
+
+    def writing(self) -> list[str]:
+        """Return the options to write, at Java's exit, what `keep` makes the archive."""
+        option = "AOTCacheOutput" if self.is_aot else "ArchiveClassesAtExit"
+        return [*QUIET, *(SILENT if self.is_aot else ()), f"-XX:{option}={self._written}"]
+
+    @property
+    def _written(self) -> Path:
+        return self.path.with_suffix(".written")
+
+    def is_due(self) -> bool:
+        """Note a session without the archive. Return whether it pays to write one: there was such a session before."""
+        used_before = self.path.with_suffix(".used")
+        try:
+            if used_before.exists():
+                return True
+            used_before.parent.mkdir(parents=True, exist_ok=True)
+            used_before.touch()
+        except OSError:  # a home that cannot be written to: start slowly
+            pass
+        return False
+
+    def claim(self) -> bool:
+        """Return whether this process may write the archive: no other one began to in the last hour. Raises OSError."""
+        claimed = self.path.with_suffix(".claimed")
+        if claimed.exists() and time.time() - claimed.stat().st_mtime > SECONDS_UNTIL_LEFTOVER:
+            claimed.unlink(missing_ok=True)
+            self._written.unlink(missing_ok=True)
+        claimed.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            claimed.touch(exist_ok=False)
+        except FileExistsError:
+            return False
+        return True
+
+    def keep(self, process: subprocess.Popen[bytes]) -> None:
+        """Wait until Java has exited and written the archive, then move it in one step to where later sessions look for it."""
+        try:
+            if process.wait(MAX_SECONDS_TO_WRITE) == 0 and self._written.exists():
+                self._written.replace(self.path)
+        finally:
+            self._written.unlink(missing_ok=True)
+            self.path.with_suffix(".claimed").unlink(missing_ok=True)
+
+
+def archive_of(java: Java, options: Sequence[str], cache: Path | None = None) -> ClassArchive | None:
+    """Return the archive of this Java with these options, which need not be there yet; None where there can be none."""
     jars = Path(pyspark.__file__).parent / "jars"
     if not jars.is_dir() or not can_have_one(java):
-        return []
-    cache = cache or platformdirs.user_cache_path("quarterdeck")
+        return None
     is_aot = java.version >= OLDEST_VERSION_OF_AOT
-    reading, writing = ("AOTCache", "AOTCacheOutput") if is_aot else ("SharedArchiveFile", "ArchiveClassesAtExit")
-    archive = cache / f"classes-{_key(java, jars, options)}.{'aot' if is_aot else 'jsa'}"
-    if archive.exists():
-        return [*QUIET, f"-XX:{reading}={archive}"]
-    used_before = archive.with_suffix(".used")
-    try:
-        _remove_leftovers(archive)
-        if not used_before.exists():
-            cache.mkdir(parents=True, exist_ok=True)
-            used_before.touch()
-            return []
-    except OSError:  # a home that cannot be written to: start slowly
-        return []
-    building = archive.with_suffix(f".{os.getpid()}")
-    atexit.register(_keep, building, archive)
-    return [*QUIET, *(SILENT if is_aot else ()), f"-XX:{writing}={building}"]
+    name = f"classes-{_key(java, jars, options)}.{'aot' if is_aot else 'jsa'}"
+    return ClassArchive((cache or platformdirs.user_cache_path("quarterdeck")) / name, is_aot)
 
 
 def can_have_one(java: Java) -> bool:
     """Return whether Java can make an archive: older ones build on an archive of their own, which small runtimes lack."""
     return java.version >= OLDEST_VERSION_OF_AOT or any((java.runtime_home / "lib").glob("*/classes.jsa"))
-
-
-def _remove_leftovers(archive: Path) -> None:
-    """Remove the files of sessions that were killed before they could finish their archive. Raises OSError."""
-    for building in archive.parent.glob(f"{archive.stem}.*"):
-        if building.suffix[1:].isdecimal() and time.time() - building.stat().st_mtime > SECONDS_UNTIL_LEFTOVER:
-            building.unlink(missing_ok=True)
-
-
-def _keep(building: Path, archive: Path) -> None:
-    """Wait until Java has exited and written the archive, then move it in one step to where later sessions look for it."""
-    from pyspark import SparkContext
-
-    gateway = SparkContext._gateway
-    process: subprocess.Popen[bytes] | None = getattr(gateway, "proc", None)
-    if gateway is None or process is None or process.stdin is None:
-        return
-    gateway.shutdown()
-    process.stdin.close()  # which ends Java
-    try:
-        complete = process.wait(MAX_SECONDS_TO_WRITE) == 0
-    except subprocess.TimeoutExpired:
-        complete = False
-    if complete and building.exists():
-        building.replace(archive)
-    building.unlink(missing_ok=True)
 
 
 def _key(java: Java, jars: Path, options: Sequence[str]) -> str:

@@ -31,7 +31,8 @@ from pyspark import SparkContext
 from pyspark.errors import AnalysisException, ParseException, PySparkException, PythonException
 from pyspark.sql import SparkSession
 
-from quarterdeck.backend.pipeline.spark.java import archive_options, find_java, quiet_home
+from quarterdeck.backend.pipeline.spark.arrow import carry_out_on_spark
+from quarterdeck.backend.pipeline.spark.java import archive_of, find_java, quiet_home
 from quarterdeck.backend.pipeline.spark.requirements import RemoteMissing, SparkFailed, SparkUnreachable
 
 Profile = Literal["interactive", "throughput"]
@@ -51,7 +52,7 @@ PROFILE_JAVA_OPTIONS: dict[Profile, str] = {
 MAX_SECONDS_TO_END = 2.0
 """How long a process that has closed its connections may take to exit."""
 
-LOG_CONFIGURATION = Path(__file__).with_name("log4j2.properties")
+LOGGING = f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties').as_uri()}"
 
 EVERYWHERE = {"spark.sql.session.timeZone": "UTC"}
 CLASSIC = {
@@ -206,8 +207,42 @@ def _java_options(profile: Profile) -> list[str]:
     java = find_java()
     os.environ["JAVA_HOME"] = str(quiet_home(java))
     options = PROFILE_JAVA_OPTIONS[profile].split()
-    archive = archive_options(java, options) if profile == "interactive" else []
-    return [*options, *archive, f"-Dlog4j2.configurationFile={LOG_CONFIGURATION.as_uri()}"]
+    archive = archive_of(java, options) if profile == "interactive" else None
+    reading = archive.reading() if archive is not None else []
+    if archive is not None and not reading and archive.is_due():
+        atexit.register(_write_archive_detached)
+    return [*options, *reading, LOGGING]
+
+
+# The class archive
+
+
+def write_archive() -> None:
+    """Let Java write its class archive at the end of a session that does what sessions do. Raises as `start_session` does."""
+    java, options = find_java(), PROFILE_JAVA_OPTIONS["interactive"].split()
+    archive = archive_of(java, options)
+    if archive is None or archive.path.exists() or not archive.claim():
+        return
+    java_options = " ".join((*options, *archive.writing(), LOGGING))
+    session = start_session("local[2]", conf={"spark.driver.extraJavaOptions": java_options})
+    carry_out_on_spark(session, [[(0, b"")], [(1, b"")]], len)
+    session.stop()
+    gateway = SparkContext._gateway
+    process: subprocess.Popen[bytes] = gateway.proc  # type: ignore[union-attr]
+    assert gateway is not None and process.stdin is not None
+    gateway.shutdown()
+    process.stdin.close()  # which ends Java
+    archive.keep(process)
+
+
+def _write_archive_detached() -> None:
+    """Write it in a process that nothing waits for, neither this one nor what reads its output."""
+    program = f"from {__name__} import write_archive; write_archive()"
+    with suppress(OSError):
+        subprocess.Popen(
+            (sys.executable, "-c", program), start_new_session=True,
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
 
 
 def _reason(problem: Exception) -> str:

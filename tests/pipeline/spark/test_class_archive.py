@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import atexit
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import msgspec
@@ -14,8 +14,9 @@ import pytest
 from quarterdeck.backend.pipeline.spark.java import (
     OLDEST_VERSION_OF_AOT,
     QUIET,
+    ClassArchive,
     Java,
-    archive_options,
+    archive_of,
     can_have_one,
     find_java,
     wrap_runtime,
@@ -25,56 +26,69 @@ REPOSITORY = Path(__file__).parents[3]
 
 
 @pytest.fixture
-def java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Java:
-    """A Java of its own, with the archive that comes with it; nothing is kept at exit."""
-    monkeypatch.setattr(atexit, "register", lambda *_: None)
+def java(tmp_path: Path) -> Java:
+    """A Java of its own, with the archive that comes with it."""
     base = tmp_path / "jvm" / "lib" / "server" / "classes.jsa"
     base.parent.mkdir(parents=True)
     base.touch()
     return Java(tmp_path / "jvm", 17, "PATH", "17.0.15+6", tmp_path / "jvm")
 
 
-def test_the_first_session_makes_none_the_second_does_the_third_reads_it(java: Java, tmp_path: Path) -> None:
-    cache = tmp_path / "cache"
-    assert archive_options(java, ["-Xa"], cache) == []
-    making = archive_options(java, ["-Xa"], cache)
-    assert making[:-1] == [*QUIET]
-    building = Path(making[-1].removeprefix("-XX:ArchiveClassesAtExit="))
-    assert building.parent == cache and building.suffix == f".{os.getpid()}"
-    building.with_suffix(".jsa").touch()
-    assert archive_options(java, ["-Xa"], cache) == [*QUIET, f"-XX:SharedArchiveFile={building.with_suffix('.jsa')}"]
+def archive(java: Java, cache: Path, *options: str) -> ClassArchive:
+    found = archive_of(java, options, cache)
+    assert found is not None
+    return found
 
 
-def test_what_killed_sessions_left_is_removed_in_time(java: Java, tmp_path: Path) -> None:
-    archive_options(java, [], tmp_path)
-    building = Path(archive_options(java, [], tmp_path)[-1].partition("=")[2])
-    old, young = building.with_suffix(".1"), building.with_suffix(".2")
-    old.touch()
-    young.touch()
-    os.utime(old, (0, 0))
-    archive_options(java, [], tmp_path)
-    assert not old.exists() and young.exists()
+def test_it_pays_from_the_second_session_on_and_the_third_reads_it(java: Java, tmp_path: Path) -> None:
+    made = archive(java, tmp_path / "cache", "-Xa")
+    assert [made.is_due(), made.is_due()] == [False, True] and made.reading() == []
+    assert made.claim()
+    java_writes = subprocess.Popen(("cp", "/dev/null", made.writing()[-1].removeprefix("-XX:ArchiveClassesAtExit=")))
+    made.keep(java_writes)
+    assert made.reading() == [*QUIET, f"-XX:SharedArchiveFile={made.path}"]
+    assert sorted(path.suffix for path in (tmp_path / "cache").iterdir()) == [".jsa", ".used"]
+
+
+def test_what_java_could_not_finish_is_no_archive(java: Java, tmp_path: Path) -> None:
+    made = archive(java, tmp_path)
+    assert made.claim()
+    written = made.writing()[-1].partition("=")[2]
+    made.keep(subprocess.Popen(("sh", "-c", f"touch {written}; exit 1")))
+    assert made.reading() == [] and not Path(written).exists()
+    assert made.claim(), "another process may try"
+
+
+def test_one_process_writes_it_unless_that_one_was_killed(java: Java, tmp_path: Path) -> None:
+    made = archive(java, tmp_path)
+    assert [made.claim(), made.claim()] == [True, False]
+    os.utime(made.path.with_suffix(".claimed"), (0, 0))
+    assert [made.claim(), made.claim()] == [True, False]
+
+
+def test_a_cache_that_cannot_be_written_to_means_a_slow_start(java: Java, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    made = archive(java, tmp_path / "file" / "cache")
+    assert [made.is_due(), made.is_due()] == [False, False] and made.reading() == []
 
 
 def test_another_java_or_other_options_have_another_one(java: Java, tmp_path: Path) -> None:
-    cache = tmp_path / "cache"
-    archive_options(java, ["-Xa"], cache)
-    assert archive_options(java, ["-Xb"], cache) == []
-    assert archive_options(msgspec.structs.replace(java, runtime="17.0.16"), ["-Xa"], cache) == []
+    others = (
+        archive(java, tmp_path, "-Xb"),
+        archive(msgspec.structs.replace(java, runtime="17.0.16"), tmp_path, "-Xa"),
+    )
+    assert archive(java, tmp_path, "-Xa").path not in {other.path for other in others}
 
 
 def test_from_25_on_a_small_runtime_has_one_of_another_form(java: Java, tmp_path: Path) -> None:
-    newer = msgspec.structs.replace(java, version=25, runtime_home=tmp_path / "small")
-    assert archive_options(newer, [], tmp_path / "cache") == []
-    building = Path(archive_options(newer, [], tmp_path / "cache")[-1].removeprefix("-XX:AOTCacheOutput="))
-    building.with_suffix(".aot").touch()
-    assert archive_options(newer, [], tmp_path / "cache")[-1] == f"-XX:AOTCache={building.with_suffix('.aot')}"
+    made = archive(msgspec.structs.replace(java, version=25, runtime_home=tmp_path / "small"), tmp_path)
+    assert made.writing()[-1].startswith("-XX:AOTCacheOutput=")
+    made.path.touch()
+    assert made.path.suffix == ".aot" and made.reading()[-1] == f"-XX:AOTCache={made.path}"
 
 
 def test_a_small_runtime_without_an_archive_of_its_own_gets_none(java: Java, tmp_path: Path) -> None:
-    small = msgspec.structs.replace(java, runtime_home=tmp_path / "small")
-    assert [archive_options(small, [], tmp_path / "cache") for _ in range(3)] == [[], [], []]
-    assert not (tmp_path / "cache").exists()
+    assert archive_of(msgspec.structs.replace(java, runtime_home=tmp_path / "small"), [], tmp_path) is None
 
 
 @pytest.mark.long
@@ -94,12 +108,17 @@ with spark_session() as spark:
     options = spark.conf.get("spark.driver.extraJavaOptions")
     print(spark.range(5).count(), "-Xlog:disable" in options)
 """
-    archives = []
-    for expected in ("5 False\n", "5 True\n", "5 True\n"):
+    cache, archives = tmp_path / "quarterdeck", []
+    suffix = ".aot" if java.version >= OLDEST_VERSION_OF_AOT else ".jsa"
+    for expected in ("5 False\n", "5 False\n", "5 True\n"):
         done = subprocess.run(
             [sys.executable, "-c", program], capture_output=True, text=True, cwd=REPOSITORY, env=environment
         )
         assert (done.returncode, done.stdout) == (0, expected), done.stderr
-        archives.append(sorted(path.suffix for path in (tmp_path / "quarterdeck").glob("classes-*")))
-    suffix = ".aot" if java.version >= OLDEST_VERSION_OF_AOT else ".jsa"
-    assert archives == [[".used"], [suffix, ".used"], [suffix, ".used"]]
+        if not archives:
+            archives.append({path.suffix for path in cache.glob("classes-*")})
+        else:  # the process that writes it is nobody's child
+            while not list(cache.glob(f"classes-*{suffix}")) or list(cache.glob("classes-*.claimed")):
+                time.sleep(0.2)
+    assert archives == [{".used"}]
+    assert {path.suffix for path in cache.glob("classes-*")} == {".used", suffix}
