@@ -234,7 +234,8 @@ def compare(events: int, directory: Path, engines: tuple[str, ...], say: Callabl
     made = make_journal(directory, events)
     size_bytes = sum(file.stat().st_size for file in directory.rglob("*.jsonl"))
     results = {}
-    if any(engine.startswith("spark") for engine in engines):  # else the first would be measured without the class archive
+    if any(engine.startswith("spark") for engine in engines):
+        # Else the first of them would be measured without the class archive.
         program = "from quarterdeck.backend.pipeline.spark.session import write_archive; write_archive()"
         subprocess.run((sys.executable, "-c", program), cwd=ROOT, check=True, stdout=sys.stderr)
     for engine in engines:
