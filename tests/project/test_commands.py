@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
+from contextlib import nullcontext
 from typing import Any, get_args
 
 import msgspec
@@ -27,7 +28,7 @@ from quarterdeck.backend.core.commands.catalogue import CATALOGUE, ArgumentKind,
 from quarterdeck.backend.core.commands.commands import BlockMode, CallMap, Command, LinkFault, SetProperties, StopMember
 from quarterdeck.backend.core.events import EVENT_KINDS
 from quarterdeck.backend.core.messages import MESSAGE_KINDS
-from quarterdeck.backend.core.operations import Operation, PutAll
+from quarterdeck.backend.core.operations import Answer, Operation, PutAll
 from quarterdeck.backend.scenarios.format import actions
 from quarterdeck.backend.scenarios.format.reading import read_scenario
 from quarterdeck.backend.scenarios.format.values import duration_text
@@ -158,6 +159,20 @@ class Session:
         return wanted
 
 
+class OfMaps:
+    """A session that keeps the operations that it is asked for."""
+
+    def __init__(self, asked: list[Command]) -> None:
+        self._asked = asked
+
+    def load(self, name: str, entries: int) -> dict[str, object]:
+        return {"problem": ""}
+
+    def ask(self, operation: Operation) -> Answer:
+        self._asked.append(CallMap("", operation))
+        return Answer()
+
+
 @pytest.mark.parametrize(
     "description", [param for param in named if param.values[0].cli and param.values[0].tag not in ("start", "call")]
 )
@@ -166,7 +181,7 @@ def test_the_command_line_of_a_command_does_it(
 ) -> None:
     asked: list[Command] = []
     monkeypatch.setattr(cluster_lines, "_do", lambda _, command_for, *__: asked.append(command_for(Session())))
-    monkeypatch.setattr(map_lines, "once", lambda operation, *_: asked.append(CallMap("", operation)))
+    monkeypatch.setattr(map_lines, "map_session", lambda *_, **__: nullcontext(OfMaps(asked)))
 
     @settings(max_examples=examples(25))
     @given(commands(description))

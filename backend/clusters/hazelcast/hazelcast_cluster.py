@@ -329,8 +329,8 @@ class HazelcastCluster:
             state, why = held.state, held.reason
             if held.state == "connected":
                 contact, since_us = "connected", held.since_us
-        # Where no member was ever met, it is not known that there was one.
-        is_gone = state == "gone" and heard_us is not None
+        # Where no member was ever met, it is not known that there was one, unless what is on the way there knows.
+        is_gone = state == "gone" and (heard_us is not None or self._settings.route.is_over(address))
         return ConnectionStatus(
             f"{SCHEME}{endpoint}", contact, since_us, why, state == "refused", state, is_gone=is_gone
         )

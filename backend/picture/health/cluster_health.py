@@ -217,9 +217,9 @@ class _Judgement:
             [f"{sizes}, masters {_names([master.label for master in masters], names)}", self._writes()]
             for names in NAMES
         )
-        lost = [f"{one_line(loss.side)} lost {counted(loss.partitions, 'partition')}" for loss in self._lost]
-        most = max((loss.partitions for loss in self._lost), default=0)
-        texts = [" · ".join(lost), f"lost {counted(most, 'partition')}"] if lost else []
+        losses = sorted(self._lost, key=lambda loss: -loss.partitions)
+        lost = [f"{one_line(loss.side)} lost {counted(loss.partitions, 'partition')}" for loss in losses]
+        texts = [" · ".join(lost), lost[0], f"lost {counted(losses[0].partitions, 'partition')}"] if lost else []
         sentence = _sentence("split", variants, texts, since)
         return ClusterHealth("split", False, self._replicas, self._losses, sentence)
 

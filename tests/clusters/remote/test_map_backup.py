@@ -9,6 +9,7 @@ from typing import TypeVar
 
 import httpx
 import pytest
+from msgspec.structs import replace
 from starlette.applications import Starlette
 
 from quarterdeck.backend.clusters.exported_maps import ExportFolder
@@ -148,7 +149,7 @@ def test_what_a_member_refuses_ends_the_import_and_says_why(tmp_path: Path) -> N
     face = filled(ENTRIES)
     done(face, lambda client: export_maps(client, [URL], tmp_path, ""))
     full = filled({("m", "k"): b""})
-    object.__setattr__(full.member.settings, "member_most_entries", 3)
+    full.member.apply_settings(replace(full.member.settings, member_most_entries=3))
     with pytest.raises(CommandRefused, match=r"this member is full.*run this again to go on"):
         done(full, lambda client: import_maps(client, [URL], ExportFolder.opened(tmp_path), ""))
 
