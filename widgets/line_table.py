@@ -273,11 +273,9 @@ class LineTable(ScrollView, ComponentStyles, can_focus=True):
         self._forget_looks()
 
     def _set_room(self) -> None:
-        """Set columns and virtual size. With a given height, rows that fit come and go without a new layout of the screen."""
+        """Set columns and virtual size. In a table of a given size, rows come and go without a new layout of the screen."""
         self._columns = stretched(self._declared, self.scrollable_content_region.width - MARKER_WIDTH)
-        least = 0 if self.styles.auto_dimensions else self.scrollable_content_region.height
-        width = MARKER_WIDTH + sum(column.width for column in self._columns)
-        size = Size(width, max(len(self._keys) + 1, least))
+        size = Size(MARKER_WIDTH + sum(column.width for column in self._columns), len(self._keys) + 1)
         if size == self.virtual_size:
             return
         if self.styles.auto_dimensions:

@@ -25,13 +25,13 @@ def test_targets_make_the_environment_first(target: str) -> None:
 
 def test_the_console_installs_neither_spark_nor_the_tools() -> None:
     recipe = dry_run("console")
-    assert "[pipeline]" not in recipe
+    assert "[pipeline" not in recipe
     assert "[dev]" not in recipe
 
 
 def test_tests_get_everything() -> None:
     recipe = dry_run("test")
-    assert "[pipeline]" in recipe
+    assert "[pipeline,delta]" in recipe
     assert "[web]" in recipe
     assert "[dev]" in recipe
 
