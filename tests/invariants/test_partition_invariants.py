@@ -415,6 +415,13 @@ UNDISTURBED: dict[str, tuple[Happened, ...]] = {
         (C, PartitionLost(0, 6)),
         *done(C, 1, "get", None),
     ),
+    "a crash after a leaver may go whose copy no other member can take, before it has left": (
+        *formed(A, B, replace(C, lite=True)),
+        *(table(member, {0: (1, (A, B))}, cause="arranged" if member is A else "published") for member in (A, B, C)),
+        *done(B, 1, "put", None, put="one"),
+        *(*LEAVES_B[:-1], killed(A), LEAVES_B[-1]),
+        *((C, PartitionLost(0, 6)), *done(C, 1, "get", None)),
+    ),
     "a leaver that did not wait": (
         *WRITTEN,
         (A, DrainStarted(B.address)),

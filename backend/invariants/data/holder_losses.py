@@ -8,6 +8,7 @@ A member that its master let go, since nothing of it was needed any more, is no 
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable
 from math import inf
 
 from quarterdeck.backend.core.address import Address
@@ -75,6 +76,8 @@ class HolderLosses(EventRules):
         if self._tables.in_use and not self._tables.why_not_safe():
             self.lost.clear()
             self.replicas = {partition: row.replicas for partition, row in self._tables.newest.items()}
+            for address in self._let_go:
+                self._expect_to_leave(address)
 
     def _drain(self, record: Record, event: DrainStarted) -> None:
         self._let_go.discard(event.address)
@@ -82,6 +85,15 @@ class HolderLosses(EventRules):
     def _let_leave(self, record: Record, event: DrainFinished) -> None:
         if event.cause == "nothing-left":
             self._let_go.add(event.address)
+            self._expect_to_leave(event.address)
+
+    def _expect_to_leave(self, address: Address) -> None:
+        """Count on the copies of a leaver no more, from the word of its master on, that no other member could have taken."""
+        master, leaver = self._tables.one_master(), self._tables.incarnations.by_address.get(address)
+        if master is not None and leaver is not None:
+            others = {member.uuid for member in self._tables.data_members(master, without=(leaver.uuid,))}
+            held = self._held_by(leaver.uuid)
+            self._do_without(leaver.uuid, [part for part in held if others <= set(self._tables.newest[part].holders)])
 
     def _gone(self, record: Record, event: ProcessKilled | MemberStopped | MemberMerging) -> None:
         self.clock += 1
@@ -96,7 +108,7 @@ class HolderLosses(EventRules):
         if address is not None:
             self._let_go.discard(address)
         if is_let_go:
-            self._do_without(uuid)
+            self._do_without(uuid, self._held_by(uuid))
             return
         for partition in self._held_by(uuid):
             self.lost[partition].add(uuid)
@@ -109,14 +121,14 @@ class HolderLosses(EventRules):
             held_data = {member.uuid for member in before.members if not member.lite}
             for member in event.members:
                 if member.lite and member.uuid in held_data:
-                    self._do_without(member.uuid)
+                    self._do_without(member.uuid, self._held_by(member.uuid))
 
-    def _do_without(self, uuid: str) -> None:
-        """Note that no other member had to have what this one had: there may be a replica less from now on, but one at least."""
-        for partition in self._held_by(uuid):
+    def _do_without(self, uuid: str, partitions: Iterable[int]) -> None:
+        """Note that no other member had to have what this one had of them: a replica less may be there, but one at least."""
+        for partition in partitions:
             holders, lost = self._tables.newest[partition].holders, len(self.lost[partition])
             others = sum(other is not None and other != uuid and not self._tables.is_gone(other) for other in holders)
-            self.replicas[partition] = max(lost + 1, min(self.replicas.get(partition, 1), lost + others))
+            self.replicas[partition] = min(self.replicas.get(partition, 1), lost + max(1, others))
 
     def _held_by(self, uuid: str) -> list[int]:
         """Return the partitions that the member holds, which are at risk now."""

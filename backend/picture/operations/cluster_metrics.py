@@ -120,28 +120,27 @@ def _data(picture: Picture, health: ClusterHealth, running: list[MemberBelief], 
     late = {name: answered(parts, now_us) for name, parts in maps.items()}
     hits = {name: found.hits for name, found in late.items() if found.hits is not None}
     yield _metric("map_hits_per_second", "How often an entry of a map is found, lately.", hits, "map")
-    took: dict[Labels, float] = {
-        (name, operation): mean_us / SECOND_US
-        for name, found in late.items()
-        for operation, mean_us in (("read", found.read_us), ("write", found.write_us))
-        if mean_us is not None
-    }
     yield _metric(
         "map_operation_seconds", "How long an operation took at the owner of a map, lately, in the mean.",
-        took, "map", "operation",
+        _in_seconds({name: (found.read_us, found.write_us) for name, found in late.items()}), "map", "operation",
     )  # fmt: skip
-    slowest: dict[Labels, float] = {
-        (name, operation): slowest_us / SECOND_US
-        for name, found in late.items()
-        for operation, slowest_us in (("read", found.slowest_read_us), ("write", found.slowest_write_us))
-        if slowest_us is not None
-    }
     yield _metric(
         "map_slowest_operation_seconds", "How long the slowest operation took since the owners of a map count.",
-        slowest, "map", "operation",
+        _in_seconds({name: (found.slowest_read_us, found.slowest_write_us) for name, found in late.items()}),
+        "map", "operation",
     )  # fmt: skip
     yield _gauge("entries", "Entries at their owners.", sum(data.entries for data in known) if known else None)
     yield _gauge("backup_entries", "Entries in backups.", sum(data.backup_entries for data in known) if known else None)
+
+
+def _in_seconds(by_map: Mapping[str, tuple[float | None, float | None]]) -> dict[Labels, float]:
+    """Return the times of reads and writes, in microseconds, by map and operation, where they are known."""
+    return {
+        (name, operation): time_us / SECOND_US
+        for name, times in by_map.items()
+        for operation, time_us in zip(("read", "write"), times, strict=True)
+        if time_us is not None
+    }
 
 
 PROCESS_METRICS = {
