@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from quarterdeck.backend.core.data.events import EntriesMerged
 from quarterdeck.backend.core.membership.events import ClusterStateChanged, MemberMerging, MemberStarted
@@ -34,6 +35,7 @@ from tests.invariants.test_partition_invariants import (
 
 NEW_A = Member(A.address, "uuid-another-a", 5)
 NAMES[NEW_A.uuid] = "a"
+C_WITHOUT_DATA = replace(C, lite=True)
 
 
 def merged(policy: str = "pass-through", problem: str = "") -> tuple[Happened, ...]:
@@ -184,6 +186,13 @@ SOUND: dict[str, tuple[Happened, ...]] = {
         (A, MigrationsPlanned((PlannedMigration(0, "MOVE", B.address, C.address, 1),), 1, 1, "x")),
         *done(C, 1, "get", "two"),
         *(installed(D, 4, A, B, C, D), table(D, {0: (2, (D, B))}), *done(D, 1, "get", None)),
+    ),
+    "the only holder that a side had left when a member of it was to hold no data any more": (
+        *(*SIDE_OF_B, A_ALONE[0], table(A, {0: (9, (A, None))}, A, "repaired"), *done(C, 1, "get", "two")),
+        installed(B, 5, B, C_WITHOUT_DATA, lineage="M", cause="demotion"),
+        installed(C, 5, B, C_WITHOUT_DATA, lineage="M"),
+        *(table(member, {0: (4, (B, None))}, B, "repaired") for member in (B, C)),
+        *(killed(B), (C, PartitionLost(0, 6)), *done(C, 2, "get", None)),
     ),
     "all holders lost": (*WRITTEN, killed(A), killed(B), *done(C, 1, "get", "one")),
     "the other side of a division": (*SIDE_OF_B, *done(A, 1, "get", "one"), *done(C, 1, "get", "two")),

@@ -127,6 +127,8 @@ class UndividedClusters(EventRules):
         if side is not None:
             if not self._goes_on(side, incarnation, event):
                 self._end(side)
+            elif event.cause == "demotion":  # The copies of the demoted member are no more, whoever can take them.
+                side.losses_left = min(side.losses_left, max(1, self._fewest_holders(record.uuid, side.members)))
         elif incarnation.before is None and record.uuid not in self._tables.bringing:
             self._join(record.uuid, event)
 
@@ -251,10 +253,14 @@ class UndividedClusters(EventRules):
         side = self._begun(members)
         side.unserved = frozenset(partition for partition, replica_index in outside if replica_index == 0)
         side.kept -= side.unserved
-        table = self._tables.by_incarnation.get(uuid)
-        rows = table.rows if table is not None else {}
-        side.losses_left = min((len(members.intersection(row.holders)) for row in rows.values()), default=0)
+        side.losses_left = self._fewest_holders(uuid, members)
         self._sides.update(dict.fromkeys(members, side))
+
+    def _fewest_holders(self, uuid: str, members: set[str]) -> int:
+        """Return how many of these members hold a partition, by the member's table, of which the fewest hold any."""
+        table, view = self._tables.by_incarnation.get(uuid), self._tables.incarnations.by_uuid[uuid].view
+        holding = members - {member.uuid for member in (view.members if view is not None else ()) if member.lite}
+        return min((len(holding.intersection(row.holders)) for row in table.rows.values()), default=0) if table else 0
 
     def _lists(self, uuid: str, lineage: str, members: set[str]) -> bool:
         """Return whether the member is running and has a list of this lineage on which all these members are."""
