@@ -10,7 +10,7 @@ from quarterdeck.app.commands.prompt_lines import Vocabulary, best, candidates, 
 from quarterdeck.app.console import Console
 from quarterdeck.backend.core.commands.commands import Command, CutLink, Heal, KillMember, Partition
 from quarterdeck.backend.picture.fold.picture import Picture
-from tests.app.fakes.console_driver import FIVE, formed, run_async, type_line
+from tests.app.fakes.console_driver import FIVE, formed, type_line
 from tests.app.fakes.screen_text import screen_text, settle
 
 CITIES = ("athens", "byzantium", "cyrene", "delphi", "euphesus")
@@ -45,40 +45,34 @@ def test_the_effect_of_a_line(command: Command, told: str) -> None:
     assert effect(Picture(), command) == told
 
 
-def test_what_is_typed_is_judged_while_it_is_typed() -> None:
-    async def scenario() -> None:
-        cluster = formed()
-        app = Console(cluster)
-        async with app.run_test(size=(100, 30)) as pilot:
-            await settle(pilot)
-            await pilot.press("colon")
-            await pilot.pause()
-            assert "tab completes it" in app.top.candidates.text
-            await pilot.press(*"parti", "tab")
-            await pilot.pause()
-            assert app.top.prompt.query_one("#prompt-input", Input).value == "partition "
-            assert "partition A,B|C,D" in app.top.candidates.text
-            await pilot.press(*"n1,n2", "vertical_line", *"n3,n4,n5")
-            await pilot.pause()
-            assert "would cut 6 links" in screen_text(app)
-            await pilot.press("escape")
-            await pilot.pause()
-            assert not app.top.candidates.display and "would cut" not in screen_text(app)
-
-    run_async(scenario())
+async def test_what_is_typed_is_judged_while_it_is_typed() -> None:
+    cluster = formed()
+    app = Console(cluster)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await settle(pilot)
+        await pilot.press("colon")
+        await pilot.pause()
+        assert "tab completes it" in app.top.candidates.text
+        await pilot.press(*"parti", "tab")
+        await pilot.pause()
+        assert app.top.prompt.query_one("#prompt-input", Input).value == "partition "
+        assert "partition A,B|C,D" in app.top.candidates.text
+        await pilot.press(*"n1,n2", "vertical_line", *"n3,n4,n5")
+        await pilot.pause()
+        assert "would cut 6 links" in screen_text(app)
+        await pilot.press("escape")
+        await pilot.pause()
+        assert not app.top.candidates.display and "would cut" not in screen_text(app)
 
 
-def test_an_error_goes_when_one_types_on() -> None:
-    async def scenario() -> None:
-        cluster = formed()
-        app = Console(cluster)
-        async with app.run_test(size=(100, 30)) as pilot:
-            await settle(pilot)
-            await type_line(pilot, "stop n9")
-            assert "there is no member 'n9'" in app.top.message.text
-            await pilot.press("colon", "s")
-            await pilot.pause()
-            assert "n9" not in app.top.message.text
-            assert cluster.labels == FIVE
-
-    run_async(scenario())
+async def test_an_error_goes_when_one_types_on() -> None:
+    cluster = formed()
+    app = Console(cluster)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await settle(pilot)
+        await type_line(pilot, "stop n9")
+        assert "there is no member 'n9'" in app.top.message.text
+        await pilot.press("colon", "s")
+        await pilot.pause()
+        assert "n9" not in app.top.message.text
+        assert cluster.labels == FIVE

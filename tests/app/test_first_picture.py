@@ -68,7 +68,7 @@ def test_styles_are_looked_up_for_what_is_painted(monkeypatch: pytest.MonkeyPatc
     )
 
 
-def test_a_view_is_styled_anew_when_it_comes_back_only_if_the_theme_has_changed(
+async def test_a_view_is_styled_anew_when_it_comes_back_only_if_the_theme_has_changed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """To look up all styles of a view took longer than to paint it."""
@@ -79,23 +79,20 @@ def test_a_view_is_styled_anew_when_it_comes_back_only_if_the_theme_has_changed(
         styled.append(node)
         apply(sheet, node, **options)
 
-    async def run() -> None:
-        console = Console(FakeCluster(FIVE))
-        async with console.run_test(size=(160, 50)) as pilot:
-            for theme, again in (("", False), ("light", True), ("", False)):
-                await pilot.press("2")
+    console = Console(FakeCluster(FIVE))
+    async with console.run_test(size=(160, 50)) as pilot:
+        for theme, again in (("", False), ("light", True), ("", False)):
+            await pilot.press("2")
+            await settle(pilot)
+            if theme:
+                console.do_theme(theme)
                 await settle(pilot)
-                if theme:
-                    console.do_theme(theme)
-                    await settle(pilot)
-                styled.clear()
-                with monkeypatch.context() as watched:
-                    watched.setattr(Stylesheet, "apply", noted)
-                    await pilot.press("escape")
-                    await settle(pilot)
-                assert (console.home.header in styled) is again, theme
-
-    asyncio.run(run())
+            styled.clear()
+            with monkeypatch.context() as watched:
+                watched.setattr(Stylesheet, "apply", noted)
+                await pilot.press("escape")
+                await settle(pilot)
+            assert (console.home.header in styled) is again, theme
 
 
 def test_members_start_after_the_first_picture(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import unicodedata
 from pathlib import Path
 
@@ -86,87 +85,78 @@ async def look(pilot: Pilot[None]) -> str:
 
 
 @pytest.mark.parametrize("size", long_after(1, SIZES.values()), ids=SIZES)
-def test_in_every_view_and_with_every_member_under_the_cursor(size: tuple[int, int]) -> None:
-    async def scenario() -> None:
-        app = Console(hostile_cluster())
-        async with app.run_test(size=size) as pilot:
-            await settle(pilot)
-            for view in VIEW_NAMES:
-                app.goto(view, member=HOSTILE[0] if view == "member" else "")
-                text = await look(pilot)
-                for name in HOSTILE if view in ("overview", *MEMBERS_LISTED) else ():
-                    app.top.point_at(name)
-                    await pilot.pause()
-                    only_text(screen_text(app))
-                if view not in ("audit", "demos", "time", "migrations", "partitions"):
-                    assert "[/]x" in text, view
-                while app.top.view != "overview":
-                    app.back()
-
-    asyncio.run(scenario())
+async def test_in_every_view_and_with_every_member_under_the_cursor(size: tuple[int, int]) -> None:
+    app = Console(hostile_cluster())
+    async with app.run_test(size=size) as pilot:
+        await settle(pilot)
+        for view in VIEW_NAMES:
+            app.goto(view, member=HOSTILE[0] if view == "member" else "")
+            text = await look(pilot)
+            for name in HOSTILE if view in ("overview", *MEMBERS_LISTED) else ():
+                app.top.point_at(name)
+                await pilot.pause()
+                only_text(screen_text(app))
+            if view not in ("audit", "demos", "time", "migrations", "partitions"):
+                assert "[/]x" in text, view
+            while app.top.view != "overview":
+                app.back()
 
 
-def test_in_panes_sheets_plans_and_editors(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        cluster = hostile_cluster()
-        app = Console(cluster)
-        async with app.run_test(size=(160, 50)) as pilot:
-            await settle(pilot)
-            for line in TYPED:
-                app.answered(":", line)
-                await look(pilot)
-            app.answered(":", "edit-all-lists")
+async def test_in_panes_sheets_plans_and_editors(tmp_path: Path) -> None:
+    cluster = hostile_cluster()
+    app = Console(cluster)
+    async with app.run_test(size=(160, 50)) as pilot:
+        await settle(pilot)
+        for line in TYPED:
+            app.answered(":", line)
             await look(pilot)
-            await pilot.press("[", "/", "]", "escape")
-            for view in VIEW_NAMES:
-                app.goto(view, member=HOSTILE[0] if view == "member" else "")
-                for suffix in ("csv", "json"):
-                    app.answered(":", f"export {tmp_path / f'{view}.{suffix}'}!")
-                    await pilot.pause()
-                    assert (tmp_path / f"{view}.{suffix}").exists(), app.top.message.text
-            app.answered(":", f"screenshot {tmp_path / 'screen.svg'}")
-            app.answered(":", f"screenshot {tmp_path / 'screen.txt'}")
-            await pilot.pause()
-            only_text((tmp_path / "screen.txt").read_text(encoding="utf-8"))
-            svg = (tmp_path / "screen.svg").read_text(encoding="utf-8")
-            assert "\x1b" not in svg and "<script" not in svg
-            assert app.is_running and not cluster.commands
-
-    asyncio.run(scenario())
+        app.answered(":", "edit-all-lists")
+        await look(pilot)
+        await pilot.press("[", "/", "]", "escape")
+        for view in VIEW_NAMES:
+            app.goto(view, member=HOSTILE[0] if view == "member" else "")
+            for suffix in ("csv", "json"):
+                app.answered(":", f"export {tmp_path / f'{view}.{suffix}'}!")
+                await pilot.pause()
+                assert (tmp_path / f"{view}.{suffix}").exists(), app.top.message.text
+        app.answered(":", f"screenshot {tmp_path / 'screen.svg'}")
+        app.answered(":", f"screenshot {tmp_path / 'screen.txt'}")
+        await pilot.pause()
+        only_text((tmp_path / "screen.txt").read_text(encoding="utf-8"))
+        svg = (tmp_path / "screen.svg").read_text(encoding="utf-8")
+        assert "\x1b" not in svg and "<script" not in svg
+        assert app.is_running and not cluster.commands
 
 
 @pytest.mark.long
-def test_in_questions_help_palette_and_prompt() -> None:
-    async def scenario() -> None:
-        cluster = hostile_cluster()
-        app = Console(cluster)
-        async with app.run_test(size=(120, 40)) as pilot:
-            await settle(pilot)
-            for name in HOSTILE:
-                app.home.table.point_at(name)
-                app.action_act("kill")
-                await look(pilot)
-                assert isinstance(app.screen, ConfirmScreen)
-                app.screen.dismiss(True)
-                await pilot.pause()
-                assert cluster.commands.pop() == KillMember(name)
-                await look(pilot)
-            app.action_act("help")
+async def test_in_questions_help_palette_and_prompt() -> None:
+    cluster = hostile_cluster()
+    app = Console(cluster)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        for name in HOSTILE:
+            app.home.table.point_at(name)
+            app.action_act("kill")
             await look(pilot)
-            assert isinstance(app.screen, HelpScreen)
-            await pilot.press("escape", "ctrl+p", "[", "/")
+            assert isinstance(app.screen, ConfirmScreen)
+            app.screen.dismiss(True)
+            await pilot.pause()
+            assert cluster.commands.pop() == KillMember(name)
             await look(pilot)
-            await pilot.press("escape", "escape")
-            for name in HOSTILE:
-                assert app.screen is app.top
-                app.type_line(f"stop {name[:2]}")
-                await look(pilot)
-                await pilot.press("tab", "escape")
-            app.answered(":", "[/]x [b]")
-            assert "there is no command '[/]x'" in await look(pilot)
-            app.answered("/", "[/]x")
-            app.action_act("cli")
+        app.action_act("help")
+        await look(pilot)
+        assert isinstance(app.screen, HelpScreen)
+        await pilot.press("escape", "ctrl+p", "[", "/")
+        await look(pilot)
+        await pilot.press("escape", "escape")
+        for name in HOSTILE:
+            assert app.screen is app.top
+            app.type_line(f"stop {name[:2]}")
             await look(pilot)
-            assert app.is_running
-
-    asyncio.run(scenario())
+            await pilot.press("tab", "escape")
+        app.answered(":", "[/]x [b]")
+        assert "there is no command '[/]x'" in await look(pilot)
+        app.answered("/", "[/]x")
+        app.action_act("cli")
+        await look(pilot)
+        assert app.is_running

@@ -27,7 +27,7 @@ from quarterdeck.backend.core.commands.commands import (
 )
 from quarterdeck.backend.core.events import ProcessPaused
 from quarterdeck.backend.core.operations import Get, Put
-from tests.app.fakes.console_driver import FIVE, formed, run_async, type_line
+from tests.app.fakes.console_driver import FIVE, formed, type_line
 from tests.app.fakes.screen_text import screen_text, settle
 
 KEYS: list[tuple[list[str], list[Command]]] = [
@@ -73,22 +73,19 @@ KEYS: list[tuple[list[str], list[Command]]] = [
 ]
 
 
-def test_keys_become_commands() -> None:
+async def test_keys_become_commands() -> None:
     """In one console, which is brought back to its beginning each time."""
 
-    async def scenario() -> None:
-        cluster = formed()
-        app = Console(cluster)
-        async with app.run_test(size=(80, 24)) as pilot:
-            await settle(pilot)
-            for keys, asked in KEYS:
-                await pilot.press(*keys)
-                await pilot.pause()
-                assert cluster.commands == asked, keys
-                await begin_anew(app, pilot)
-                cluster.commands.clear()
-
-    run_async(scenario())
+    cluster = formed()
+    app = Console(cluster)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        for keys, asked in KEYS:
+            await pilot.press(*keys)
+            await pilot.pause()
+            assert cluster.commands == asked, keys
+            await begin_anew(app, pilot)
+            cluster.commands.clear()
 
 
 async def begin_anew(app: Console, pilot: Pilot[None]) -> None:
@@ -106,69 +103,57 @@ async def begin_anew(app: Console, pilot: Pilot[None]) -> None:
     app.home.point_at("n1")
 
 
-def test_pause_key_resumes_a_frozen_member() -> None:
-    async def scenario() -> None:
-        cluster = formed()
-        cluster.happen("dev", ProcessPaused("n1"))
-        async with Console(cluster).run_test() as pilot:
-            await settle(pilot)
-            await pilot.press("p")
-            assert cluster.commands == [ResumeMember("n1")]
-
-    run_async(scenario())
+async def test_pause_key_resumes_a_frozen_member() -> None:
+    cluster = formed()
+    cluster.happen("dev", ProcessPaused("n1"))
+    async with Console(cluster).run_test() as pilot:
+        await settle(pilot)
+        await pilot.press("p")
+        assert cluster.commands == [ResumeMember("n1")]
 
 
-def test_keys_typed_fast_behind_the_colon_are_words_and_no_actions() -> None:
-    async def scenario() -> None:
-        cluster = formed()
-        app = Console(cluster)
-        async with app.run_test(size=(80, 24)) as pilot:
-            await settle(pilot)
-            # Unlike a pilot, a fast hand or a paste does not wait for the focus to move.
-            for key, letter in (("colon", ":"), *((letter, letter) for letter in "sxhpq")):
-                app.post_message(Key(key, letter))
-            await settle(pilot)
-            assert cluster.commands == [] and app.is_running
-            assert app.home.prompt.query_one("#prompt-input", Input).value == "sxhpq"
-            await pilot.press("escape")
-            for key, letter in (("colon", ":"), ("h", "h"), ("e", "e"), ("a", "a"), ("tab", None), ("enter", None)):
-                app.post_message(Key(key, letter))
-            await settle(pilot)
-            assert cluster.commands == [Heal()]
-
-    run_async(scenario())
+async def test_keys_typed_fast_behind_the_colon_are_words_and_no_actions() -> None:
+    cluster = formed()
+    app = Console(cluster)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        # Unlike a pilot, a fast hand or a paste does not wait for the focus to move.
+        for key, letter in (("colon", ":"), *((letter, letter) for letter in "sxhpq")):
+            app.post_message(Key(key, letter))
+        await settle(pilot)
+        assert cluster.commands == [] and app.is_running
+        assert app.home.prompt.query_one("#prompt-input", Input).value == "sxhpq"
+        await pilot.press("escape")
+        for key, letter in (("colon", ":"), ("h", "h"), ("e", "e"), ("a", "a"), ("tab", None), ("enter", None)):
+            app.post_message(Key(key, letter))
+        await settle(pilot)
+        assert cluster.commands == [Heal()]
 
 
-def test_keys_typed_fast_behind_the_colon_in_detail_do_nothing_to_the_member() -> None:
-    async def scenario() -> None:
-        cluster = formed()
-        app = Console(cluster)
-        async with app.run_test(size=(100, 30)) as pilot:
-            await settle(pilot)
-            await pilot.press("i")
-            await settle(pilot)
-            for key, letter in (("colon", ":"), *((letter, letter) for letter in "sxhp")):
-                app.post_message(Key(key, letter))
-            await settle(pilot)
-            assert cluster.commands == [] and app.top.prompt.sign == ":"
-
-    run_async(scenario())
+async def test_keys_typed_fast_behind_the_colon_in_detail_do_nothing_to_the_member() -> None:
+    cluster = formed()
+    app = Console(cluster)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await settle(pilot)
+        await pilot.press("i")
+        await settle(pilot)
+        for key, letter in (("colon", ":"), *((letter, letter) for letter in "sxhp")):
+            app.post_message(Key(key, letter))
+        await settle(pilot)
+        assert cluster.commands == [] and app.top.prompt.sign == ":"
 
 
-def test_read_only_binds_offers_and_obeys_nothing_that_changes_the_cluster() -> None:
-    async def scenario() -> None:
-        cluster = formed(writable=False)
-        app = Console(cluster)
-        async with app.run_test(size=(160, 50)) as pilot:
-            await settle(pilot)
-            await pilot.press("s", "x", "K", "X", "p", "c", "l", "h")
-            await type_line(pilot, "heal")
-            assert "read-only" in app.home.message.text
-            assert app.screen is app.home and not cluster.commands
-            text = screen_text(app)
-            assert " RO" in text and "kill" not in text.splitlines()[-1]
-            await pilot.press("question_mark")
-            await pilot.pause()
-            assert "without a goodbye" not in screen_text(app)
-
-    run_async(scenario())
+async def test_read_only_binds_offers_and_obeys_nothing_that_changes_the_cluster() -> None:
+    cluster = formed(writable=False)
+    app = Console(cluster)
+    async with app.run_test(size=(160, 50)) as pilot:
+        await settle(pilot)
+        await pilot.press("s", "x", "K", "X", "p", "c", "l", "h")
+        await type_line(pilot, "heal")
+        assert "read-only" in app.home.message.text
+        assert app.screen is app.home and not cluster.commands
+        text = screen_text(app)
+        assert " RO" in text and "kill" not in text.splitlines()[-1]
+        await pilot.press("question_mark")
+        await pilot.pause()
+        assert "without a goodbye" not in screen_text(app)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import random
 from pathlib import Path
@@ -119,37 +118,32 @@ def stream(cluster: LongRunCluster, draw: random.Random, step: int) -> None:
 
 
 @pytest.mark.parametrize("seed", long_after(1, [1, 2, 3]))
-def test_any_keys_in_any_view_break_nothing(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_any_keys_in_any_view_break_nothing(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("quarterdeck.app.views.demos.LiveDemo", nobody_is_started)
 
-    async def scenario() -> None:
-        draw = random.Random(f"{seed}/{os.environ.get('QUARTERDECK_SEED', '')}")
-        cluster = LongRunCluster(writable=seed % 3 != 0)
-        app = Console(cluster)
-        monkeypatch.setattr(app, "exit", lambda: None)
-        seen: set[str] = set()
-        async with app.run_test(size=(100, 30)) as pilot:
-            await settle(pilot)
-            for step in range(PRESSES // PRESSES_A_STEP):
-                stream(cluster, draw, step)
-                kinds = draw.choices((BOUND, MOVING, TYPED), weights=(5, 3, 1), k=PRESSES_A_STEP)
-                for key in (draw.choice(kind) for kind in kinds):
-                    app.post_message(Key(key, key_to_character(key)))
-                await pilot.pause(0)
-                if step % 5 == 0 and app.screen is app.top:
-                    app.answered(":", draw.choice(LINES))
-                if step % 7 == 3:
-                    await pilot.resize_terminal(draw.randint(20, 160), draw.randint(5, 50))
-                if step % 9 == 8 and app.screen is app.top:  # else it would stay where a confirmation or a lesson is
-                    app.goto(
-                        draw.choice(["network", "events", "time", "partitions", "join-lists", "suspicions", "demos"])
-                    )
-                seen.add(app.top.view)
-                app._tick()
-            await settle(pilot)
-            assert app.is_running and screen_text(app)
-        assert PRESSES < 500 or len(seen) >= 6, seen
-        app.close_owned()
-
-    asyncio.run(scenario())
+    draw = random.Random(f"{seed}/{os.environ.get('QUARTERDECK_SEED', '')}")
+    cluster = LongRunCluster(writable=seed % 3 != 0)
+    app = Console(cluster)
+    monkeypatch.setattr(app, "exit", lambda: None)
+    seen: set[str] = set()
+    async with app.run_test(size=(100, 30)) as pilot:
+        await settle(pilot)
+        for step in range(PRESSES // PRESSES_A_STEP):
+            stream(cluster, draw, step)
+            kinds = draw.choices((BOUND, MOVING, TYPED), weights=(5, 3, 1), k=PRESSES_A_STEP)
+            for key in (draw.choice(kind) for kind in kinds):
+                app.post_message(Key(key, key_to_character(key)))
+            await pilot.pause(0)
+            if step % 5 == 0 and app.screen is app.top:
+                app.answered(":", draw.choice(LINES))
+            if step % 7 == 3:
+                await pilot.resize_terminal(draw.randint(20, 160), draw.randint(5, 50))
+            if step % 9 == 8 and app.screen is app.top:  # else it would stay where a confirmation or a lesson is
+                app.goto(draw.choice(["network", "events", "time", "partitions", "join-lists", "suspicions", "demos"]))
+            seen.add(app.top.view)
+            app._tick()
+        await settle(pilot)
+        assert app.is_running and screen_text(app)
+    assert PRESSES < 500 or len(seen) >= 6, seen
+    app.close_owned()

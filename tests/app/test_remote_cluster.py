@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 
 from quarterdeck.app.console import Console
@@ -40,103 +39,84 @@ def cities(*, writable: bool = False) -> FakeRemote:
     return cluster
 
 
-def test_the_header_has_the_badge_and_the_right_in_words() -> None:
-    async def scenario() -> None:
-        for writable, words in ((False, "RO read-only"), (True, "RW read and write")):
-            app = Console(cities(writable=writable))
-            async with app.run_test(size=(120, 24)) as pilot:
-                await settle(pilot)
-                line = screen_text(app).splitlines()[0]
-                assert line[:80].startswith(
-                    " healthy · 2 members agree · no data yet  PROD  members 2/2  master athens"
-                )
-                assert f"orders  {words}" in line
-
-    asyncio.run(scenario())
-
-
-def test_the_header_says_whose_journal_cannot_be_written_as_long_as_that_lasts() -> None:
-    async def scenario() -> None:
-        cluster = cities()
-        app = Console(cluster)
-        async with app.run_test(size=(160, 24)) as pilot:
-            cluster.happen("orders", JournalChanged("byzantium", "No space left on device", 0))
-            await settle(pilot)
-            assert "✕ no journal of byzantium: No space left on device" in screen_text(app).splitlines()[0]
-            cluster.happen("orders", JournalChanged("byzantium", "", 0))
-            await settle(pilot)
-            assert "journal" not in screen_text(app).splitlines()[0]
-
-    asyncio.run(scenario())
-
-
-def test_beliefs_of_a_silent_member_stay_and_grow_older_without_any_record() -> None:
-    async def scenario() -> None:
-        cluster = cities()
-        app = Console(cluster)
+async def test_the_header_has_the_badge_and_the_right_in_words() -> None:
+    for writable, words in ((False, "RO read-only"), (True, "RW read and write")):
+        app = Console(cities(writable=writable))
         async with app.run_test(size=(120, 24)) as pilot:
             await settle(pilot)
-            cluster.reached["byzantium"] = ConnectionStatus(
-                "http://b:5701", "stale", cluster.now_us(), "no answer in time"
-            )
-            cluster.pass_time(12)
-            await settle(pilot)
-            text = screen_text(app)
-            row = next(line for line in text.splitlines() if "byzantium" in line and "stale" in line)
-            assert "stale 12 s v2" in row
-            assert "● member" in row
-            assert text.startswith((" degraded · byzantium not reached", " degraded · byzantium gone"))
-            cluster.pass_time(1)
-            await settle(pilot)
-            assert "stale 13 s v2" in screen_text(app)
-            await pilot.press("j", "i")
-            await settle(pilot)
-            text = screen_text(app)
-            assert "http://b:5701, last heard 13 s ago: no answer in time" in text
-            assert "what follows is what it believed then" in text
-
-    asyncio.run(scenario())
+            line = screen_text(app).splitlines()[0]
+            assert line[:80].startswith(" healthy · 2 members agree · no data yet  PROD  members 2/2  master athens")
+            assert f"orders  {words}" in line
 
 
-def test_who_was_never_reached_has_a_row_and_a_torn_history_is_named() -> None:
-    async def scenario() -> None:
-        cluster = cities()
-        cluster.labels = (*cluster.labels, "10.0.0.9:5701")
-        cluster.reached["10.0.0.9:5701"] = ConnectionStatus("http://10.0.0.9:5701", "connecting", 0, "refused")
-        cluster.reached["athens"] = ConnectionStatus("http://a:5701", "connected", 0, incomplete="its beginning")
-        app = Console(cluster)
-        async with app.run_test(size=(160, 24)) as pilot:
-            await settle(pilot)
-            text = screen_text(app)
-            assert "history incomplete: athens" in text
-            row = next(line for line in text.splitlines() if "10.0.0.9:5701  " in line and "not reached" in line)
-            assert "not up" not in row
-            who = Address("10.0.0.9:5701")
-            listed = (cluster.member("athens"), Member(who, "elsewhere", 2))
-            cluster.happen("athens", events.ListInstalled(3, "L1", who, listed, who, "unknown", "a member joined"))
-            await settle(pilot)
-            assert "▲ master" in screen_text(app)
-            await pilot.press("i")
-            await settle(pilot)
-            assert "incomplete: its beginning is lost" in screen_text(app)
-
-    asyncio.run(scenario())
+async def test_the_header_says_whose_journal_cannot_be_written_as_long_as_that_lasts() -> None:
+    cluster = cities()
+    app = Console(cluster)
+    async with app.run_test(size=(160, 24)) as pilot:
+        cluster.happen("orders", JournalChanged("byzantium", "No space left on device", 0))
+        await settle(pilot)
+        assert "✕ no journal of byzantium: No space left on device" in screen_text(app).splitlines()[0]
+        cluster.happen("orders", JournalChanged("byzantium", "", 0))
+        await settle(pilot)
+        assert "journal" not in screen_text(app).splitlines()[0]
 
 
-def test_a_stale_row_says_once_that_its_member_is_not_heard() -> None:
-    async def scenario() -> None:
-        cluster = cities()
-        app = Console(cluster)
-        async with app.run_test(size=(120, 24)) as pilot:
-            await settle(pilot)
-            cluster.happen("byzantium", ConnectionChanged("silent", ""))
-            cluster.reached["byzantium"] = ConnectionStatus("http://byzantium:5701", "stale", 0, "silence")
-            cluster.pass_time(7)
-            await settle(pilot)
-            row = next(line for line in screen_text(app).splitlines() if "  byzantium" in line and "stale" in line)
-            assert "stale 7 s v" in row and "not reached" not in row
+async def test_beliefs_of_a_silent_member_stay_and_grow_older_without_any_record() -> None:
+    cluster = cities()
+    app = Console(cluster)
+    async with app.run_test(size=(120, 24)) as pilot:
+        await settle(pilot)
+        cluster.reached["byzantium"] = ConnectionStatus("http://b:5701", "stale", cluster.now_us(), "no answer in time")
+        cluster.pass_time(12)
+        await settle(pilot)
+        text = screen_text(app)
+        row = next(line for line in text.splitlines() if "byzantium" in line and "stale" in line)
+        assert "stale 12 s v2" in row
+        assert "● member" in row
+        assert text.startswith((" degraded · byzantium not reached", " degraded · byzantium gone"))
+        cluster.pass_time(1)
+        await settle(pilot)
+        assert "stale 13 s v2" in screen_text(app)
+        await pilot.press("j", "i")
+        await settle(pilot)
+        text = screen_text(app)
+        assert "http://b:5701, last heard 13 s ago: no answer in time" in text
+        assert "what follows is what it believed then" in text
 
-    asyncio.run(scenario())
+
+async def test_who_was_never_reached_has_a_row_and_a_torn_history_is_named() -> None:
+    cluster = cities()
+    cluster.labels = (*cluster.labels, "10.0.0.9:5701")
+    cluster.reached["10.0.0.9:5701"] = ConnectionStatus("http://10.0.0.9:5701", "connecting", 0, "refused")
+    cluster.reached["athens"] = ConnectionStatus("http://a:5701", "connected", 0, incomplete="its beginning")
+    app = Console(cluster)
+    async with app.run_test(size=(160, 24)) as pilot:
+        await settle(pilot)
+        text = screen_text(app)
+        assert "history incomplete: athens" in text
+        row = next(line for line in text.splitlines() if "10.0.0.9:5701  " in line and "not reached" in line)
+        assert "not up" not in row
+        who = Address("10.0.0.9:5701")
+        listed = (cluster.member("athens"), Member(who, "elsewhere", 2))
+        cluster.happen("athens", events.ListInstalled(3, "L1", who, listed, who, "unknown", "a member joined"))
+        await settle(pilot)
+        assert "▲ master" in screen_text(app)
+        await pilot.press("i")
+        await settle(pilot)
+        assert "incomplete: its beginning is lost" in screen_text(app)
+
+
+async def test_a_stale_row_says_once_that_its_member_is_not_heard() -> None:
+    cluster = cities()
+    app = Console(cluster)
+    async with app.run_test(size=(120, 24)) as pilot:
+        await settle(pilot)
+        cluster.happen("byzantium", ConnectionChanged("silent", ""))
+        cluster.reached["byzantium"] = ConnectionStatus("http://byzantium:5701", "stale", 0, "silence")
+        cluster.pass_time(7)
+        await settle(pilot)
+        row = next(line for line in screen_text(app).splitlines() if "  byzantium" in line and "stale" in line)
+        assert "stale 7 s v" in row and "not reached" not in row
 
 
 def test_the_first_line_calls_no_member_gone_that_was_never_met() -> None:

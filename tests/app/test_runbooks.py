@@ -8,7 +8,7 @@ from quarterdeck.app.console import Console
 from quarterdeck.app.runbooks import PAGE, runbook_of
 from quarterdeck.backend.hazelcast.logs.observations.observation import ObservationKind
 from quarterdeck.backend.picture.health.cluster_health import Condition
-from tests.app.fakes.console_driver import formed, run_async
+from tests.app.fakes.console_driver import formed
 from tests.app.fakes.screen_text import screen_text, settle
 
 
@@ -20,19 +20,16 @@ def test_each_condition_and_each_observation_has_one() -> None:
     assert PAGE.name == "runbooks.md" and PAGE.stat().st_size > 1_000
 
 
-def test_help_begins_with_what_to_do_about_the_condition_in_the_first_line() -> None:
-    async def scenario() -> None:
-        cluster = formed()
-        app = Console(cluster)
-        async with app.run_test(size=(100, 30)) as pilot:
-            await settle(pilot)
-            assert app.top.runbooks() == ()
-            half = [*cluster.labels][:2]
-            cluster.split(half, [*cluster.labels][2:])
-            await settle(pilot)
-            await pilot.press("question_mark")
-            await pilot.pause()
-            text = screen_text(app)
-            assert "Runbook: split" in text and "keep writers on one side" in text.replace("\n", " ")
-
-    run_async(scenario())
+async def test_help_begins_with_what_to_do_about_the_condition_in_the_first_line() -> None:
+    cluster = formed()
+    app = Console(cluster)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await settle(pilot)
+        assert app.top.runbooks() == ()
+        half = [*cluster.labels][:2]
+        cluster.split(half, [*cluster.labels][2:])
+        await settle(pilot)
+        await pilot.press("question_mark")
+        await pilot.pause()
+        text = screen_text(app)
+        assert "Runbook: split" in text and "keep writers on one side" in text.replace("\n", " ")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Sequence
 
@@ -56,117 +55,99 @@ def numbers_in(line: str) -> set[str]:
     return set(re.findall(r"…?\d+…?", line))
 
 
-def test_a_cell_that_is_cut_says_so_wherever_a_table_is_scrolled_to() -> None:
-    async def scenario() -> None:
-        for width in range(16, 40):
-            table = LineTable(LongNumbers())
-            app = Stage(table, 5)
-            async with app.run_test(size=(width, 6)):
-                table.show()
-                for hidden in range(30):
-                    table.scroll_to(x=hidden, animate=False, force=True)
-                    table._forget_looks()
-                    told = numbers_in(table.render_line(1).text)
-                    whole = {text for text in told if "…" not in text}
-                    assert whole <= {NUMBER}, (width, hidden, table.render_line(1).text)
-                    assert table.render_line(1).cell_length == table.scrollable_content_region.width
-
-    asyncio.run(scenario())
+async def test_a_cell_that_is_cut_says_so_wherever_a_table_is_scrolled_to() -> None:
+    for width in range(16, 40):
+        table = LineTable(LongNumbers())
+        app = Stage(table, 5)
+        async with app.run_test(size=(width, 6)):
+            table.show()
+            for hidden in range(30):
+                table.scroll_to(x=hidden, animate=False, force=True)
+                table._forget_looks()
+                told = numbers_in(table.render_line(1).text)
+                whole = {text for text in told if "…" not in text}
+                assert whole <= {NUMBER}, (width, hidden, table.render_line(1).text)
+                assert table.render_line(1).cell_length == table.scrollable_content_region.width
 
 
 class WholeFigures(LongNumbers):
     columns = tuple(column._replace(whole=place > 0) for place, column in enumerate(LongNumbers.columns))
 
 
-def test_a_whole_column_is_left_out_where_it_would_be_cut_and_comes_when_scrolled_to() -> None:
-    async def scenario() -> None:
-        for width in range(16, 40):
-            table = LineTable(WholeFigures())
-            app = Stage(table, 5)
-            async with app.run_test(size=(width, 5)) as pilot:
-                table.show()
-                await pilot.pause()
-                figures = numbers_in(screen_text(app).splitlines()[1])
-                assert figures == {NUMBER}, width
-                table.scroll_to(x=table.max_scroll_x, animate=False, immediate=True)
-                await pilot.pause()
-                last = max(numbers_in(screen_text(app).splitlines()[1]), key=len)
-                assert last.lstrip("…") == NUMBER, width  # behind the rest of the column before it
-
-    asyncio.run(scenario())
-
-
-def test_the_strip_of_time_tells_how_many_events_its_busiest_column_has() -> None:
-    async def scenario() -> None:
-        for count in (7, 115, 12_345):
-            tape = Tape()
-            tape.append(records_of([("n1", 1, EVENTS[5])] * count, [0] * count))
-            strip = TimelineStrip()
-            async with Stage(strip, 9).run_test(size=(60, 10)) as pilot:
-                strip.show(draw_timeline(tape, [], (0, 10_000_000), 0, strip.columns))
-                await pilot.pause()
-                assert f"{count} events" in strip.render_line(1).text
-
-    asyncio.run(scenario())
-
-
-def test_a_title_a_candidate_and_the_words_of_a_row_end_with_an_ellipsis() -> None:
-    async def scenario() -> None:
-        tail: TailLog[str] = TailLog(TailLine, title="what happened")
-        app = Stage(tail, 4)
-        async with app.run_test(size=(28, 6)) as pilot:
-            tail.extend(["one", "two"])
-            tail.set_following(False)
-            tail.extend(["more"] * 115)
+async def test_a_whole_column_is_left_out_where_it_would_be_cut_and_comes_when_scrolled_to() -> None:
+    for width in range(16, 40):
+        table = LineTable(WholeFigures())
+        app = Stage(table, 5)
+        async with app.run_test(size=(width, 5)) as pilot:
+            table.show()
             await pilot.pause()
-            assert tail.title_text.endswith("+115 new")
-            assert screen_text(app).splitlines()[0].endswith("…")
-        candidates = CandidateList()
-        app = Stage(candidates, 3)
-        async with app.run_test(size=(60, 6)) as pilot:
-            candidates.show([("x" * 38 + NUMBER, "")], "")
+            figures = numbers_in(screen_text(app).splitlines()[1])
+            assert figures == {NUMBER}, width
+            table.scroll_to(x=table.max_scroll_x, animate=False, immediate=True)
             await pilot.pause()
-            assert "x1…" in candidates.render_line(0).text
-        diagram = SpaceTimeDiagram(str, 9, lambda row: "a" * 60 + NUMBER)
-        app = Stage(diagram, 6)
-        async with app.run_test(size=(60, 8)) as pilot:
-            trail = EventIndex(records_of([("n1", 1, EVENTS[5])], [0]), str)
-            drawn = SpaceTime(trail, ("n1",), 0)
-            drawn.extend(trail.records)
-            diagram.show(drawn)
+            last = max(numbers_in(screen_text(app).splitlines()[1]), key=len)
+            assert last.lstrip("…") == NUMBER, width  # behind the rest of the column before it
+
+
+async def test_the_strip_of_time_tells_how_many_events_its_busiest_column_has() -> None:
+    for count in (7, 115, 12_345):
+        tape = Tape()
+        tape.append(records_of([("n1", 1, EVENTS[5])] * count, [0] * count))
+        strip = TimelineStrip()
+        async with Stage(strip, 9).run_test(size=(60, 10)) as pilot:
+            strip.show(draw_timeline(tape, [], (0, 10_000_000), 0, strip.columns))
             await pilot.pause()
-            assert "a…" in screen_text(app)
-
-    asyncio.run(scenario())
+            assert f"{count} events" in strip.render_line(1).text
 
 
-def test_the_edge_of_a_pane_leaves_out_figures_that_it_has_no_room_for() -> None:
-    async def scenario() -> None:
-        edge = PaneEdge("5", "migrations")
-        app = Stage(edge, 1)
-        async with app.run_test(size=(60, 3)) as pilot:
-            edge.show([TableCell("7 of 216, about 29 s left, 20 running, 7.05/s")])
-            await pilot.pause()
-            assert "─ 7 of 216, about 29 s left, 20 running ─" in edge.render_line(0).text
+async def test_a_title_a_candidate_and_the_words_of_a_row_end_with_an_ellipsis() -> None:
+    tail: TailLog[str] = TailLog(TailLine, title="what happened")
+    app = Stage(tail, 4)
+    async with app.run_test(size=(28, 6)) as pilot:
+        tail.extend(["one", "two"])
+        tail.set_following(False)
+        tail.extend(["more"] * 115)
+        await pilot.pause()
+        assert tail.title_text.endswith("+115 new")
+        assert screen_text(app).splitlines()[0].endswith("…")
+    candidates = CandidateList()
+    app = Stage(candidates, 3)
+    async with app.run_test(size=(60, 6)) as pilot:
+        candidates.show([("x" * 38 + NUMBER, "")], "")
+        await pilot.pause()
+        assert "x1…" in candidates.render_line(0).text
+    diagram = SpaceTimeDiagram(str, 9, lambda row: "a" * 60 + NUMBER)
+    app = Stage(diagram, 6)
+    async with app.run_test(size=(60, 8)) as pilot:
+        trail = EventIndex(records_of([("n1", 1, EVENTS[5])], [0]), str)
+        drawn = SpaceTime(trail, ("n1",), 0)
+        drawn.extend(trail.records)
+        diagram.show(drawn)
+        await pilot.pause()
+        assert "a…" in screen_text(app)
 
-    asyncio.run(scenario())
+
+async def test_the_edge_of_a_pane_leaves_out_figures_that_it_has_no_room_for() -> None:
+    edge = PaneEdge("5", "migrations")
+    app = Stage(edge, 1)
+    async with app.run_test(size=(60, 3)) as pilot:
+        edge.show([TableCell("7 of 216, about 29 s left, 20 running, 7.05/s")])
+        await pilot.pause()
+        assert "─ 7 of 216, about 29 s left, 20 running ─" in edge.render_line(0).text
 
 
-def test_a_line_is_as_high_as_the_last_text_asks_for_however_fast_texts_follow_each_other() -> None:
-    async def scenario() -> None:
-        line = StatusLine(most_lines=2)
-        app = Stage(line, 1)
-        async with app.run_test(size=(30, 6)) as pilot:
-            long, short = [TableCell("word " * 9)], [TableCell("word")]
-            line.show(long)
-            await pilot.pause()
-            assert line.size.height == 2
-            line.show(short)
-            line.show([TableCell("other " * 8)])
-            await pilot.pause()
-            assert line.size.height == 2
-
-    asyncio.run(scenario())
+async def test_a_line_is_as_high_as_the_last_text_asks_for_however_fast_texts_follow_each_other() -> None:
+    line = StatusLine(most_lines=2)
+    app = Stage(line, 1)
+    async with app.run_test(size=(30, 6)) as pilot:
+        long, short = [TableCell("word " * 9)], [TableCell("word")]
+        line.show(long)
+        await pilot.pause()
+        assert line.size.height == 2
+        line.show(short)
+        line.show([TableCell("other " * 8)])
+        await pilot.pause()
+        assert line.size.height == 2
 
 
 def test_without_a_gap_all_of_the_width_is_used() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import ClassVar
 
 from textual.app import App, ComposeResult
@@ -30,26 +29,20 @@ class Hinting(App[None]):
         self.noted.append(what)
 
 
-def test_hints_are_shown_whole_or_not_at_all_and_some_in_any_case() -> None:
-    async def scenario() -> None:
-        app = Hinting()
-        async with app.run_test(size=(20, 2)) as pilot:
-            for kept, shown in ((), "x stop ^k kill"), ((Hint("?", "keys", "x"),), "x stop ? keys"):
-                app.line.show(HINTS, kept)
-                await pilot.pause()
-                assert screen_text(app).splitlines()[0] == shown
-            assert app.line.text == "x stop ^k kill [b] [/x] ? keys"
-
-    asyncio.run(scenario())
+async def test_hints_are_shown_whole_or_not_at_all_and_some_in_any_case() -> None:
+    app = Hinting()
+    async with app.run_test(size=(20, 2)) as pilot:
+        for kept, shown in ((), "x stop ^k kill"), ((Hint("?", "keys", "x"),), "x stop ? keys"):
+            app.line.show(HINTS, kept)
+            await pilot.pause()
+            assert screen_text(app).splitlines()[0] == shown
+        assert app.line.text == "x stop ^k kill [b] [/x] ? keys"
 
 
-def test_a_click_does_what_the_key_does() -> None:
-    async def scenario() -> None:
-        app = Hinting()
-        async with app.run_test(size=(40, 2)) as pilot:
-            app.line.show(HINTS)
-            for place in (0, 6, 7, 15, 30):
-                await pilot.click(HintLine, offset=(place, 0))
-            assert app.noted == ["stop", "stop", "kill", "b"]
-
-    asyncio.run(scenario())
+async def test_a_click_does_what_the_key_does() -> None:
+    app = Hinting()
+    async with app.run_test(size=(40, 2)) as pilot:
+        app.line.show(HINTS)
+        for place in (0, 6, 7, 15, 30):
+            await pilot.click(HintLine, offset=(place, 0))
+        assert app.noted == ["stop", "stop", "kill", "b"]

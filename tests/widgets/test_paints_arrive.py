@@ -178,33 +178,30 @@ def assert_same(shown: list[str], held: list[str], where: str) -> None:
 
 
 @pytest.mark.parametrize("seed", long_after(1, range(4)))
-def test_no_paint_is_lost(seed: int) -> None:
+async def test_no_paint_is_lost(seed: int) -> None:
     draw = random.Random(seed)
 
-    async def scenario() -> None:
-        app = LoadedApp(draw)
-        async with app.run_test(size=SIZES[0]) as pilot:
-            await pilot.pause()
-            screen = app.loaded
-            for number in range(ROUNDS):
-                screen.loaded = True
-                layout = draw.random() < 0.3
-                for step in range(STEPS):
-                    screen.change(number * STEPS + step, layout=layout)
-                    for _ in range(draw.randrange(4)):
-                        await asyncio.sleep(draw.choice((0, 0, 0.01)))
-                    if draw.random() < 0.3:
-                        screen.release()
-                if layout and draw.random() < 0.2:
-                    await pilot.resize_terminal(*draw.choice(SIZES))
-                screen.loaded = False
-                screen.release()
-                limit = time.monotonic() + LIMIT_SECONDS
-                while (shown := app.screen_lines()) != (held := held_by_widgets(screen)) and time.monotonic() < limit:
-                    await pilot.pause(0.01)
-                assert_same(shown, held, f"round {number}")
-
-    asyncio.run(scenario())
+    app = LoadedApp(draw)
+    async with app.run_test(size=SIZES[0]) as pilot:
+        await pilot.pause()
+        screen = app.loaded
+        for number in range(ROUNDS):
+            screen.loaded = True
+            layout = draw.random() < 0.3
+            for step in range(STEPS):
+                screen.change(number * STEPS + step, layout=layout)
+                for _ in range(draw.randrange(4)):
+                    await asyncio.sleep(draw.choice((0, 0, 0.01)))
+                if draw.random() < 0.3:
+                    screen.release()
+            if layout and draw.random() < 0.2:
+                await pilot.resize_terminal(*draw.choice(SIZES))
+            screen.loaded = False
+            screen.release()
+            limit = time.monotonic() + LIMIT_SECONDS
+            while (shown := app.screen_lines()) != (held := held_by_widgets(screen)) and time.monotonic() < limit:
+                await pilot.pause(0.01)
+            assert_same(shown, held, f"round {number}")
 
 
 class ResizedApp(App[None]):
@@ -220,19 +217,16 @@ class ResizedApp(App[None]):
         yield self.topology
 
 
-def test_what_has_another_size_is_painted_for_it() -> None:
-    async def scenario() -> None:
-        app = ResizedApp()
-        async with app.run_test(size=(80, 24)) as pilot:
-            for size in ((60, 24), (60, 16), (90, 20)):
-                await pilot.resize_terminal(*size)
-                await pilot.pause()
-                shown = [strip.text for strip in app.screen._compositor.render_strips()]
-                assert shown[0].rstrip().endswith("…") and len(shown[0]) == size[0]
-                for widget in app.screen.query("*"):
-                    widget._styles_cache.clear()
-                    if isinstance(widget, ComponentStyles):
-                        widget.forget_painted()
-                assert_same(shown, [strip.text for strip in app.screen._compositor.render_strips()], str(size))
-
-    asyncio.run(scenario())
+async def test_what_has_another_size_is_painted_for_it() -> None:
+    app = ResizedApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        for size in ((60, 24), (60, 16), (90, 20)):
+            await pilot.resize_terminal(*size)
+            await pilot.pause()
+            shown = [strip.text for strip in app.screen._compositor.render_strips()]
+            assert shown[0].rstrip().endswith("…") and len(shown[0]) == size[0]
+            for widget in app.screen.query("*"):
+                widget._styles_cache.clear()
+                if isinstance(widget, ComponentStyles):
+                    widget.forget_painted()
+            assert_same(shown, [strip.text for strip in app.screen._compositor.render_strips()], str(size))

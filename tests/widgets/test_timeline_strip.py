@@ -35,26 +35,23 @@ def strip_of(width: int) -> Timeline:
     return draw_timeline(tape, marks, (0, 10_000_000), 5_000_000, width)
 
 
-def test_lines_marks_and_playhead() -> None:
-    async def scenario() -> None:
-        app = OneStrip()
-        async with app.run_test(size=(LABEL_WIDTH + 80, 12)) as pilot:
-            width = app.strip.columns
-            assert width == 80
-            app.strip.show(strip_of(width))
-            await pilot.pause()
-            lines = [app.strip.render_line(y) for y in range(LINES)]
-            assert all(line.cell_length == LABEL_WIDTH + 80 for line in lines)
-            texts = [line.text[LABEL_WIDTH:] for line in lines]
-            assert texts[0].index("▼") == 40
-            assert texts[2][0] == "█" and texts[2][40] == "▁"
-            assert texts[3][40] == "B" and texts[7][0] == "K" and texts[7][40] == "│"
-            assert texts[8].startswith("╵0 s")
-            await pilot.click(TimelineStrip, offset=(LABEL_WIDTH + 17, 3))
-            await pilot.click(TimelineStrip, offset=(2, 3))
-            assert app.chosen == [17]
-
-    asyncio.run(scenario())
+async def test_lines_marks_and_playhead() -> None:
+    app = OneStrip()
+    async with app.run_test(size=(LABEL_WIDTH + 80, 12)) as pilot:
+        width = app.strip.columns
+        assert width == 80
+        app.strip.show(strip_of(width))
+        await pilot.pause()
+        lines = [app.strip.render_line(y) for y in range(LINES)]
+        assert all(line.cell_length == LABEL_WIDTH + 80 for line in lines)
+        texts = [line.text[LABEL_WIDTH:] for line in lines]
+        assert texts[0].index("▼") == 40
+        assert texts[2][0] == "█" and texts[2][40] == "▁"
+        assert texts[3][40] == "B" and texts[7][0] == "K" and texts[7][40] == "│"
+        assert texts[8].startswith("╵0 s")
+        await pilot.click(TimelineStrip, offset=(LABEL_WIDTH + 17, 3))
+        await pilot.click(TimelineStrip, offset=(2, 3))
+        assert app.chosen == [17]
 
 
 def test_what_looks_the_same_is_not_painted_again() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
@@ -60,18 +58,15 @@ class Stage(App[None]):
         yield self.topology
 
 
-def test_it_is_laid_out_once_for_each_drawing() -> None:
-    async def scenario() -> None:
-        stage = Stage()
-        async with stage.run_test(size=(60, 20)) as pilot:
-            stage.topology.show(SQUARE)
-            await pilot.pause()
-            assert "A north" in screen_text(stage) and "✕" in screen_text(stage)
-            refreshed: list[object] = []
-            stage.topology.refresh = lambda *args, **how: refreshed.append(args)  # type: ignore
-            stage.topology.show(NetworkDrawing(SQUARE.nodes, SQUARE.edges))
-            assert not refreshed
-            stage.topology.show(NetworkDrawing(SQUARE.nodes, ()))
-            assert len(refreshed) == 1
-
-    asyncio.run(scenario())
+async def test_it_is_laid_out_once_for_each_drawing() -> None:
+    stage = Stage()
+    async with stage.run_test(size=(60, 20)) as pilot:
+        stage.topology.show(SQUARE)
+        await pilot.pause()
+        assert "A north" in screen_text(stage) and "✕" in screen_text(stage)
+        refreshed: list[object] = []
+        stage.topology.refresh = lambda *args, **how: refreshed.append(args)  # type: ignore
+        stage.topology.show(NetworkDrawing(SQUARE.nodes, SQUARE.edges))
+        assert not refreshed
+        stage.topology.show(NetworkDrawing(SQUARE.nodes, ()))
+        assert len(refreshed) == 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import ClassVar
 
 import pytest
@@ -41,14 +40,11 @@ class Barred(App[None]):
         (5, " 1 D"),
     ],
 )
-def test_names_become_shorter_before_anything_is_cut(width: int, shown: str) -> None:
-    async def scenario() -> None:
-        app = Barred()
-        async with app.run_test(size=(width, 2)) as pilot:
-            await pilot.pause()
-            assert screen_text(app).splitlines()[0] == shown
-            await pilot.click(ViewBar, offset=(1, 0))
-            await pilot.click(ViewBar, offset=(len(shown) - 1, 0))
-            assert app.noted == ["1", "D"]
-
-    asyncio.run(scenario())
+async def test_names_become_shorter_before_anything_is_cut(width: int, shown: str) -> None:
+    app = Barred()
+    async with app.run_test(size=(width, 2)) as pilot:
+        await pilot.pause()
+        assert screen_text(app).splitlines()[0] == shown
+        await pilot.click(ViewBar, offset=(1, 0))
+        await pilot.click(ViewBar, offset=(len(shown) - 1, 0))
+        assert app.noted == ["1", "D"]

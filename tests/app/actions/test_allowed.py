@@ -11,7 +11,7 @@ from quarterdeck.app.console import Console
 from quarterdeck.app.key_map import keys_of
 from quarterdeck.backend.clusters.cluster import NOT_REMOTE, SNAPSHOTS
 from quarterdeck.backend.core.commands.catalogue import CATALOGUE
-from tests.app.fakes.console_driver import FIVE, run_async
+from tests.app.fakes.console_driver import FIVE
 from tests.app.fakes.fake_cluster import FakeCluster
 from tests.app.fakes.screen_text import screen_text, settle
 
@@ -42,25 +42,22 @@ def test_an_action_with_several_commands_stays_with_those_that_are_left() -> Non
         parse_line("kill n1", FIVE, allowed=Allowed(writable=False, lacks=NOT_REMOTE))
 
 
-def test_keys_footer_and_help_of_a_limited_cluster() -> None:
+async def test_keys_footer_and_help_of_a_limited_cluster() -> None:
     cluster = LimitedFake(FIVE)
     cluster.form()
     assert {action.id for action in keys_of("network", allowed=allowed_on(cluster)).values() if action.needs} == {
         "state"
     }
 
-    async def scenario() -> None:
-        app = Console(cluster)
-        async with app.run_test(size=(160, 50)) as pilot:
-            await settle(pilot)
-            await pilot.press("K", "x", "c")
-            assert not cluster.commands and app.screen is app.top
-            app.action_act("kill")
-            assert "kill cannot be done by this cluster" in app.top.message.text
-            footer = screen_text(app).splitlines()[-1]
-            assert "state" in footer and "kill" not in footer and "heal" not in footer
-            await pilot.press("question_mark")
-            await pilot.pause()
-            assert "without a goodbye" not in screen_text(app)
-
-    run_async(scenario())
+    app = Console(cluster)
+    async with app.run_test(size=(160, 50)) as pilot:
+        await settle(pilot)
+        await pilot.press("K", "x", "c")
+        assert not cluster.commands and app.screen is app.top
+        app.action_act("kill")
+        assert "kill cannot be done by this cluster" in app.top.message.text
+        footer = screen_text(app).splitlines()[-1]
+        assert "state" in footer and "kill" not in footer and "heal" not in footer
+        await pilot.press("question_mark")
+        await pilot.pause()
+        assert "without a goodbye" not in screen_text(app)

@@ -43,19 +43,16 @@ def test_only_the_name_lets_it_happen(keys: list[str], answer: bool | None) -> N
     assert answers == ([] if answer is None else [answer])
 
 
-def test_what_it_says_is_never_markup() -> None:
-    async def scenario() -> None:
-        app: App[None] = App()
-        async with app.run_test(size=(80, 24)) as pilot:
-            lines = ["do '[b]'", "b", "c", "d"]
-            screen = ConfirmScreen("Stop [b]a[/]?", "[/x] ends", "Stop", lines, typed="[red]prod\x1b[2J")
-            app.push_screen(screen)
-            await pilot.pause()
-            text = screen_text(app)
-            assert "Stop [b]a[/]?" in text
-            assert "[red]prod�[2J" in text
-            assert "$ do '[b]'" in text
-            assert "… and 1 more" in text
-            assert screen.query_one("#confirm", Button).disabled
-
-    asyncio.run(scenario())
+async def test_what_it_says_is_never_markup() -> None:
+    app: App[None] = App()
+    async with app.run_test(size=(80, 24)) as pilot:
+        lines = ["do '[b]'", "b", "c", "d"]
+        screen = ConfirmScreen("Stop [b]a[/]?", "[/x] ends", "Stop", lines, typed="[red]prod\x1b[2J")
+        app.push_screen(screen)
+        await pilot.pause()
+        text = screen_text(app)
+        assert "Stop [b]a[/]?" in text
+        assert "[red]prod�[2J" in text
+        assert "$ do '[b]'" in text
+        assert "… and 1 more" in text
+        assert screen.query_one("#confirm", Button).disabled

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from textual.events import Key
@@ -27,10 +27,6 @@ def formed(**how: object) -> FakeCluster:
     cluster = FakeCluster(FIVE, **how)  # type: ignore[arg-type]
     cluster.form()
     return cluster
-
-
-def run_async(scenario: object) -> None:
-    asyncio.run(scenario)  # type: ignore[arg-type]
 
 
 async def type_line(pilot: Pilot[None], line: str) -> None:
@@ -97,17 +93,3 @@ async def console(
         app.do_quit = lambda _: app.show_message("the console would end here")
         yield ConsoleDriver(app, cluster, pilot)
     app.close_owned()
-
-
-def run(
-    talk: Callable[[ConsoleDriver], Awaitable[None]],
-    *,
-    writable: bool = True,
-    size: tuple[int, int] = (120, 40),
-    story: bool = True,
-) -> None:
-    async def scenario() -> None:
-        async with console(writable=writable, size=size, story=story) as driver:
-            await talk(driver)
-
-    asyncio.run(scenario())

@@ -16,7 +16,7 @@ from quarterdeck.app.commands.confirmation import ConfirmScreen
 from quarterdeck.app.commands.palette import ActionsProvider
 from quarterdeck.app.key_map import display_of, keys_for, keys_of
 from quarterdeck.backend.clusters.cluster import NO_DIAGNOSTICS
-from tests.app.fakes.console_driver import ConsoleDriver, run
+from tests.app.fakes.console_driver import ConsoleDriver, console
 from tests.app.fakes.screen_text import screen_text, settle
 from tests.app.views.action_outcomes import LINES, OUTCOMES, opens
 from tests.thoroughness import long_after
@@ -64,12 +64,12 @@ def every_action_once() -> list[tuple[ViewName, Action]]:
 @pytest.mark.parametrize(
     "tried", long_after(1, [every_action_once(), *map(every_action_of, VIEW_NAMES)]), ids=["once", *VIEW_NAMES]
 )
-def test_every_action_does_what_it_says_in_every_view_that_knows_it(
+async def test_every_action_does_what_it_says_in_every_view_that_knows_it(
     tried: list[tuple[ViewName, Action]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)  # for screenshots without a name
 
-    async def talk(driver: ConsoleDriver) -> None:
+    async with console() as driver:
         in_sight: ViewName = "overview"
         for view, action in tried:
             if action.id in STARTS_A_CLUSTER:
@@ -97,14 +97,12 @@ def test_every_action_does_what_it_says_in_every_view_that_knows_it(
             if action.id in DONE_TWICE:
                 driver.app.action_act(action.id)
 
-    run(talk)
-
 
 @pytest.mark.parametrize("writable", long_after(1, [False, True]), ids=["RO", "RW"])
-def test_every_key_of_every_view_leads_to_its_action_and_to_no_other(writable: bool) -> None:
+async def test_every_key_of_every_view_leads_to_its_action_and_to_no_other(writable: bool) -> None:
     """On a read-only cluster, keys of what would change it lead nowhere."""
 
-    async def talk(driver: ConsoleDriver) -> None:
+    async with console(writable=writable, size=SMALL, story=False) as driver:
         done: list[str] = []
         for view in VIEW_NAMES:
             await driver.open(view)
@@ -122,8 +120,6 @@ def test_every_key_of_every_view_leads_to_its_action_and_to_no_other(writable: b
             del driver.app.action_act  # type: ignore[method-assign]
             assert not driver.cluster.commands
 
-    run(talk, writable=writable, size=SMALL, story=False)
-
 
 # Words
 
@@ -134,8 +130,8 @@ def test_every_word_has_a_line_and_no_line_is_left_over() -> None:
 
 @pytest.mark.long  # what the words do is tried by every action, and what they mean by tests of the grammar
 @pytest.mark.parametrize("view", ["overview", "migrations", "audit", "member"])
-def test_every_word_is_obeyed_wherever_it_is_typed(view: ViewName) -> None:
-    async def talk(driver: ConsoleDriver) -> None:
+async def test_every_word_is_obeyed_wherever_it_is_typed(view: ViewName) -> None:
+    async with console() as driver:
         for word in sorted(command_words(EVERYTHING), key="quit".__eq__):
             line, fits = LINES[word]
             await driver.open(view)
@@ -146,10 +142,8 @@ def test_every_word_is_obeyed_wherever_it_is_typed(view: ViewName) -> None:
                 fits = opens("overview")
             assert fits(driver), (view, line, driver.said, driver.typed, driver.app.top.view, driver.cluster.commands)
 
-    run(talk)
 
-
-def test_no_word_changes_a_read_only_cluster_or_the_past() -> None:
+async def test_no_word_changes_a_read_only_cluster_or_the_past() -> None:
     allowed = Allowed(lacks=NO_DIAGNOSTICS)
     changing = [word for word, (action, _) in command_words(allowed).items() if action.needs_write]
     assert len(changing) > 20
@@ -162,21 +156,17 @@ def test_no_word_changes_a_read_only_cluster_or_the_past() -> None:
         await driver.idle()
         assert not driver.cluster.commands and not isinstance(driver.app.screen, ModalScreen)
 
-    async def read_only(driver: ConsoleDriver) -> None:
+    async with console(writable=False, size=SMALL, story=False) as driver:
         await refused(driver, "read-only")
-
-    async def past(driver: ConsoleDriver) -> None:
+    async with console(size=SMALL, story=False) as driver:
         driver.app.session.playhead.go(500_000)
         await refused(driver, "what is shown is the past")
 
-    run(read_only, writable=False, size=SMALL, story=False)
-    run(past, size=SMALL, story=False)
 
-
-def test_no_key_changes_a_cluster_whose_past_is_shown() -> None:
+async def test_no_key_changes_a_cluster_whose_past_is_shown() -> None:
     said: list[str] = []
 
-    async def talk(driver: ConsoleDriver) -> None:
+    async with console(size=SMALL, story=False) as driver:
         for view in VIEW_NAMES:
             await driver.open(view)
             driver.app.session.playhead.go(500_000)
@@ -190,14 +180,12 @@ def test_no_key_changes_a_cluster_whose_past_is_shown() -> None:
             assert not isinstance(driver.app.screen, ModalScreen)
             del driver.app.show_message  # type: ignore[method-assign]
 
-    run(talk, size=SMALL, story=False)
-
 
 # What all views do alike
 
 
-def test_each_view_opens_by_digit_by_name_and_from_the_palette_and_escape_goes_back() -> None:
-    async def talk(driver: ConsoleDriver) -> None:
+async def test_each_view_opens_by_digit_by_name_and_from_the_palette_and_escape_goes_back() -> None:
+    async with console(size=SMALL, story=False) as driver:
         app = driver.app
         palette = ActionsProvider(app.screen)
         offered = {action.id for action in palette._actions()}
@@ -218,13 +206,11 @@ def test_each_view_opens_by_digit_by_name_and_from_the_palette_and_escape_goes_b
                 assert app.top.view == "overview", (view, way)
             await driver.idle()
 
-    run(talk, size=SMALL, story=False)
-
 
 @pytest.mark.long
 @pytest.mark.parametrize("writable", long_after(1, [True, False]), ids=["RW", "RO"])
-def test_help_lists_exactly_the_keys_of_each_view(writable: bool) -> None:
-    async def talk(driver: ConsoleDriver) -> None:
+async def test_help_lists_exactly_the_keys_of_each_view(writable: bool) -> None:
+    async with console(writable=writable, size=(120, 200)) as driver:
         for view in VIEW_NAMES:
             await driver.open(view)
             driver.app.action_act("help")
@@ -240,12 +226,10 @@ def test_help_lists_exactly_the_keys_of_each_view(writable: bool) -> None:
             driver.app.screen.dismiss(None)
             await driver.idle()
 
-    run(talk, writable=writable, size=(120, 200))
-
 
 @pytest.mark.parametrize("view", long_after(4, sorted(VIEW_NAMES)))
-def test_filter_sort_copy_and_export_of_a_view(view: ViewName, tmp_path: Path) -> None:
-    async def talk(driver: ConsoleDriver) -> None:
+async def test_filter_sort_copy_and_export_of_a_view(view: ViewName, tmp_path: Path) -> None:
+    async with console() as driver:
         app = driver.app
         await driver.open(view)
         await settle(driver.pilot)  # what happened is read in the course of a few ticks
@@ -287,8 +271,6 @@ def test_filter_sort_copy_and_export_of_a_view(view: ViewName, tmp_path: Path) -
             assert "copied" in driver.said and app.clipboard.strip()
             await driver.press("Y")
             assert isinstance(json.loads(app.clipboard), list)
-
-    run(talk)
 
 
 def test_keys_that_were_changed_are_the_keys_that_work() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from quarterdeck.app.console import Console
 from quarterdeck.app.views.overview.panes import PANES, arrange
-from tests.app.fakes.console_driver import formed, run_async
+from tests.app.fakes.console_driver import formed
 from tests.app.fakes.screen_text import screen_text, settle
 
 SIZES = [(40, 7), (80, 20), (80, 60), (120, 31), (160, 45), (200, 38), (300, 75), (300, 20)]
@@ -40,14 +40,11 @@ def test_lists_of_which_many_agree_leave_their_room_to_what_happened() -> None:
         assert sum(agreed.rows) < sum(whole.rows) and agreed.rows[1:] == whole.rows[1:]
 
 
-def test_forty_columns_and_ten_rows_keep_header_footer_and_a_line_for_each_pane() -> None:
-    async def scenario() -> None:
-        app = Console(formed())
-        async with app.run_test(size=(40, 10)) as pilot:
-            await settle(pilot)
-            lines = screen_text(app).splitlines()
-            assert lines[0].startswith(" healthy") and "open" in lines[-1]
-            for title in ("member lists", "suspicions", "partition tables", "migrations", "▸   n1"):
-                assert any(title in line for line in lines), (title, lines)
-
-    run_async(scenario())
+async def test_forty_columns_and_ten_rows_keep_header_footer_and_a_line_for_each_pane() -> None:
+    app = Console(formed())
+    async with app.run_test(size=(40, 10)) as pilot:
+        await settle(pilot)
+        lines = screen_text(app).splitlines()
+        assert lines[0].startswith(" healthy") and "open" in lines[-1]
+        for title in ("member lists", "suspicions", "partition tables", "migrations", "▸   n1"):
+            assert any(title in line for line in lines), (title, lines)

@@ -240,20 +240,17 @@ def test_a_great_table() -> None:
 
 
 @pytest.mark.parametrize("theme", THEMES)
-def test_the_letter_of_a_member_is_readable_under_the_cursor(theme: str) -> None:
-    async def scenario() -> None:
-        app = Console(LongRunCluster(), settings=ConsoleSettings(theme=theme))
-        async with app.run_test(size=(100, 30)) as pilot:
-            await pilot.press("4", "tab")
-            await settle(pilot)
-            holders = app.top.table
-            assert isinstance(holders, HoldersTable) and holders.has_focus
-            for hue in range(HUES):
-                style = holders._style(f"hue{hue}", cursor=True)
-                assert style.color is not None and style.bgcolor is not None and not style.reverse
-                assert contrast(style.color.get_truecolor().hex, style.bgcolor.get_truecolor().hex) >= 4.5
-
-    asyncio.run(scenario())
+async def test_the_letter_of_a_member_is_readable_under_the_cursor(theme: str) -> None:
+    app = Console(LongRunCluster(), settings=ConsoleSettings(theme=theme))
+    async with app.run_test(size=(100, 30)) as pilot:
+        await pilot.press("4", "tab")
+        await settle(pilot)
+        holders = app.top.table
+        assert isinstance(holders, HoldersTable) and holders.has_focus
+        for hue in range(HUES):
+            style = holders._style(f"hue{hue}", cursor=True)
+            assert style.color is not None and style.bgcolor is not None and not style.reverse
+            assert contrast(style.color.get_truecolor().hex, style.bgcolor.get_truecolor().hex) >= 4.5
 
 
 def test_without_any_colour_there_are_no_halves(monkeypatch: pytest.MonkeyPatch) -> None:

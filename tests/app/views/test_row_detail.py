@@ -7,7 +7,7 @@ import pytest
 from quarterdeck.app.actions.action import ViewName
 from quarterdeck.app.screen import view_screen
 from quarterdeck.widgets.fact_sheet import FactSheet
-from tests.app.fakes.console_driver import ConsoleDriver, run
+from tests.app.fakes.console_driver import ConsoleDriver, console
 from tests.app.fakes.screen_text import screen_text, until_shown
 from tests.thoroughness import long_after
 
@@ -28,8 +28,8 @@ async def shown(driver: ConsoleDriver, said: str) -> None:
     await until_shown(driver.pilot, lambda text: said in text)
 
 
-def test_every_table_has_its_detail_in_a_wide_terminal() -> None:
-    async def talk(driver: ConsoleDriver) -> None:
+async def test_every_table_has_its_detail_in_a_wide_terminal() -> None:
+    async with console(size=(200, 50)) as driver:
         for view, said in DETAILED.items():
             await driver.open(view)
             if view == "events":
@@ -37,27 +37,23 @@ def test_every_table_has_its_detail_in_a_wide_terminal() -> None:
             await shown(driver, said)
             assert driver.app.top.row_detail.display, view
 
-    run(talk, size=(200, 50))
 
-
-def test_the_detail_follows_the_cursor() -> None:
-    async def talk(driver: ConsoleDriver) -> None:
+async def test_the_detail_follows_the_cursor() -> None:
+    async with console(size=(160, 40)) as driver:
         await driver.open("join-lists")
         for member in ("byzantium", "cyrene"):
             driver.app.top.point_at(member)
             await shown(driver, f"│ member       {member}")
 
-    run(talk, size=(160, 40))
-
 
 @pytest.mark.parametrize("view", ["overview", "join-lists"])
-def test_the_detail_waits_for_the_cursor_to_rest(view: ViewName, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_detail_waits_for_the_cursor_to_rest(view: ViewName, monkeypatch: pytest.MonkeyPatch) -> None:
     """It costs more than all else that a key changes: one who passes by rows is not kept waiting by it."""
     now = [1_000.0]
     monkeypatch.setattr(view_screen, "REST_SECONDS", 0.3)
     monkeypatch.setattr(view_screen, "monotonic", lambda: now[0])
 
-    async def talk(driver: ConsoleDriver) -> None:
+    async with console(size=(200, 50)) as driver:
         await driver.open(view)
         now[0] += 0.5
         sheet = driver.app.top.query_one("#overview-detail" if view == "overview" else "#row-detail", FactSheet)
@@ -73,15 +69,11 @@ def test_the_detail_waits_for_the_cursor_to_rest(view: ViewName, monkeypatch: py
         now[0] += 0.5
         await until_shown(driver.pilot, lambda _: bool(laid_out))
 
-    run(talk, size=(200, 50))
-
 
 @pytest.mark.parametrize("size", long_after(1, [(149, 35), (80, 24)]), ids=["149x35", "80x24"])
-def test_there_is_none_without_room(size: tuple[int, int]) -> None:
-    async def talk(driver: ConsoleDriver) -> None:
+async def test_there_is_none_without_room(size: tuple[int, int]) -> None:
+    async with console(size=size) as driver:
         for view in DETAILED:
             await driver.open(view)
             assert not driver.app.top.row_detail.display, view
         assert "chapter   " not in screen_text(driver.app)
-
-    run(talk, size=size)

@@ -24,7 +24,7 @@ from quarterdeck.backend.hazelcast.wire.requests import GetMemberConfig
 from quarterdeck.backend.hazelcast.wire.settings import WatchSettings
 from tests.hazelcast.wire.fake_member import FakeMember, uuid_of
 from tests.hazelcast.wire.member_codec import answer_frames
-from tests.hazelcast.wire.watching import QUICK, in_a_loop, watching
+from tests.hazelcast.wire.watching import QUICK, watching
 
 Peer = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
@@ -86,7 +86,6 @@ STRANGERS = {
 
 
 @pytest.mark.parametrize("who", STRANGERS)
-@in_a_loop
 async def test_whoever_is_no_member_is_called_so(who: str) -> None:
     data, words = STRANGERS[who]
     async with listening(saying(data)) as address, watching(WatchSettings((address,), pace=QUICK)) as watched:
@@ -95,7 +94,6 @@ async def test_whoever_is_no_member_is_called_so(who: str) -> None:
         assert any(part in follower.reason for part in words.split("|"))
 
 
-@in_a_loop
 async def test_half_a_frame_for_ever_is_a_silence() -> None:
     half = GREETING[:20]
     async with listening(saying(half)) as address, watching(WatchSettings((address,), pace=QUICK)) as watched:
@@ -103,7 +101,6 @@ async def test_half_a_frame_for_ever_is_a_silence() -> None:
         assert watched.reason(address) == "nothing has come but the beginning of a message"
 
 
-@in_a_loop
 async def test_who_hangs_up_again_and_again_before_it_answers_may_want_tls() -> None:
     async with (
         listening(saying(b"", stay=False)) as address,
@@ -113,7 +110,6 @@ async def test_who_hangs_up_again_and_again_before_it_answers_may_want_tls() -> 
         assert "does it want TLS?" in watched.reason(address)
 
 
-@in_a_loop
 async def test_half_a_message_from_a_member_is_a_silence_and_a_new_connection() -> None:
     member = FakeMember()
     await member.start()
@@ -129,7 +125,6 @@ async def test_half_a_message_from_a_member_is_a_silence_and_a_new_connection() 
     await member.stop()
 
 
-@in_a_loop
 async def test_answers_that_nobody_waits_for_and_configurations_that_are_none_are_no_matter() -> None:
     member = FakeMember()
     member.answers[GetMemberConfig] = MemberConfig('<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa">]><hazelcast>&a;</hazelcast>')
@@ -144,7 +139,6 @@ async def test_answers_that_nobody_waits_for_and_configurations_that_are_none_ar
     await member.stop()
 
 
-@in_a_loop
 async def test_a_list_of_a_thousand_strangers_is_followed_up_to_the_limit() -> None:
     member = FakeMember()
     await member.start()
@@ -163,7 +157,6 @@ async def test_a_list_of_a_thousand_strangers_is_followed_up_to_the_limit() -> N
     await member.stop()
 
 
-@in_a_loop
 async def test_an_operator_is_not_kept_waiting_by_a_member_that_is_asked_too_much() -> None:
     member = FakeMember()
     await member.start()
@@ -176,7 +169,6 @@ async def test_an_operator_is_not_kept_waiting_by_a_member_that_is_asked_too_muc
     await member.stop()
 
 
-@in_a_loop
 async def test_a_hundred_hostile_members_do_not_grow() -> None:
     """Each begins a message of megabytes after a greeting, and dribbles."""
 

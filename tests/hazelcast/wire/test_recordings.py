@@ -30,7 +30,7 @@ from quarterdeck.backend.hazelcast.wire.settings import WatchSettings
 from quarterdeck.backend.hazelcast.witness.member_metrics import member_measured, member_metrics
 from tests.hazelcast.real.recording import RECORDED_VERSIONS, read_recording
 from tests.hazelcast.wire.replayed_member import ReplayedMember
-from tests.hazelcast.wire.watching import QUICK, in_a_loop, watching
+from tests.hazelcast.wire.watching import QUICK, watching
 
 ADDRESSES = tuple(Address(f"10.77.0.{number}:5701") for number in range(1, 5))
 NOT_UNDERSTOOD = {0x000304, 0x000305}
@@ -126,7 +126,6 @@ def test_tables_migrations_state_configuration_and_metrics_are_told(version: str
 
 
 @pytest.mark.parametrize("version", RECORDED_VERSIONS)
-@in_a_loop
 async def test_a_watch_hears_what_the_members_said(version: str) -> None:
     """Over sockets: members that are none play the recorded bytes."""
     members = [ReplayedMember(address, messages_of(version, address)) for address in ADDRESSES]

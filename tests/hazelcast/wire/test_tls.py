@@ -11,7 +11,7 @@ import trustme
 from quarterdeck.backend.hazelcast.wire.connection import BadTlsFiles, client_context
 from quarterdeck.backend.hazelcast.wire.settings import TlsOptions, WatchSettings
 from tests.hazelcast.wire.fake_member import FakeMember
-from tests.hazelcast.wire.watching import QUICK, in_a_loop, watching
+from tests.hazelcast.wire.watching import QUICK, watching
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +40,6 @@ def written(authority: trustme.CA, folder: Path) -> tuple[Path, Path, Path]:
     return files
 
 
-@in_a_loop
 async def stays(member: FakeMember, options: TlsOptions | None, state: str, words: str = "") -> None:
     """How it stands with a member in the end."""
     await member.start()
@@ -50,31 +49,33 @@ async def stays(member: FakeMember, options: TlsOptions | None, state: str, word
     await member.stop()
 
 
-def test_a_member_whose_certificate_names_its_host_is_followed(authority: trustme.CA, tmp_path: Path) -> None:
+async def test_a_member_whose_certificate_names_its_host_is_followed(authority: trustme.CA, tmp_path: Path) -> None:
     trusted, _, _ = written(authority, tmp_path)
-    stays(FakeMember(tls=serving(authority, "127.0.0.1")), TlsOptions(trusted), "connected")
+    await stays(FakeMember(tls=serving(authority, "127.0.0.1")), TlsOptions(trusted), "connected")
 
 
-def test_a_certificate_of_another_name_is_accepted_when_that_is_asked_for(
+async def test_a_certificate_of_another_name_is_accepted_when_that_is_asked_for(
     authority: trustme.CA, tmp_path: Path
 ) -> None:
     trusted, _, _ = written(authority, tmp_path)
     other = serving(authority, "hz.example.com")
-    stays(FakeMember(tls=other), TlsOptions(trusted), "refused", "its certificate is not accepted: IP address mismatch")
-    stays(FakeMember(tls=other), TlsOptions(trusted, host_name="hz.example.com"), "connected")
-    stays(FakeMember(tls=other), TlsOptions(trusted, check_host_name=False), "connected")
+    await stays(
+        FakeMember(tls=other), TlsOptions(trusted), "refused", "its certificate is not accepted: IP address mismatch"
+    )
+    await stays(FakeMember(tls=other), TlsOptions(trusted, host_name="hz.example.com"), "connected")
+    await stays(FakeMember(tls=other), TlsOptions(trusted, check_host_name=False), "connected")
 
 
-def test_a_certificate_of_ours_is_shown_where_it_is_wanted(authority: trustme.CA, tmp_path: Path) -> None:
+async def test_a_certificate_of_ours_is_shown_where_it_is_wanted(authority: trustme.CA, tmp_path: Path) -> None:
     trusted, certificate, key = written(authority, tmp_path)
     mutual = serving(authority, "127.0.0.1", mutual=True)
-    stays(FakeMember(tls=mutual), TlsOptions(trusted, certificate, key), "connected")
+    await stays(FakeMember(tls=mutual), TlsOptions(trusted, certificate, key), "connected")
 
 
-def test_members_without_tls_and_clients_without_it_are_told(authority: trustme.CA, tmp_path: Path) -> None:
+async def test_members_without_tls_and_clients_without_it_are_told(authority: trustme.CA, tmp_path: Path) -> None:
     trusted, _, _ = written(authority, tmp_path)
-    stays(FakeMember(), TlsOptions(trusted), "refused")
-    stays(FakeMember(tls=serving(authority, "127.0.0.1")), None, "refused")
+    await stays(FakeMember(), TlsOptions(trusted), "refused")
+    await stays(FakeMember(tls=serving(authority, "127.0.0.1")), None, "refused")
 
 
 def test_files_of_no_use_are_named(authority: trustme.CA, tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ from quarterdeck.backend.hazelcast.wire.requests import (
 )
 from quarterdeck.backend.hazelcast.wire.settings import WatchSettings
 from tests.hazelcast.wire.fake_member import DENIED, NOT_READY, FakeMember, agree, start_cluster, uuid_of
-from tests.hazelcast.wire.watching import QUICK, in_a_loop, watching
+from tests.hazelcast.wire.watching import QUICK, watching
 
 
 def settings_for(*members: FakeMember, cluster_name: str = "dev") -> WatchSettings:
@@ -45,7 +45,6 @@ def settings_for(*members: FakeMember, cluster_name: str = "dev") -> WatchSettin
     return WatchSettings(tuple(member.listens_at for member in members), cluster_name=cluster_name, pace=QUICK)
 
 
-@in_a_loop
 async def test_all_members_of_the_list_are_followed_from_one() -> None:
     members = await start_cluster(3)
     async with watching(settings_for(members[1])) as watched:
@@ -61,7 +60,6 @@ async def test_all_members_of_the_list_are_followed_from_one() -> None:
         await member.stop()
 
 
-@in_a_loop
 async def test_members_of_the_join_list_are_followed_though_they_are_on_no_list() -> None:
     here, there = FakeMember(uuid_of(1)), FakeMember(uuid_of(2))
     await there.start()
@@ -73,7 +71,6 @@ async def test_members_of_the_join_list_are_followed_though_they_are_on_no_list(
     await there.stop()
 
 
-@in_a_loop
 async def test_migrations_are_heard_of_the_master_alone_and_of_each_half_its_own() -> None:
     members = await start_cluster(3)
     first, second, third = members
@@ -97,7 +94,6 @@ async def test_migrations_are_heard_of_the_master_alone_and_of_each_half_its_own
         await member.stop()
 
 
-@in_a_loop
 async def test_a_merging_member_says_that_it_is_not_ready_and_is_a_new_incarnation_then() -> None:
     member = FakeMember(uuid_of(1))
     await member.start()
@@ -115,7 +111,6 @@ async def test_a_merging_member_says_that_it_is_not_ready_and_is_a_new_incarnati
     await member.stop()
 
 
-@in_a_loop
 async def test_a_frozen_member_is_silent_and_goes_on_with_its_old_list() -> None:
     member = FakeMember()
     await member.start()
@@ -133,7 +128,6 @@ async def test_a_frozen_member_is_silent_and_goes_on_with_its_old_list() -> None
     await member.stop()
 
 
-@in_a_loop
 async def test_a_member_that_vanishes_is_gone_and_dialled_until_it_is_back() -> None:
     member = FakeMember(uuid_of(1))
     await member.start()
@@ -147,7 +141,6 @@ async def test_a_member_that_vanishes_is_gone_and_dialled_until_it_is_back() -> 
         await again.stop()
 
 
-@in_a_loop
 async def test_what_a_member_does_not_tell_is_told_as_such_while_views_still_come() -> None:
     member = FakeMember()
     member.answers[GetClusterMetadata] = DENIED
@@ -166,7 +159,6 @@ async def test_what_a_member_does_not_tell_is_told_as_such_while_views_still_com
     await member.stop()
 
 
-@in_a_loop
 async def test_an_operator_is_answered_or_told_that_no_answer_comes() -> None:
     member = FakeMember()
     await member.start()
@@ -189,7 +181,6 @@ async def test_an_operator_is_answered_or_told_that_no_answer_comes() -> None:
             await watched.watch.ask(Address("10.0.0.1:5701"), Ping())
 
 
-@in_a_loop
 async def test_a_member_behind_another_address_is_followed_once_under_its_own_name() -> None:
     member = FakeMember()
     member.address = Address("10.0.0.7:5701")
@@ -202,7 +193,6 @@ async def test_a_member_behind_another_address_is_followed_once_under_its_own_na
     await member.stop()
 
 
-@in_a_loop
 async def test_an_address_map_leads_to_members_behind_nat() -> None:
     members = await start_cluster(2)
     mapping = {}
@@ -223,7 +213,6 @@ async def test_an_address_map_leads_to_members_behind_nat() -> None:
 
 
 @pytest.mark.parametrize("credentials", [UserAndPassword("ann", "secret"), RequestToken(b"\x01secret")])
-@in_a_loop
 async def test_credentials_are_shown_and_wrong_ones_turned_away(credentials: UserAndPassword | RequestToken) -> None:
     member = FakeMember(credentials=credentials)
     await member.start()
@@ -236,7 +225,6 @@ async def test_credentials_are_shown_and_wrong_ones_turned_away(credentials: Use
     await member.stop()
 
 
-@in_a_loop
 async def test_the_table_of_the_first_member_is_told_as_it_stands() -> None:
     (member,) = await start_cluster(1)
     async with watching(settings_for(member)) as watched:
@@ -250,7 +238,6 @@ async def test_the_table_of_the_first_member_is_told_as_it_stands() -> None:
     await member.stop()
 
 
-@in_a_loop
 async def test_a_name_that_leads_to_another_member_later_loses_neither() -> None:
     """As the name of a service does, whose first member has been replaced."""
     service = FakeMember(uuid_of(1))
@@ -268,7 +255,6 @@ async def test_a_name_that_leads_to_another_member_later_loses_neither() -> None
     await service.stop()
 
 
-@in_a_loop
 async def test_ranges_in_a_join_list_are_dialled_and_what_is_no_address_is_left_out() -> None:
     member = FakeMember()
     await member.start()
@@ -279,7 +265,6 @@ async def test_ranges_in_a_join_list_are_dialled_and_what_is_no_address_is_left_
     await member.stop()
 
 
-@in_a_loop
 async def test_a_fault_of_who_hears_ends_the_watch_and_is_told() -> None:
     member = FakeMember()
     await member.start()
@@ -296,14 +281,12 @@ async def test_a_fault_of_who_hears_ends_the_watch_and_is_told() -> None:
     await member.stop()
 
 
-@in_a_loop
 async def test_a_watch_of_nobody_waits() -> None:
     async with watching(WatchSettings(())) as watched:
         await asyncio.sleep(0)
         assert watched.heard == []
 
 
-@in_a_loop
 async def test_of_an_address_that_only_a_join_list_names_it_is_not_told_that_nobody_is_there() -> None:
     """An entry without a port stands for three, a range for more: most of them are nobody's."""
     member, late = FakeMember(uuid_of(1)), FakeMember(uuid_of(2))
@@ -328,7 +311,6 @@ async def test_of_an_address_that_only_a_join_list_names_it_is_not_told_that_nob
     await member.stop()
 
 
-@in_a_loop
 async def test_an_address_on_no_list_where_nothing_answers_is_forgotten() -> None:
     members = await start_cluster(3)
     pace = replace(QUICK, forgotten_after_us=200_000)
@@ -346,7 +328,6 @@ async def test_an_address_on_no_list_where_nothing_answers_is_forgotten() -> Non
         await member.stop()
 
 
-@in_a_loop
 async def test_new_addresses_have_room_though_as_many_are_followed_as_allowed() -> None:
     members = await start_cluster(2)
     async with watching(replace(settings_for(members[0]), most_followed=3)) as watched:
@@ -368,7 +349,6 @@ async def test_new_addresses_have_room_though_as_many_are_followed_as_allowed() 
         await member.stop()
 
 
-@in_a_loop
 async def test_a_name_with_several_addresses_is_all_of_them_and_is_looked_up_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -417,18 +397,14 @@ def test_a_certificate_is_checked_against_the_name_of_the_service() -> None:
         (socket.EAI_NONAME, "there is no host of that name"),
     ],
 )
-def test_a_name_server_that_is_away_does_not_say_that_there_is_no_such_host(
+async def test_a_name_server_that_is_away_does_not_say_that_there_is_no_such_host(
     number: int, why: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    @in_a_loop
-    async def look_up() -> None:
-        async def found(*asked: object, **options: object) -> list[object]:
-            raise socket.gaierror(number, "in the words of the C library")
+    async def found(*asked: object, **options: object) -> list[object]:
+        raise socket.gaierror(number, "in the words of the C library")
 
-        monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", found)
-        service = Address("hz.orders.svc:5701")
-        async with watching(WatchSettings((service,), pace=QUICK)) as watched:
-            await watched.until(lambda: "silent" in watched.states(service))
-            assert watched.watch.followed[service].reason == why
-
-    look_up()
+    monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", found)
+    service = Address("hz.orders.svc:5701")
+    async with watching(WatchSettings((service,), pace=QUICK)) as watched:
+        await watched.until(lambda: "silent" in watched.states(service))
+        assert watched.watch.followed[service].reason == why

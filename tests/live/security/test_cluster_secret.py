@@ -34,7 +34,7 @@ from quarterdeck.backend.live.transport.handshake_messages import (
 from quarterdeck.backend.live.transport.limits import TransportLimits
 from quarterdeck.backend.live.transport.listener import TOO_MANY_FAILURES
 from tests.live.transport.http_echo import ask
-from tests.live.transport.transports import Member, net, run
+from tests.live.transport.transports import Member, net
 from tests.thoroughness import examples
 from tests.waiting import until
 
@@ -251,17 +251,14 @@ def test_an_empty_secret_is_an_error() -> None:
 
 
 @pytest.mark.parametrize("_", range(5))
-def test_members_with_the_same_secret_talk_also_when_their_dials_cross(_: int) -> None:
-    async def story() -> None:
-        async with net(security=SAFE) as world:
-            a, b, _ = world.members
-            a.say(b, *"12")
-            b.say(a, *"34")
-            await until(lambda: b.words == list("12") and a.words == list("34"))
-            await until(lambda: len(a.transport._connections) == len(b.transport._connections) == 1)
-            assert not (a.failed or b.failed or a.strangers or b.strangers)
-
-    run(story)
+async def test_members_with_the_same_secret_talk_also_when_their_dials_cross(_: int) -> None:
+    async with net(security=SAFE) as world:
+        a, b, _ = world.members
+        a.say(b, *"12")
+        b.say(a, *"34")
+        await until(lambda: b.words == list("12") and a.words == list("34"))
+        await until(lambda: len(a.transport._connections) == len(b.transport._connections) == 1)
+        assert not (a.failed or b.failed or a.strangers or b.strangers)
 
 
 @pytest.mark.parametrize(
@@ -271,60 +268,51 @@ def test_members_with_the_same_secret_talk_also_when_their_dials_cross(_: int) -
         ("", "does not prove that it knows the secret of the cluster"),
     ],
 )
-def test_who_does_not_know_it_is_a_stranger_and_told_so(secret: str, reason: str) -> None:
-    async def story() -> None:
-        async with net(listening=1, security=SAFE) as world:
-            a, b, _ = world.members
-            other = Member(b.address, world.network, security=WireSecurity(secret))
-            other.say(a, "let me in")
-            await until(lambda: other.failed)
-            assert a.strangers == [reason]
-            assert other.failed == [(a.address, f"it refuses this member, which {reason}")]
-            assert not a.got and not a.transport.connected
-            other.transport.abort()
-
-    run(story)
+async def test_who_does_not_know_it_is_a_stranger_and_told_so(secret: str, reason: str) -> None:
+    async with net(listening=1, security=SAFE) as world:
+        a, b, _ = world.members
+        other = Member(b.address, world.network, security=WireSecurity(secret))
+        other.say(a, "let me in")
+        await until(lambda: other.failed)
+        assert a.strangers == [reason]
+        assert other.failed == [(a.address, f"it refuses this member, which {reason}")]
+        assert not a.got and not a.transport.connected
+        other.transport.abort()
 
 
-def test_who_is_called_and_does_not_know_it_is_not_believed() -> None:
+async def test_who_is_called_and_does_not_know_it_is_not_believed() -> None:
     """A listener that welcomes everybody, with a proof made up."""
 
-    async def story() -> None:
-        async with net(listening=1, security=SAFE) as world:
-            a, b, _ = world.members
+    async with net(listening=1, security=SAFE) as world:
+        a, b, _ = world.members
 
-            async def pretend(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-                await reader.read(4096)
-                writer.write(frame_of(Challenge(b.address, "u", bytes(NONCE_BYTES))))
-                await reader.read(4096)
-                writer.write(frame_of(Welcome(b.address, "u", bytes(32))))
+        async def pretend(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await reader.read(4096)
+            writer.write(frame_of(Challenge(b.address, "u", bytes(NONCE_BYTES))))
+            await reader.read(4096)
+            writer.write(frame_of(Welcome(b.address, "u", bytes(32))))
 
-            host, port = b.address.split(":")
-            server = await asyncio.start_server(pretend, host, int(port))
-            a.say(b, "trust")
-            await until(lambda: a.failed)
-            assert a.failed == [(b.address, "this member refuses it: it does not know the secret of the cluster")]
-            server.close()
-
-    run(story)
+        host, port = b.address.split(":")
+        server = await asyncio.start_server(pretend, host, int(port))
+        a.say(b, "trust")
+        await until(lambda: a.failed)
+        assert a.failed == [(b.address, "this member refuses it: it does not know the secret of the cluster")]
+        server.close()
 
 
-def test_guessing_is_slowed_down() -> None:
-    async def story() -> None:
-        limits = TransportLimits(failures=4, failures_per_second=0)
-        async with net(security=SAFE, limits=limits) as world:
-            a, b, _ = world.members
-            answers = []
-            for _ in range(10):
-                hello = HandshakeHello(PROTOCOL_VERSION, "dev", b.address, "u", bytes(NONCE_BYTES))
-                answers.append(await ask(a.address, frame_of(hello) + frame_of(Proof(bytes(32)))))
-            heard = [list(FrameParser().feed(answer)) for answer in answers if answer]
-            first = [content_of(ANSWER, frames[0]) for frames in heard]
-            assert all(isinstance(answer, Challenge) for answer in first[:4])
-            assert first[4:] == [HandshakeRejection(TOO_MANY_FAILURES)] * 6
-            assert a.strangers == ["does not know the secret of the cluster"] * 4
-
-    run(story)
+async def test_guessing_is_slowed_down() -> None:
+    limits = TransportLimits(failures=4, failures_per_second=0)
+    async with net(security=SAFE, limits=limits) as world:
+        a, b, _ = world.members
+        answers = []
+        for _ in range(10):
+            hello = HandshakeHello(PROTOCOL_VERSION, "dev", b.address, "u", bytes(NONCE_BYTES))
+            answers.append(await ask(a.address, frame_of(hello) + frame_of(Proof(bytes(32)))))
+        heard = [list(FrameParser().feed(answer)) for answer in answers if answer]
+        first = [content_of(ANSWER, frames[0]) for frames in heard]
+        assert all(isinstance(answer, Challenge) for answer in first[:4])
+        assert first[4:] == [HandshakeRejection(TOO_MANY_FAILURES)] * 6
+        assert a.strangers == ["does not know the secret of the cluster"] * 4
 
 
 def keyring(*secrets: ClusterSecret) -> ClusterKeyring:
@@ -374,43 +362,37 @@ def test_either_of_two_accepted_secrets_agrees_and_is_the_one_that_answers(ours:
     assert responder.agreement == Agreement(THERE, "u-caller", ours)
 
 
-def test_the_secret_turns_under_a_connection_and_what_it_was_proven_by_ends_with_it() -> None:
-    async def story() -> None:
-        async with net(security=SAFE) as world:
-            a, b, _ = world.members
-            rings = [member.transport.keyring for member in (a, b)]
-            a.say(b, "old")
-            await until(lambda: b.words == ["old"])
-            for ring in rings:
-                assert ring is not None
-                ring.add(OTHER)
-                ring.use(OTHER)
-            a.say(b, "still")
-            await until(lambda: b.words == ["old", "still"])
-            for member in (a, b):
-                assert member.transport.keyring is not None
-                removed = member.transport.keyring.remove(SECRET)
-                assert removed is not None
-                member.transport.disconnect(proven=removed)
-            await until(lambda: not (a.transport.connected or b.transport.connected))
-            a.say(b, "new")
-            await until(lambda: b.words == ["old", "still", "new"])
-            assert not a.failed and not b.failed
-
-    run(story)
+async def test_the_secret_turns_under_a_connection_and_what_it_was_proven_by_ends_with_it() -> None:
+    async with net(security=SAFE) as world:
+        a, b, _ = world.members
+        rings = [member.transport.keyring for member in (a, b)]
+        a.say(b, "old")
+        await until(lambda: b.words == ["old"])
+        for ring in rings:
+            assert ring is not None
+            ring.add(OTHER)
+            ring.use(OTHER)
+        a.say(b, "still")
+        await until(lambda: b.words == ["old", "still"])
+        for member in (a, b):
+            assert member.transport.keyring is not None
+            removed = member.transport.keyring.remove(SECRET)
+            assert removed is not None
+            member.transport.disconnect(proven=removed)
+        await until(lambda: not (a.transport.connected or b.transport.connected))
+        a.say(b, "new")
+        await until(lambda: b.words == ["old", "still", "new"])
+        assert not a.failed and not b.failed
 
 
-def test_a_member_that_knows_one_of_the_two_alone_is_reached_with_it() -> None:
+async def test_a_member_that_knows_one_of_the_two_alone_is_reached_with_it() -> None:
     """As one that was started again with the old secret, or with the new one, while the secret turns."""
 
-    async def story() -> None:
-        async with net(security=SAFE) as world:
-            a, b, _ = world.members
-            assert a.transport.keyring is not None
-            a.transport.keyring.add(OTHER)
-            a.transport.keyring.use(OTHER)
-            a.say(b, "with the old one")
-            await until(lambda: b.words)
-            assert not a.failed
-
-    run(story)
+    async with net(security=SAFE) as world:
+        a, b, _ = world.members
+        assert a.transport.keyring is not None
+        a.transport.keyring.add(OTHER)
+        a.transport.keyring.use(OTHER)
+        a.say(b, "with the old one")
+        await until(lambda: b.words)
+        assert not a.failed

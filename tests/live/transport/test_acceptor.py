@@ -90,14 +90,11 @@ def test_who_waits_is_accepted_when_there_are_descriptors_again(monkeypatch: pyt
     assert not problems
 
 
-def test_a_port_that_is_taken_is_told_and_nothing_stays_open() -> None:
-    async def story() -> None:
-        first, port = await accepting([], [])
-        second = Acceptor(Counting, lambda: None, bytes)
-        with pytest.raises(OSError) as taken:
-            await second.listen("127.0.0.1", port)
-        assert taken.value.errno == errno.EADDRINUSE
-        assert not second._sockets
-        first.close()
-
-    asyncio.run(story())
+async def test_a_port_that_is_taken_is_told_and_nothing_stays_open() -> None:
+    first, port = await accepting([], [])
+    second = Acceptor(Counting, lambda: None, bytes)
+    with pytest.raises(OSError) as taken:
+        await second.listen("127.0.0.1", port)
+    assert taken.value.errno == errno.EADDRINUSE
+    assert not second._sockets
+    first.close()

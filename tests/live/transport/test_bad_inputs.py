@@ -21,7 +21,7 @@ from quarterdeck.backend.live.transport.network import LiveNetwork
 from tests.bench.bad_inputs import measure
 from tests.live.transport.bad_inputs import REQUEST, frame, throw_many
 from tests.live.transport.http_echo import echo
-from tests.live.transport.transports import SHORT, Member, net, run
+from tests.live.transport.transports import SHORT, Member, net
 from tests.thoroughness import examples
 from tests.waiting import until
 
@@ -104,27 +104,24 @@ def test_no_bytes_bring_it_down_or_let_anybody_in(
         assert member.transport._listener.slots.taken == 0
         assert not member.transport._connections and not member.transport.peers
 
-    run(story)
+    asyncio.run(story())
 
 
-def test_members_talk_while_others_throw() -> None:
-    async def story() -> None:
-        limits = TransportLimits(pending_per_host=1_000, pending=1_000, failures=1e9)
-        async with net(timeouts=SHORT, http=echo, security=WireSecurity("swordfish"), limits=limits) as world:
-            a, b, _ = world.members
-            thrown = asyncio.create_task(throw_many(a.address, 400, seed=5))
-            said = 0
-            while not thrown.done():
-                b.say(a, str(said))
-                said += 1
-                await asyncio.sleep(0.02)  # the pace of what the members say meanwhile
-            await thrown
-            await until(lambda: len(a.words) == said)
-            assert a.words == [str(number) for number in range(said)]
-            await until(lambda: a.transport._listener.slots.taken == 0 and len(a.transport._connections) == 1)
-            assert a.strangers and not a.failed and not b.failed
-
-    run(story)
+async def test_members_talk_while_others_throw() -> None:
+    limits = TransportLimits(pending_per_host=1_000, pending=1_000, failures=1e9)
+    async with net(timeouts=SHORT, http=echo, security=WireSecurity("swordfish"), limits=limits) as world:
+        a, b, _ = world.members
+        thrown = asyncio.create_task(throw_many(a.address, 400, seed=5))
+        said = 0
+        while not thrown.done():
+            b.say(a, str(said))
+            said += 1
+            await asyncio.sleep(0.02)  # the pace of what the members say meanwhile
+        await thrown
+        await until(lambda: len(a.words) == said)
+        assert a.words == [str(number) for number in range(said)]
+        await until(lambda: a.transport._listener.slots.taken == 0 and len(a.transport._connections) == 1)
+        assert a.strangers and not a.failed and not b.failed
 
 
 @pytest.mark.parametrize(("kind", "tolerant"), [("plain", True), ("secret", False), ("tls", True)])

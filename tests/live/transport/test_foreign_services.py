@@ -30,7 +30,7 @@ from quarterdeck.backend.live.transport.handshake_messages import (
     rejection_of,
 )
 from tests.live.security.certificates import Authority
-from tests.live.transport.transports import SHORT, net, run
+from tests.live.transport.transports import SHORT, net
 from tests.waiting import until
 
 Service = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
@@ -95,28 +95,22 @@ RUBBISH = {
 
 @pytest.mark.parametrize("security", [WireSecurity(), SAFE], ids=["open", "secret"])
 @pytest.mark.parametrize("name", ["hangs up", "hangs up after hello", "is silent", *RUBBISH])
-def test_who_says_nothing_or_rubbish_is_no_refusal(name: str, security: WireSecurity) -> None:
+async def test_who_says_nothing_or_rubbish_is_no_refusal(name: str, security: WireSecurity) -> None:
     services: dict[str, Service] = {
         "hangs up": hang_up,
         "hangs up after hello": hang_up_after_hello,
         "is silent": be_silent,
     }
 
-    async def story() -> None:
-        cause, reason = await found_at(services.get(name) or answering(RUBBISH[name]), security)
-        assert cause in ("no-member", "no-answer"), reason
-        assert cause == "no-member" or name in ("is silent", "half a frame")
-
-    run(story)
+    cause, reason = await found_at(services.get(name) or answering(RUBBISH[name]), security)
+    assert cause in ("no-member", "no-answer"), reason
+    assert cause == "no-member" or name in ("is silent", "half a frame")
 
 
 @pytest.mark.parametrize("service", [hang_up, hang_up_after_hello, be_silent, answering(b"220 mail.example ESMTP\r\n")])
-def test_nor_is_it_where_tls_is_spoken(service: Service, tmp_path: Path) -> None:
-    async def story() -> None:
-        cause, reason = await found_at(service, WireSecurity("swordfish", Authority(tmp_path).files()))
-        assert cause in ("no-member", "no-answer"), reason
-
-    run(story)
+async def test_nor_is_it_where_tls_is_spoken(service: Service, tmp_path: Path) -> None:
+    cause, reason = await found_at(service, WireSecurity("swordfish", Authority(tmp_path).files()))
+    assert cause in ("no-member", "no-answer"), reason
 
 
 FAKES = {
@@ -127,48 +121,36 @@ FAKES = {
 
 
 @pytest.mark.parametrize("name", FAKES)
-def test_where_a_secret_is_set_who_proves_nothing_is_no_refusal(name: str) -> None:
-    async def story() -> None:
-        fake = FAKES[name]
-        cause, reason = await found_at(answering(frame_of(fake)), SAFE)
-        assert cause == "no-member", reason
-
-    run(story)
+async def test_where_a_secret_is_set_who_proves_nothing_is_no_refusal(name: str) -> None:
+    fake = FAKES[name]
+    cause, reason = await found_at(answering(frame_of(fake)), SAFE)
+    assert cause == "no-member", reason
 
 
-def test_a_member_that_speaks_another_transport_security_refuses_as_ever() -> None:
-    async def story() -> None:
-        assert (await found_at(answering(OTHER_VERSION_ALERT), WireSecurity()))[0] == "rejected"
-
-    run(story)
+async def test_a_member_that_speaks_another_transport_security_refuses_as_ever() -> None:
+    assert (await found_at(answering(OTHER_VERSION_ALERT), WireSecurity()))[0] == "rejected"
 
 
 STEERING = "\x1b[2J\n\u202eon \u2066x\u2069 \u200f\x9b"
 
 
 @pytest.mark.parametrize("fake", [HandshakeRejection(STEERING), Welcome(Address(STEERING), "u")])
-def test_what_strangers_answer_steers_no_terminal(fake: HandshakeRejection | Welcome) -> None:
-    async def story() -> None:
-        _, reason = await found_at(answering(frame_of(fake)), WireSecurity())
-        assert reason.isprintable() and "on" in reason
-
-    run(story)
+async def test_what_strangers_answer_steers_no_terminal(fake: HandshakeRejection | Welcome) -> None:
+    _, reason = await found_at(answering(frame_of(fake)), WireSecurity())
+    assert reason.isprintable() and "on" in reason
 
 
 @pytest.mark.parametrize(
     "hello", [HandshakeHello(2, STEERING, HERE, "u"), HandshakeHello(2, "dev", Address(STEERING), "u")]
 )
-def test_nor_does_what_they_call_themselves(hello: HandshakeHello) -> None:
-    async def story() -> None:
-        async with net(listening=1) as world:
-            member = world.members[0]
-            reader, writer = await asyncio.open_connection(*member.address.split(":"))
-            writer.write(frame_of(hello))
-            assert await reader.read()
-            writer.close()
-            assert member.strangers and member.strangers[0].isprintable()
-
-    run(story)
+async def test_nor_does_what_they_call_themselves(hello: HandshakeHello) -> None:
+    async with net(listening=1) as world:
+        member = world.members[0]
+        reader, writer = await asyncio.open_connection(*member.address.split(":"))
+        writer.write(frame_of(hello))
+        assert await reader.read()
+        writer.close()
+        assert member.strangers and member.strangers[0].isprintable()
 
 
 SECRET = ClusterSecret("swordfish", "dev")

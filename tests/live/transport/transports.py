@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from random import Random
 from typing import TypedDict, Unpack
@@ -96,7 +96,3 @@ async def net(listening: int = 2, **wire: Unpack[Wire]) -> AsyncIterator[Net]:
             member.transport.abort()
         await asyncio.sleep(0.01)  # what was aborted is closed by the loop, which tells nobody
         made.held.release()
-
-
-def run(story: Callable[[], Awaitable[None]]) -> None:
-    asyncio.run(story())  # type: ignore[arg-type]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -30,10 +30,6 @@ def looks_often() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(event_stream, "POLL_SECONDS", 0.001)
         yield
-
-
-def run(story: Callable[[], Awaitable[None]]) -> None:
-    asyncio.run(story())  # type: ignore[arg-type]
 
 
 async def next_messages(feed: EventFeed, place: StreamPosition) -> list[dict[str, Any]]:
@@ -66,70 +62,58 @@ def note(face: SingleMemberFace, times: int, target: str = "n1") -> None:
         face.note(ProcessPaused(target))
 
 
-def test_who_comes_first_gets_all_there_is_and_then_what_happens() -> None:
-    async def story() -> None:
-        face = silent_face()
-        note(face, 3)
-        feed = EventFeed(face)
-        place = feed.subscribe(BEGINNING)
-        assert told(await next_messages(feed, place)) == [("dev", 1), ("dev", 2), ("dev", 3)]
-        waiting = asyncio.create_task(next_messages(feed, place))
-        await asyncio.sleep(0)
-        note(face, 2)
-        assert told(await waiting) == [("dev", 4), ("dev", 5)]
-        feed.unsubscribe()
-
-    run(story)
+async def test_who_comes_first_gets_all_there_is_and_then_what_happens() -> None:
+    face = silent_face()
+    note(face, 3)
+    feed = EventFeed(face)
+    place = feed.subscribe(BEGINNING)
+    assert told(await next_messages(feed, place)) == [("dev", 1), ("dev", 2), ("dev", 3)]
+    waiting = asyncio.create_task(next_messages(feed, place))
+    await asyncio.sleep(0)
+    note(face, 2)
+    assert told(await waiting) == [("dev", 4), ("dev", 5)]
+    feed.unsubscribe()
 
 
-def test_who_comes_back_gets_what_it_missed() -> None:
-    async def story() -> None:
-        face = silent_face()
-        note(face, 5)
-        feed = EventFeed(face)
-        messages = await next_messages(feed, feed.subscribe(("dev", 3)))
-        assert told(messages) == [("dev", 4), ("dev", 5)] and not gaps(messages)
-        feed.unsubscribe()
-
-    run(story)
+async def test_who_comes_back_gets_what_it_missed() -> None:
+    face = silent_face()
+    note(face, 5)
+    feed = EventFeed(face)
+    messages = await next_messages(feed, feed.subscribe(("dev", 3)))
+    assert told(messages) == [("dev", 4), ("dev", 5)] and not gaps(messages)
+    feed.unsubscribe()
 
 
-def test_what_the_buffer_has_lost_is_a_gap() -> None:
-    async def story() -> None:
-        face = silent_face(buffer_records=10)
-        note(face, 50)
-        feed = EventFeed(face)
-        messages = await next_messages(feed, feed.subscribe(("dev", 3)))
-        assert gaps(messages) == [("dev", 4, 40)] and told(messages)[0] == ("dev", 41)
-        assert gaps(await next_messages(feed, feed.subscribe(BEGINNING))) == [("dev", 1, 40)]
-        stranger = feed.subscribe(("gone", 7))
-        assert gaps(await next_messages(feed, stranger)) == [("gone", 8, None)]
-        assert gaps(await next_messages(feed, stranger)) == [("dev", 1, 40)]
-
-    run(story)
+async def test_what_the_buffer_has_lost_is_a_gap() -> None:
+    face = silent_face(buffer_records=10)
+    note(face, 50)
+    feed = EventFeed(face)
+    messages = await next_messages(feed, feed.subscribe(("dev", 3)))
+    assert gaps(messages) == [("dev", 4, 40)] and told(messages)[0] == ("dev", 41)
+    assert gaps(await next_messages(feed, feed.subscribe(BEGINNING))) == [("dev", 1, 40)]
+    stranger = feed.subscribe(("gone", 7))
+    assert gaps(await next_messages(feed, stranger)) == [("gone", 8, None)]
+    assert gaps(await next_messages(feed, stranger)) == [("dev", 1, 40)]
 
 
-def test_a_client_that_sleeps_too_long_is_told_what_it_missed() -> None:
-    async def story() -> None:
-        face = silent_face(buffer_records=10)
-        feed = EventFeed(face)
-        quick, slow = feed.subscribe(BEGINNING), feed.subscribe(BEGINNING)
-        note(face, 2)
-        assert len(told(await next_messages(feed, slow))) == 2
-        seen = told(await next_messages(feed, quick))
-        for _ in range(2 * BATCHES_KEPT):
-            note(face, 4)
-            messages = await next_messages(feed, quick)
-            assert not gaps(messages)
-            seen += told(messages)
-        assert seen == [("dev", seq) for seq in range(1, face.noted + 1)]
-        late = await next_messages(feed, slow)
-        assert gaps(late) == [("dev", 3, face.noted - 10)]
-        _all_accounted_for(late, first=3)
-        feed.unsubscribe()
-        feed.unsubscribe()
-
-    run(story)
+async def test_a_client_that_sleeps_too_long_is_told_what_it_missed() -> None:
+    face = silent_face(buffer_records=10)
+    feed = EventFeed(face)
+    quick, slow = feed.subscribe(BEGINNING), feed.subscribe(BEGINNING)
+    note(face, 2)
+    assert len(told(await next_messages(feed, slow))) == 2
+    seen = told(await next_messages(feed, quick))
+    for _ in range(2 * BATCHES_KEPT):
+        note(face, 4)
+        messages = await next_messages(feed, quick)
+        assert not gaps(messages)
+        seen += told(messages)
+    assert seen == [("dev", seq) for seq in range(1, face.noted + 1)]
+    late = await next_messages(feed, slow)
+    assert gaps(late) == [("dev", 3, face.noted - 10)]
+    _all_accounted_for(late, first=3)
+    feed.unsubscribe()
+    feed.unsubscribe()
 
 
 def _all_accounted_for(messages: list[dict[str, Any]], first: int) -> None:
@@ -165,62 +149,50 @@ def test_whatever_the_pace_every_record_is_told_or_in_a_gap(data: st.DataObject)
                 heard[who] += await next_messages(feed, place)
             _all_accounted_for(heard[who], first=1)
 
-    run(story)
+    asyncio.run(story())
 
 
-def test_clients_that_keep_up_share_one_text() -> None:
-    async def story() -> None:
-        face = silent_face()
-        note(face, 1)
-        feed = EventFeed(face)
-        places = [feed.subscribe(BEGINNING) for _ in range(3)]
-        for place in places:
-            await feed.messages(place)
-        note(face, 5)
-        texts = [(await feed.messages(place))[-1] for place in places]
-        assert texts[0] is texts[1] is texts[2]
-
-    run(story)
+async def test_clients_that_keep_up_share_one_text() -> None:
+    face = silent_face()
+    note(face, 1)
+    feed = EventFeed(face)
+    places = [feed.subscribe(BEGINNING) for _ in range(3)]
+    for place in places:
+        await feed.messages(place)
+    note(face, 5)
+    texts = [(await feed.messages(place))[-1] for place in places]
+    assert texts[0] is texts[1] is texts[2]
 
 
-def test_messages_are_bounded() -> None:
-    async def story() -> None:
-        face = silent_face()
-        note(face, 3 * MOST_RECORDS)
-        note(face, 8, target="n" * (MOST_BYTES // 3))
-        note(face, 1, target="n" * MOST_BYTES)
-        feed = EventFeed(face)
-        place = feed.subscribe(BEGINNING)
-        texts: list[str] = []
-        while place.last != ("dev", face.noted):
-            texts += await feed.messages(place)
-        feed.unsubscribe()
-        assert told([msgspec.json.decode(text) for text in texts]) == [("dev", seq + 1) for seq in range(face.noted)]
-        assert all(len(text) < MOST_BYTES + 2_000 for text in texts[:-1])
-        assert len(msgspec.json.decode(texts[-1])["records"]) == 1
-
-    run(story)
+async def test_messages_are_bounded() -> None:
+    face = silent_face()
+    note(face, 3 * MOST_RECORDS)
+    note(face, 8, target="n" * (MOST_BYTES // 3))
+    note(face, 1, target="n" * MOST_BYTES)
+    feed = EventFeed(face)
+    place = feed.subscribe(BEGINNING)
+    texts: list[str] = []
+    while place.last != ("dev", face.noted):
+        texts += await feed.messages(place)
+    feed.unsubscribe()
+    assert told([msgspec.json.decode(text) for text in texts]) == [("dev", seq + 1) for seq in range(face.noted)]
+    assert all(len(text) < MOST_BYTES + 2_000 for text in texts[:-1])
+    assert len(msgspec.json.decode(texts[-1])["records"]) == 1
 
 
-def test_a_client_of_a_member_that_has_recorded_nothing_waits() -> None:
-    async def story() -> None:
-        face = silent_face()
-        feed = EventFeed(face)
-        waiting = asyncio.create_task(next_messages(feed, feed.subscribe(("gone", 7))))
-        await asyncio.sleep(0.01)
-        note(face, 1)
-        assert gaps(await waiting) == [("gone", 8, None)]
-        feed.unsubscribe()
-
-    run(story)
+async def test_a_client_of_a_member_that_has_recorded_nothing_waits() -> None:
+    face = silent_face()
+    feed = EventFeed(face)
+    waiting = asyncio.create_task(next_messages(feed, feed.subscribe(("gone", 7))))
+    await asyncio.sleep(0.01)
+    note(face, 1)
+    assert gaps(await waiting) == [("gone", 8, None)]
+    feed.unsubscribe()
 
 
-def test_the_feed_looks_at_nothing_while_nobody_listens() -> None:
-    async def story() -> None:
-        feed = EventFeed(silent_face())
-        feed.subscribe(BEGINNING)
-        feed.unsubscribe()
-        await asyncio.sleep(0)
-        assert not [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
-
-    run(story)
+async def test_the_feed_looks_at_nothing_while_nobody_listens() -> None:
+    feed = EventFeed(silent_face())
+    feed.subscribe(BEGINNING)
+    feed.unsubscribe()
+    await asyncio.sleep(0)
+    assert not [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]

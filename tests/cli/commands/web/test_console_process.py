@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-
 from textual_serve.download_manager import DownloadManager
 
 from quarterdeck.cli.web_server import ConsoleProcess
@@ -15,13 +13,10 @@ async def nothing(*_: object) -> None:
     """Nobody looks at the page."""
 
 
-def test_a_process_is_over_when_it_was_stopped() -> None:
-    async def scenario() -> None:
-        process = ConsoleProcess(
-            SLOW_TO_END, write_bytes=nothing, write_str=nothing, close=nothing, download_manager=DownloadManager()
-        )
-        await process.start(80, 24)
-        await process.stop()
-        assert process._process is not None and process._process.returncode == 0
-
-    asyncio.run(scenario())
+async def test_a_process_is_over_when_it_was_stopped() -> None:
+    process = ConsoleProcess(
+        SLOW_TO_END, write_bytes=nothing, write_str=nothing, close=nothing, download_manager=DownloadManager()
+    )
+    await process.start(80, 24)
+    await process.stop()
+    assert process._process is not None and process._process.returncode == 0
