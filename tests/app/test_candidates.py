@@ -10,7 +10,8 @@ from quarterdeck.app.commands.prompt_lines import Vocabulary, best, candidates, 
 from quarterdeck.app.console import Console
 from quarterdeck.backend.core.commands.commands import Command, CutLink, Heal, KillMember, Partition
 from quarterdeck.backend.picture.fold.picture import Picture
-from tests.app.fakes.console_driver import FIVE, formed, type_line
+from tests.app.fakes.console_driver import type_line
+from tests.app.fakes.fake_cluster import FIVE, formed
 from tests.app.fakes.screen_text import screen_text, settle
 
 CITIES = ("athens", "byzantium", "cyrene", "delphi", "euphesus")

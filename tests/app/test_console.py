@@ -17,8 +17,8 @@ from quarterdeck.backend.core.data.events import CallFinished
 from quarterdeck.backend.core.events import ProcessKilled
 from quarterdeck.backend.core.link_condition import LinkChanged
 from quarterdeck.backend.core.membership import events
-from tests.app.fakes.console_driver import FIVE, formed, type_line
-from tests.app.fakes.fake_cluster import FakeCluster
+from tests.app.fakes.console_driver import type_line
+from tests.app.fakes.fake_cluster import FIVE, formed
 from tests.app.fakes.screen_text import screen_text, settle, until
 from tests.thoroughness import long_after
 
@@ -125,8 +125,7 @@ async def test_the_clock_may_tick_while_the_console_closes() -> None:
 
 async def test_hostile_labels_and_reasons_are_only_text() -> None:
     labels = ("[/]x", "[fe80::1]:5701", "[@click=app.quit]q[/]", "多播\x1b[2J")
-    cluster = FakeCluster(labels, name="[b]dev[/")
-    cluster.form()
+    cluster = formed(labels, name="[b]dev[/")
     cluster.suspect("[/]x", "[fe80::1]:5701", "[/] [red]")
     app = Console(cluster)
     async with app.run_test(size=(160, 50)) as pilot:

@@ -9,8 +9,8 @@ from quarterdeck.app.console import Console
 from quarterdeck.backend.core.commands.commands import HealLink
 from quarterdeck.backend.core.events import ProcessKilled
 from quarterdeck.backend.core.link_condition import LinkChanged
-from tests.app.fakes.console_driver import FIVE, console, formed
-from tests.app.fakes.fake_cluster import FakeCluster
+from tests.app.fakes.console_driver import console
+from tests.app.fakes.fake_cluster import FIVE, FakeCluster, formed
 from tests.app.fakes.screen_text import screen_text, settle
 
 
@@ -86,8 +86,7 @@ async def test_u_undoes_the_latest_fault_in_any_view() -> None:
 
 
 async def test_leaving_a_live_cluster_asks_and_q_goes_one_level_back() -> None:
-    cluster = FakeCluster(FIVE, source="live")
-    cluster.form()
+    cluster = formed(FIVE, source="live")
     app = Console(cluster)
     async with app.run_test(size=(120, 40)) as pilot:
         await settle(pilot)

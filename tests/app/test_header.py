@@ -8,7 +8,7 @@ from quarterdeck.backend.core.events import JournalChanged, ProcessKilled
 from quarterdeck.backend.core.membership.events import MemberStarted
 from quarterdeck.backend.core.partitions.events import ALL_LOST, PartitionLost
 from quarterdeck.backend.core.witnessed.events import ConnectionChanged
-from tests.app.fakes.fake_cluster import FakeCluster
+from tests.app.fakes.fake_cluster import formed
 
 CITIES = ("athens", "byzantium", "cyrene")
 
@@ -20,8 +20,7 @@ def header(session: ConsoleSession) -> str:
 
 
 def test_who_is_not_reached_counts_neither_as_running_nor_as_master() -> None:
-    cluster = FakeCluster(CITIES)
-    cluster.form()
+    cluster = formed(CITIES)
     session = ConsoleSession(cluster)
     assert "members 3/3  master athens" in header(session)
     cluster.happen("cyrene", ConnectionChanged("gone", "connection refused"))
@@ -36,8 +35,7 @@ def test_who_is_not_reached_counts_neither_as_running_nor_as_master() -> None:
 
 
 def test_a_loss_is_told_with_its_side_and_ends_with_it() -> None:
-    cluster = FakeCluster(CITIES)
-    cluster.form()
+    cluster = formed(CITIES)
     session = ConsoleSession(cluster)
     cluster.split(["athens", "byzantium"], ["cyrene"])
     for partition in (1, 2, 3):
@@ -53,8 +51,7 @@ def test_a_loss_is_told_with_its_side_and_ends_with_it() -> None:
 
 
 def test_a_loss_goes_over_to_who_leads_next() -> None:
-    cluster = FakeCluster(CITIES)
-    cluster.form()
+    cluster = formed(CITIES)
     session = ConsoleSession(cluster)
     cluster.happen("athens", PartitionLost(7, ALL_LOST))
     assert header(session).startswith("DATA LOST · 1 partition, 0 s ago · 3 members agree")
@@ -66,8 +63,7 @@ def test_a_loss_goes_over_to_who_leads_next() -> None:
 
 
 def test_a_side_that_lost_nothing_does_not_take_over_a_loss_with_a_list() -> None:
-    cluster = FakeCluster(CITIES)
-    cluster.form()
+    cluster = formed(CITIES)
     session = ConsoleSession(cluster)
     cluster.install("cyrene", 4, ["cyrene"], lineage="L2")
     cluster.happen("cyrene", PartitionLost(7, ALL_LOST))
@@ -76,8 +72,7 @@ def test_a_side_that_lost_nothing_does_not_take_over_a_loss_with_a_list() -> Non
 
 
 def test_a_failing_journal_is_told_while_it_lasts() -> None:
-    cluster = FakeCluster(CITIES, source="live")
-    cluster.form()
+    cluster = formed(CITIES, source="live")
     session = ConsoleSession(cluster)
     cluster.happen("dev", JournalChanged("dev", "No space left on device", 0))
     assert "✕ no journal: No space left on device" in header(session)
@@ -86,8 +81,7 @@ def test_a_failing_journal_is_told_while_it_lasts() -> None:
 
 
 def test_the_past_is_neither_live_nor_to_be_changed() -> None:
-    cluster = FakeCluster(CITIES, source="live")
-    cluster.form()
+    cluster = formed(CITIES, source="live")
     session = ConsoleSession(cluster)
     assert "  members 3/3  master athens  dev  RW  live" in header(session)
     session.playhead.go(300_000)
@@ -99,14 +93,12 @@ def test_the_past_is_neither_live_nor_to_be_changed() -> None:
 
 
 def test_an_alarm_has_the_first_columns_of_every_view() -> None:
-    cluster = FakeCluster(CITIES, name="a-cluster-with-a-very-long-name-that-fills-a-narrow-screen")
-    cluster.form()
+    cluster = formed(CITIES, name="a-cluster-with-a-very-long-name-that-fills-a-narrow-screen")
     session = ConsoleSession(cluster)
     cluster.split(["athens", "byzantium"], ["cyrene"])
     assert "writes go to both" in header(session)[:80]
 
 
 def test_the_leader_and_the_count_stand_before_the_name_of_the_run() -> None:
-    cluster = FakeCluster(CITIES, name="a-cluster-with-a-very-long-name-that-fills-a-narrow-screen")
-    cluster.form()
+    cluster = formed(CITIES, name="a-cluster-with-a-very-long-name-that-fills-a-narrow-screen")
     assert "members 3/3  master athens" in header(ConsoleSession(cluster))[:80]

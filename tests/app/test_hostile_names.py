@@ -18,7 +18,7 @@ from quarterdeck.backend.core.link_condition import LinkChanged
 from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.partitions.events import MigrationDecided, PartitionLost
 from tests.app.fakes.console_driver import MEMBERS_LISTED
-from tests.app.fakes.fake_cluster import FakeCluster
+from tests.app.fakes.fake_cluster import FakeCluster, formed
 from tests.app.fakes.screen_text import screen_text, settle
 from tests.thoroughness import long_after
 
@@ -43,8 +43,7 @@ TYPED = (
 
 def hostile_cluster() -> FakeCluster:
     """Everybody has a name that is none, and everything that is told is full of such."""
-    cluster = FakeCluster(HOSTILE, name="[b]dev[/\x1b[0m")
-    cluster.form()
+    cluster = formed(HOSTILE, name="[b]dev[/\x1b[0m")
     one, two, three = HOSTILE[:3]
     cluster.change_table(
         one, 9, {place: [HOSTILE[place % 7], HOSTILE[(place + 1) % 7]] for place in range(21)}, "arranged"

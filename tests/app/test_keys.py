@@ -27,7 +27,8 @@ from quarterdeck.backend.core.commands.commands import (
 )
 from quarterdeck.backend.core.events import ProcessPaused
 from quarterdeck.backend.core.operations import Get, Put
-from tests.app.fakes.console_driver import FIVE, formed, type_line
+from tests.app.fakes.console_driver import type_line
+from tests.app.fakes.fake_cluster import FIVE, formed
 from tests.app.fakes.screen_text import screen_text, settle
 
 KEYS: list[tuple[list[str], list[Command]]] = [

@@ -34,7 +34,7 @@ from quarterdeck.backend.core.partitions.events import (
     PlannedMigration,
 )
 from quarterdeck.widgets.line_table import LineTable
-from tests.app.fakes.fake_cluster import FakeCluster
+from tests.app.fakes.fake_cluster import FakeCluster, formed
 from tests.app.fakes.long_run_cluster import LongRunCluster
 from tests.app.fakes.screen_text import screen_text, screen_tones, settle, until
 
@@ -43,8 +43,7 @@ SMALL, LARGE = (80, 24), (160, 50)
 
 
 def split_cluster() -> FakeCluster:
-    cluster = FakeCluster(FIVE)
-    cluster.form()
+    cluster = formed(FIVE)
     cluster.suspect("athens", "byzantium")
     cluster.split(["athens", "byzantium", "cyrene"], ["delphi", "euphesus"])
     cluster.suspect("athens", "cyrene")
@@ -73,8 +72,7 @@ def look_at(cluster: FakeCluster, size: tuple[int, int], *keys: str) -> str:
 
 
 def test_agreement(snapshot: SnapshotAssertion) -> None:
-    cluster = FakeCluster(("n1", "n2", "n3", "n4", "n5"))
-    cluster.form()
+    cluster = formed()
     assert look_at(cluster, SMALL) == snapshot
 
 
@@ -88,8 +86,7 @@ def test_help(snapshot: SnapshotAssertion) -> None:
 
 def healing_cluster() -> FakeCluster:
     """Two halves, of which one is on its way into the other, and a member that is held back."""
-    cluster = FakeCluster((*FIVE, "fez"))
-    cluster.form()
+    cluster = formed((*FIVE, "fez"))
     at = {label: cluster.address(label) for label in cluster.labels}
     cluster.happen("athens", events.DisconnectionReported(at["cyrene"], (at["fez"],)))
     cluster.happen("athens", events.DisconnectionReported(at["fez"], (at["cyrene"], at["byzantium"])))
@@ -130,8 +127,7 @@ def test_what_is_asked_before_a_search(snapshot: SnapshotAssertion) -> None:
 
 def migrating_cluster() -> FakeCluster:
     """The fifth member has come: athens moves partitions to it, cyrene wants to leave, and not all tables are alike."""
-    cluster = FakeCluster(FIVE)
-    cluster.form()
+    cluster = formed(FIVE)
     at = {label: cluster.address(label) for label in cluster.labels}
     rows = {partition: [FIVE[partition % 4], FIVE[(partition + 1) % 4]] for partition in range(12)}
     cluster.change_table("athens", 12, rows, "arranged")

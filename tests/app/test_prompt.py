@@ -15,7 +15,8 @@ from quarterdeck.backend.core.commands.commands import (
     StartMember,
     StopMember,
 )
-from tests.app.fakes.console_driver import formed, type_line
+from tests.app.fakes.console_driver import type_line
+from tests.app.fakes.fake_cluster import formed
 from tests.app.fakes.screen_text import settle, until
 
 

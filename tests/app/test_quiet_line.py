@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from quarterdeck.app.console import Console
 from quarterdeck.backend.core.properties import SECOND_US
-from tests.app.fakes.console_driver import formed
+from tests.app.fakes.fake_cluster import formed
 from tests.app.fakes.screen_text import screen_text, settle
 
 TRY = "D a three-minute lesson · F a copy to try · 6 n predicts a fault · ? all keys"

@@ -8,7 +8,7 @@ from quarterdeck.app.console import Console
 from quarterdeck.app.runbooks import PAGE, runbook_of
 from quarterdeck.backend.hazelcast.logs.observations.observation import ObservationKind
 from quarterdeck.backend.picture.health.cluster_health import Condition
-from tests.app.fakes.console_driver import formed
+from tests.app.fakes.fake_cluster import formed
 from tests.app.fakes.screen_text import screen_text, settle
 
 

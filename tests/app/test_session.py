@@ -12,7 +12,7 @@ from quarterdeck.backend.core.events import ProcessKilled, ProcessPaused, Record
 from quarterdeck.backend.core.membership.events import ListInstalled, ListRejected
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.properties import SECOND_US
-from tests.app.fakes.fake_cluster import FakeCluster
+from tests.app.fakes.fake_cluster import FakeCluster, formed
 
 
 class Viewer:
@@ -31,8 +31,7 @@ class Viewer:
 
 
 def eventful() -> tuple[FakeCluster, ConsoleSession, Viewer]:
-    cluster = FakeCluster(("a", "b", "c"))
-    cluster.form()
+    cluster = formed(("a", "b", "c"))
     session = ConsoleSession(cluster)
     viewer = Viewer(session)
     viewer.look()
@@ -117,8 +116,7 @@ def test_episodes_are_those_of_the_moment_that_is_shown() -> None:
 
 @pytest.mark.parametrize(("members", "beats"), [(5, 4), (100, 1)])
 def test_a_detail_of_a_large_cluster_is_made_again_once_a_second(members: int, beats: int) -> None:
-    cluster = FakeCluster([f"m{place}" for place in range(members)])
-    cluster.form()
+    cluster = formed([f"m{place}" for place in range(members)])
     session = ConsoleSession(cluster)
     session.poll()
     found = {session.detail_beat}
@@ -131,8 +129,7 @@ def test_a_detail_of_a_large_cluster_is_made_again_once_a_second(members: int, b
 
 def test_of_many_members_the_order_is_looked_at_once_a_second() -> None:
     labels = tuple(f"n{number}" for number in range(1, JUDGED_ALWAYS + 3))
-    cluster = FakeCluster(labels)
-    cluster.form()
+    cluster = formed(labels)
     session = ConsoleSession(cluster)
     session.poll()
     before = session.labels

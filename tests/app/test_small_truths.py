@@ -13,7 +13,7 @@ from quarterdeck.app.console_interface import Pointed
 from quarterdeck.app.screen import view_screen
 from quarterdeck.backend.core.commands.commands import SearchClusters
 from quarterdeck.backend.core.membership import events
-from tests.app.fakes.fake_cluster import FakeCluster
+from tests.app.fakes.fake_cluster import FakeCluster, formed
 from tests.app.fakes.screen_text import screen_text, settle
 
 CITIES = ("athens", "byzantium", "cyrene", "delphi", "euphesus")
@@ -27,8 +27,7 @@ def in_console(
     writable: bool = True,
 ) -> None:
     async def run() -> None:
-        cluster = FakeCluster(CITIES, writable=writable)
-        cluster.form()
+        cluster = formed(CITIES, writable=writable)
         app = Console(cluster)
         async with app.run_test(size=size) as pilot:
             await settle(pilot)

@@ -11,8 +11,7 @@ from quarterdeck.app.console import Console
 from quarterdeck.app.key_map import keys_of
 from quarterdeck.backend.clusters.cluster import NOT_REMOTE, SNAPSHOTS
 from quarterdeck.backend.core.commands.catalogue import CATALOGUE
-from tests.app.fakes.console_driver import FIVE
-from tests.app.fakes.fake_cluster import FakeCluster
+from tests.app.fakes.fake_cluster import FIVE, FakeCluster
 from tests.app.fakes.screen_text import screen_text, settle
 
 STATES_ONLY = frozenset({SNAPSHOTS, *(row.tag for row in CATALOGUE)}) - {"change-state"}

@@ -18,15 +18,7 @@ from tests.app.fakes.fake_cluster import FakeCluster
 from tests.app.fakes.long_run_cluster import SIX, LongRunCluster
 from tests.app.fakes.screen_text import settle
 
-FIVE = ("n1", "n2", "n3", "n4", "n5")
-
 MEMBERS_LISTED = ("member", "members", "suspicions", "network", "join-lists")
-
-
-def formed(**how: object) -> FakeCluster:
-    cluster = FakeCluster(FIVE, **how)  # type: ignore[arg-type]
-    cluster.form()
-    return cluster
 
 
 async def type_line(pilot: Pilot[None], line: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
+from typing import Any
 
 from quarterdeck.backend.clusters.cluster import Source
 from quarterdeck.backend.core.address import Address
@@ -14,6 +15,9 @@ from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.operations import Answer, Operation
 from quarterdeck.backend.core.partitions.events import Holder, MigrationStarted, TableCause, TableChanged
 from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.picture.fold.picture import Picture
+
+FIVE = ("n1", "n2", "n3", "n4", "n5")
 
 
 class FakeCluster:
@@ -132,3 +136,18 @@ class FakeCluster:
         for half, version, lineage in ((left, 7, "L1"), (right, 6, "L2")):
             for label in half:
                 self.install(label, version, half, lineage=lineage)
+
+
+def formed(labels: Sequence[str] = FIVE, **how: Any) -> FakeCluster:
+    """Return a cluster whose members have all installed one list."""
+    cluster = FakeCluster(labels, **how)
+    cluster.form()
+    return cluster
+
+
+def fold(cluster: FakeCluster, picture: Picture | None = None) -> Picture:
+    """Return `picture`, or a new one, with what has happened in `cluster` since it was last drained."""
+    picture = picture or Picture()
+    for record in cluster.drain():
+        picture.apply(record)
+    return picture

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from quarterdeck.app.console import Console
 from quarterdeck.backend.core.membership import events
-from tests.app.fakes.console_driver import FIVE, formed
-from tests.app.fakes.fake_cluster import FakeCluster
+from tests.app.fakes.fake_cluster import FIVE, formed
 from tests.app.fakes.screen_text import screen_text, settle
 
 
 async def test_who_differs_and_how_is_said() -> None:
-    cluster = FakeCluster(FIVE)
-    cluster.form()
+    cluster = formed(FIVE)
     cluster.split(FIVE[:3], FIVE[3:])
     cluster.install("n3", 8, ["n1", "n3"])
     app = Console(cluster)

@@ -16,7 +16,7 @@ from quarterdeck.backend.clusters.simulated.simulated_cluster import SimulatedCl
 from quarterdeck.backend.training.demo_cluster import SimulatedDemo
 from quarterdeck.backend.training.scores import SCORES_FILE, ScoreBook
 from tests.app.fakes.console_driver import type_line
-from tests.app.fakes.fake_cluster import FakeCluster
+from tests.app.fakes.fake_cluster import formed
 from tests.app.fakes.screen_text import screen_text, until, until_shown
 from tests.thoroughness import long_after
 
@@ -31,8 +31,7 @@ def in_console(
     writable: bool = True,
 ) -> None:
     async def run() -> None:
-        cluster = FakeCluster(LABELS, writable=writable)
-        cluster.form()
+        cluster = formed(LABELS, writable=writable)
         app = Console(cluster, state_file=state_file)
         async with app.run_test(size=size) as pilot:
             await pilot.pause()

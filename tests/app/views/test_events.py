@@ -14,7 +14,7 @@ from quarterdeck.app.event_lines import LEVELS, EpisodeLine, Level
 from quarterdeck.app.views.events.screen import EventsScreen
 from quarterdeck.backend.core.events import ProcessKilled
 from quarterdeck.backend.core.membership import events
-from tests.app.fakes.fake_cluster import FakeCluster
+from tests.app.fakes.fake_cluster import FakeCluster, formed
 from tests.app.fakes.scenario_cluster import ScenarioCluster
 from tests.app.fakes.screen_text import screen_text, settle, until_shown
 
@@ -161,8 +161,7 @@ def test_the_diagram_has_the_cursor_of_the_tail_and_gives_it_back() -> None:
 
 
 def test_the_diagram_follows_what_comes_and_heeds_the_filter() -> None:
-    cluster = FakeCluster(["n1", "n2", "n3"])
-    cluster.form()
+    cluster = formed(["n1", "n2", "n3"])
 
     async def talk(pilot: Pilot[None], app: Console, screen: EventsScreen) -> None:
         await pilot.press("z")
@@ -218,8 +217,7 @@ def test_times_in_utc_and_an_export_of_what_is_in_sight() -> None:
 
 
 def test_hostile_names_and_reasons_are_only_text() -> None:
-    cluster = FakeCluster(["[b]n1[/]", "n2\x1b[31m"])
-    cluster.form()
+    cluster = formed(["[b]n1[/]", "n2\x1b[31m"])
     cluster.suspect("[b]n1[/]", "n2\x1b[31m", "[/]x [@click=quit]\n[fe80::1]:5701")
 
     async def talk(pilot: Pilot[None], app: Console, screen: EventsScreen) -> None:
@@ -261,8 +259,7 @@ def test_an_empty_view_answers_every_key() -> None:
 
 
 def test_episodes_grow_unfold_and_give_way_to_decisions_and_events() -> None:
-    cluster = FakeCluster(("a", "b", "c"))
-    cluster.form()
+    cluster = formed(("a", "b", "c"))
 
     async def talk(pilot: Pilot[None], app: Console, screen: EventsScreen) -> None:
         cluster.happen("dev", ProcessKilled("c"))
@@ -320,8 +317,7 @@ def test_kinds_stand_in_one_column_whatever_the_lengths_of_names_from_the_first_
 
 def test_a_longer_name_that_comes_later_moves_every_line_in_sight() -> None:
     """Also that of the cluster itself, which is no member; and also while the tail is paused."""
-    cluster = FakeCluster(("a", "b"))
-    cluster.form()
+    cluster = formed(("a", "b"))
 
     async def talk(pilot: Pilot[None], app: Console, screen: EventsScreen) -> None:
         cluster.happen("a-cluster", ProcessKilled("b"))

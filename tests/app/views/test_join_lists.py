@@ -16,17 +16,10 @@ from quarterdeck.backend.core.events import ProcessKilled
 from quarterdeck.backend.core.link_condition import LinkChanged
 from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.witnessed.events import MemberWitnessed
-from tests.app.fakes.fake_cluster import FakeCluster
+from tests.app.fakes.fake_cluster import FIVE, FakeCluster, formed
 from tests.app.fakes.screen_text import screen_text, settle, until_shown
 
-FIVE = ("n1", "n2", "n3", "n4", "n5")
 WIDE = (160, 50)
-
-
-def formed(**how: object) -> FakeCluster:
-    cluster = FakeCluster(FIVE, **how)  # type: ignore[arg-type]
-    cluster.form()
-    return cluster
 
 
 def apart(**how: object) -> FakeCluster:

@@ -14,7 +14,8 @@ from quarterdeck.backend.core.commands.commands import (
 from quarterdeck.backend.core.events import ProcessPaused
 from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.partitions.events import MigrationDecided
-from tests.app.fakes.console_driver import formed, type_line
+from tests.app.fakes.console_driver import type_line
+from tests.app.fakes.fake_cluster import formed
 from tests.app.fakes.screen_text import screen_text, settle
 
 

@@ -9,8 +9,7 @@ from quarterdeck.app.views.overview.panes import ListsPane
 from quarterdeck.backend.core.events import ProcessKilled
 from quarterdeck.backend.core.membership.events import ClaimFinished
 from quarterdeck.backend.picture.explain.episodes.decisions import deciding_record
-from tests.app.fakes.console_driver import FIVE, formed
-from tests.app.fakes.fake_cluster import FakeCluster
+from tests.app.fakes.fake_cluster import FIVE, FakeCluster, formed
 from tests.app.fakes.long_run_cluster import LongRunCluster
 from tests.app.fakes.scenario_cluster import ScenarioCluster
 from tests.app.fakes.screen_text import screen_text, settle, until, until_shown
@@ -123,8 +122,7 @@ async def test_a_migration_is_opened_at_that_of_the_member_under_the_cursor() ->
 
 
 async def test_heads_of_columns_tell_addresses_apart() -> None:
-    cluster = FakeCluster([f"10.78.0.{host}:5701" for host in range(1, 7)])
-    cluster.form()
+    cluster = formed([f"10.78.0.{host}:5701" for host in range(1, 7)])
     app = Console(cluster)
     async with app.run_test(size=(80, 24)) as pilot:
         await settle(pilot)
@@ -152,8 +150,7 @@ async def test_what_happened_stands_in_columns_whatever_the_lengths_of_names() -
 
 def test_who_differs_stands_first_where_not_all_rows_are_in_sight_and_those_who_agree_share_one() -> None:
     labels = tuple(f"n{place}" for place in range(1, 51))
-    cluster = FakeCluster(labels)
-    cluster.form()
+    cluster = formed(labels)
     session = ConsoleSession(cluster)
     for label in ("n31", "n47"):
         cluster.install(label, 60, ["n31", "n47"], lineage="L2")

@@ -6,7 +6,7 @@ import pytest
 
 from quarterdeck.app.console import Console
 from quarterdeck.app.views.overview.panes import PANES, arrange
-from tests.app.fakes.console_driver import formed
+from tests.app.fakes.fake_cluster import formed
 from tests.app.fakes.screen_text import screen_text, settle
 
 SIZES = [(40, 7), (80, 20), (80, 60), (120, 31), (160, 45), (200, 38), (300, 75), (300, 20)]

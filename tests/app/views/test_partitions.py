@@ -15,7 +15,7 @@ from quarterdeck.app.views.partitions import HoldersTable, PartitionsScreen
 from quarterdeck.backend.core.events import ProcessKilled
 from quarterdeck.backend.core.partitions.events import Holder, TableChanged
 from quarterdeck.widgets.replica_map import HUES
-from tests.app.fakes.fake_cluster import FakeCluster
+from tests.app.fakes.fake_cluster import FakeCluster, formed
 from tests.app.fakes.long_run_cluster import LongRunCluster
 from tests.app.fakes.screen_text import screen_text, settle
 from tests.app.test_themes import contrast
@@ -25,8 +25,7 @@ FIVE = ("athens", "byzantium", "cyrene", "delphi", "euphesus")
 
 def holding() -> FakeCluster:
     """Every partition with three replicas, but p7 with one and p9 with two."""
-    cluster = FakeCluster(FIVE)
-    cluster.form()
+    cluster = formed(FIVE)
     rows = {number: [FIVE[(number + index) % 5] for index in range(3)] for number in range(271)}
     rows[7], rows[9] = ["athens", "", ""], ["byzantium", "cyrene", ""]
     for label in FIVE[:2]:
@@ -63,8 +62,7 @@ def test_the_map_the_members_and_the_partition_under_the_cursor(size: tuple[int,
 
 
 def test_before_there_are_partitions() -> None:
-    cluster = FakeCluster(FIVE)
-    cluster.form()
+    cluster = formed(FIVE)
 
     async def scenario(app: Console, screen: PartitionsScreen, pilot: Pilot[None]) -> None:
         assert "no partitions yet; they are arranged at the first use of data" in screen_text(app)
@@ -210,8 +208,7 @@ def test_actions_are_for_the_holder_under_the_cursor_and_rows_can_be_had() -> No
 
 
 def test_names_that_look_like_markup() -> None:
-    cluster = FakeCluster(("[b]n1[/]", "[/]x"))
-    cluster.form()
+    cluster = formed(("[b]n1[/]", "[/]x"))
     cluster.change_table("[b]n1[/]", 1, {0: ["[b]n1[/]", "[/]x"]})
 
     async def scenario(app: Console, screen: PartitionsScreen, pilot: Pilot[None]) -> None:
@@ -221,8 +218,7 @@ def test_names_that_look_like_markup() -> None:
 
 
 def test_a_great_table() -> None:
-    cluster = FakeCluster(FIVE)
-    cluster.form()
+    cluster = formed(FIVE)
     holders = tuple(Holder(cluster.address(label), f"{label}-life-1") for label in FIVE)
     rows = tuple((number, 1, *((number + index) % 5 for index in range(5))) for number in range(50_021))
     cluster.happen("athens", TableChanged(50_021, "d", 50_021, holders, rows, "athens-life-1", "arranged"))

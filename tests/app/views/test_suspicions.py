@@ -10,7 +10,7 @@ from textual.pilot import Pilot
 from quarterdeck.app.console import Console
 from quarterdeck.app.views.suspicions import SuspicionsScreen
 from quarterdeck.backend.core.membership.events import DisconnectionReported, DisconnectionResolved
-from tests.app.fakes.fake_cluster import FakeCluster
+from tests.app.fakes.fake_cluster import FakeCluster, formed
 from tests.app.fakes.screen_text import screen_text
 
 FIVE = ("athens", "byzantium", "cyrene", "delos", "ephesus")
@@ -34,12 +34,6 @@ async def shown(console: Console, pilot: Pilot[None]) -> str:
     return screen_text(console)
 
 
-def formed() -> FakeCluster:
-    cluster = FakeCluster(FIVE)
-    cluster.form()
-    return cluster
-
-
 def suspicious(cluster: FakeCluster) -> None:
     cluster.suspect("byzantium", "cyrene")
     cluster.suspect("cyrene", "byzantium", "no connection (10.0.0.2:5701 refused)")
@@ -52,11 +46,11 @@ def test_at_rest_nobody_suspects_anybody() -> None:
         assert "no member suspects another" in text and "there is nothing to decide" in text
         assert isinstance(console.top, SuspicionsScreen) and console.top.targets() == ("athens",)
 
-    played(formed(), steps)
+    played(formed(FIVE), steps)
 
 
 def test_reasons_reports_and_the_decision_are_spelt_out() -> None:
-    cluster = formed()
+    cluster = formed(FIVE)
 
     async def steps(console: Console, pilot: Pilot[None]) -> None:
         suspicious(cluster)
@@ -83,7 +77,7 @@ def test_reasons_reports_and_the_decision_are_spelt_out() -> None:
 
 
 def test_the_decision_is_reckoned_again_only_when_reports_change() -> None:
-    cluster = formed()
+    cluster = formed(FIVE)
 
     async def steps(console: Console, pilot: Pilot[None]) -> None:
         suspicious(cluster)
@@ -103,7 +97,7 @@ def test_the_decision_is_reckoned_again_only_when_reports_change() -> None:
 
 
 def test_only_those_with_suspicions_can_be_shown() -> None:
-    cluster = formed()
+    cluster = formed(FIVE)
 
     async def steps(console: Console, pilot: Pilot[None]) -> None:
         suspicious(cluster)
@@ -130,8 +124,7 @@ def test_without_a_master_nobody_decides() -> None:
 
 
 def test_it_works_in_a_small_terminal_and_with_many_members() -> None:
-    cluster = FakeCluster(tuple(f"m{place}" for place in range(40)))
-    cluster.form()
+    cluster = formed(tuple(f"m{place}" for place in range(40)))
     cluster.suspect("m7", "m9")
 
     async def steps(console: Console, pilot: Pilot[None]) -> None:

@@ -12,8 +12,8 @@ from quarterdeck.backend.core.link_condition import LinkChanged
 from quarterdeck.backend.core.membership.events import ClaimStarted
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.scenarios.format.reading import load_scenario
-from tests.app.fakes.console_driver import formed, type_line
-from tests.app.fakes.fake_cluster import FakeCluster
+from tests.app.fakes.console_driver import type_line
+from tests.app.fakes.fake_cluster import FakeCluster, formed
 from tests.app.fakes.screen_text import screen_text, settle
 
 

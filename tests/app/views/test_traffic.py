@@ -18,7 +18,7 @@ from quarterdeck.backend.core.data.events import BackupLag, DataMeasured, MapMea
 from quarterdeck.backend.core.membership.events import JoinListChanged
 from quarterdeck.backend.core.operations import Answer, Operation
 from quarterdeck.backend.core.properties import SECOND_US
-from tests.app.fakes.fake_cluster import FakeCluster
+from tests.app.fakes.fake_cluster import FakeCluster, formed
 from tests.app.fakes.screen_text import screen_text, settle
 
 NAMES = ("athens", "byzantium")
@@ -26,8 +26,7 @@ NAMES = ("athens", "byzantium")
 
 def storing() -> FakeCluster:
     """Athens owns even partitions, of which p4 is the busiest; byzantium lags as a backup."""
-    cluster = FakeCluster(NAMES)
-    cluster.form()
+    cluster = formed(NAMES)
     rows = {number: [NAMES[number % 2], NAMES[1 - number % 2]] for number in range(20)}
     for label in NAMES:
         cluster.change_table(label, 20, rows, "arranged")

@@ -18,22 +18,7 @@ from quarterdeck.backend.picture.boards.member_board import (
 )
 from quarterdeck.backend.picture.boards.member_detail import member_detail
 from quarterdeck.backend.picture.fold.picture import Picture
-from tests.app.fakes.fake_cluster import FakeCluster
-
-FIVE = ("n1", "n2", "n3", "n4", "n5")
-
-
-def fold(cluster: FakeCluster, picture: Picture | None = None) -> Picture:
-    picture = picture or Picture()
-    for record in cluster.drain():
-        picture.apply(record)
-    return picture
-
-
-def formed() -> FakeCluster:
-    cluster = FakeCluster(FIVE)
-    cluster.form()
-    return cluster
+from tests.app.fakes.fake_cluster import FIVE, FakeCluster, fold, formed
 
 
 def late(cluster: FakeCluster, observer: str, silence_s: int, *, over: bool = False, of: str = "n4") -> None:

@@ -18,22 +18,12 @@ from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.boards.member_detail import INDENT, member_detail, recent_facts
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.text.formatting import age_text
-from tests.app.fakes.fake_cluster import FakeCluster
-
-FIVE = ("n1", "n2", "n3", "n4", "n5")
+from tests.app.fakes.fake_cluster import FIVE, FakeCluster, fold, formed
 
 
 def facts_of(cluster: FakeCluster, label: str, *, later_us: int = 0, legacy: bool = False) -> list[tuple[str, str]]:
-    picture = Picture()
-    for record in cluster.drain():
-        picture.apply(record)
+    picture = fold(cluster)
     return [(fact.heading, fact.text) for fact in member_detail(picture, label, picture.at + later_us, legacy=legacy)]
-
-
-def formed() -> FakeCluster:
-    cluster = FakeCluster(FIVE)
-    cluster.form()
-    return cluster
 
 
 def test_a_plain_member() -> None:

@@ -10,8 +10,7 @@ from quarterdeck.backend.core.partitions.events import PlannedMigration
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.boards.migration_board import left_text, migration_board, plan_text, rate_text
 from quarterdeck.backend.picture.fold.migrations import WINDOW_S, MigrationRate, MigrationRates
-from quarterdeck.backend.picture.fold.picture import Picture
-from tests.app.fakes.fake_cluster import FakeCluster
+from tests.app.fakes.fake_cluster import FakeCluster, fold, formed
 
 THREE = ("n1", "n2", "n3")
 
@@ -21,13 +20,6 @@ def planned(cluster: FakeCluster, count: int) -> None:
         PlannedMigration(number, "MOVE", cluster.address("n2"), cluster.address("n3"), 0) for number in range(count)
     )
     cluster.happen("n1", partition_events.MigrationsPlanned(moves, count, count, "n3 joined"))
-
-
-def fold(cluster: FakeCluster, picture: Picture | None = None) -> Picture:
-    picture = picture or Picture()
-    for record in cluster.drain():
-        picture.apply(record)
-    return picture
 
 
 @given(st.lists(st.tuples(st.integers(0, 40), st.integers(0, 5), st.integers(0, 1_000)), max_size=60))
@@ -58,8 +50,7 @@ def test_a_fork_goes_its_own_way() -> None:
 
 
 def test_progress_pace_and_the_time_that_is_left() -> None:
-    cluster = FakeCluster(THREE)
-    cluster.form()
+    cluster = formed(THREE)
     planned(cluster, 20)
     picture = fold(cluster)
     leading = picture.members["n1"].leading
@@ -92,15 +83,13 @@ def test_progress_pace_and_the_time_that_is_left() -> None:
 
 
 def test_with_nothing_to_do_nothing_is_said() -> None:
-    cluster = FakeCluster(THREE)
-    cluster.form()
+    cluster = formed(THREE)
     picture = fold(cluster)
     assert plan_text(picture.members["n1"].leading, picture, 0) == left_text(picture, 0) == rate_text(picture, 0) == ""
 
 
 def test_what_was_copied_for_migrations_that_never_end_is_forgotten() -> None:
-    cluster = FakeCluster(THREE)
-    cluster.form()
+    cluster = formed(THREE)
     for number in range(1_010):
         cluster.begin("n2", f"m{number}", number, "", "n3", index=1)
         cluster.happen("n1", partition_events.MigrationCopied(f"m{number}", number, 1, 1, 1))

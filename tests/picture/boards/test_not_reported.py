@@ -40,7 +40,7 @@ from quarterdeck.backend.picture.text.fact import Fact
 from quarterdeck.backend.picture.what_if.blast_radius import blast_radius, loss_facts, loss_of
 from quarterdeck.backend.picture.what_if.disconnection_decision import Timing, decision_facts
 from quarterdeck.backend.picture.what_if.prediction import FaultPrediction, PredictedCluster, with_present_table
-from tests.app.fakes.fake_cluster import FakeCluster
+from tests.app.fakes.fake_cluster import FakeCluster, fold
 
 DATA = Path(__file__).parents[2] / "hazelcast" / "logs" / "data"
 H1, H2, H4 = "10.77.0.1:5701", "10.77.0.2:5701", "10.77.0.4:5701"
@@ -136,8 +136,7 @@ def test_members_that_have_told_no_owners_yet_hold_no_data_yet() -> None:
     cluster, picture, shown = FakeCluster(("n1",)), Picture(), ReplicaMap()
     cluster.start("n1")
     cluster.happen("n1", MemberWitnessed(("client-protocol",), ("owners",)))
-    for record in cluster.drain():
-        picture.apply(record)
+    fold(cluster, picture)
     shown.follow(picture)
     said = ": no owners are reported yet; they are arranged when a client uses data for the first time"
     assert texts(map_facts(picture, shown, picture.at)) == said

@@ -18,7 +18,7 @@ from quarterdeck.backend.core.partitions import events as partition_events
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.explain.causes import Cause, causes, direct_causes
 from quarterdeck.backend.picture.explain.event_index import EventIndex, identity
-from tests.app.fakes.fake_cluster import FakeCluster
+from tests.app.fakes.fake_cluster import FakeCluster, formed
 from tests.picture.played_scenarios import event_index_of, records_of
 
 
@@ -107,8 +107,7 @@ def test_a_lost_partition_goes_back_to_the_kill() -> None:
 
 
 def test_a_lost_write_is_explained_by_the_loss_and_by_the_write() -> None:
-    cluster = FakeCluster(["n1", "n2"])
-    cluster.form()
+    cluster = formed(["n1", "n2"])
     for call, operation, value in ((1, "put", "x"), (2, "get", "")):
         if call == 2:
             cluster.happen("n1", partition_events.PartitionLost(3, partition_events.ALL_LOST))
@@ -124,8 +123,7 @@ def test_a_lost_write_is_explained_by_the_loss_and_by_the_write() -> None:
 
 
 def test_a_pause_explains_a_suspicion_and_a_pause_long_over_does_not() -> None:
-    cluster = FakeCluster(["n1", "n2"])
-    cluster.form()
+    cluster = formed(["n1", "n2"])
     cluster.happen("n1", ProcessPaused("n2"))
     cluster.happen("n1", ProcessResumed("n2"))
     for _ in range(2):
@@ -142,8 +140,7 @@ def test_a_pause_explains_a_suspicion_and_a_pause_long_over_does_not() -> None:
 
 
 def test_a_cut_that_was_healed_within_the_silence_still_explains_it() -> None:
-    cluster = FakeCluster(["n1", "n2"])
-    cluster.form()
+    cluster = formed(["n1", "n2"])
     cluster.happen("n1", LinkChanged("n2", "n1", blocked="blackhole"))
     cluster.happen("n1", LinkChanged("n2", "n1"), after_us=3 * SECOND_US)
     cluster.suspect("n1", "n2", "no heartbeat for 4.0 s")
@@ -189,8 +186,7 @@ def test_names_may_be_addresses_of_members_never_seen() -> None:
 
 def test_a_suspicion_of_a_life_that_is_over_explains_nothing() -> None:
     """The suspect was started again, and the list with its new life ended the suspicion."""
-    cluster = FakeCluster(("n1", "n2", "n3"))
-    cluster.form()
+    cluster = formed(("n1", "n2", "n3"))
     cluster.suspect("n3", "n2")
     cluster.start("n2", life=2)
     listed = (cluster.member("n1"), cluster.member("n3"), cluster.member("n2", life=2))
@@ -206,8 +202,7 @@ def test_a_suspicion_of_a_life_that_is_over_explains_nothing() -> None:
 
 
 def test_a_heartbeat_of_the_life_before_was_not_late_already() -> None:
-    cluster = FakeCluster(("n1", "n2"))
-    cluster.form()
+    cluster = formed(("n1", "n2"))
     cluster.happen("n1", events.HeartbeatLate(cluster.address("n2"), "n2-life-1", SECOND_US, 4 * SECOND_US, False))
     cluster.happen("n1", events.SuspicionRaised(cluster.address("n2"), "n2-life-2", "no heartbeat"))
     records = cluster.drain()
@@ -230,8 +225,7 @@ def asked(do: str, target: str) -> OperatorAsked:
 )
 def test_who_asked_is_named_as_the_cause(request_made: OperatorAsked, effect: Event) -> None:
     """Not a request to another member, nor one that was refused."""
-    cluster = FakeCluster(("n1", "n2"))
-    cluster.form()
+    cluster = formed(("n1", "n2"))
     cluster.happen("n1", events.MasterChanged(cluster.address("n1"), "it forms the cluster", cause="forms-cluster"))
     member = "n1" if request_made.do == "change-state" else "n2"
     for event in (request_made, asked("stop", "n1"), structs.replace(request_made, granted=False), effect):
@@ -242,8 +236,7 @@ def test_who_asked_is_named_as_the_cause(request_made: OperatorAsked, effect: Ev
 
 
 def test_a_kill_over_http_ends_the_chain_of_a_suspicion() -> None:
-    cluster = FakeCluster(("n1", "n2"))
-    cluster.form()
+    cluster = formed(("n1", "n2"))
     cluster.happen("n1", asked("kill", "n2"))
     cluster.suspect("n1", "n2")
     records = cluster.drain()

@@ -10,16 +10,7 @@ from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.picture.boards.belief_matrix import cells, observer_facts, summarize_beliefs
 from quarterdeck.backend.picture.fold.belief import Resolved, VerdictOn, WaitsForLinks
 from quarterdeck.backend.picture.fold.picture import Picture
-from tests.app.fakes.fake_cluster import FakeCluster
-
-FIVE = ("n1", "n2", "n3", "n4", "n5")
-
-
-def fold(cluster: FakeCluster, picture: Picture | None = None) -> Picture:
-    picture = picture or Picture()
-    for record in cluster.drain():
-        picture.apply(record)
-    return picture
+from tests.app.fakes.fake_cluster import FIVE, FakeCluster, fold
 
 
 def formed() -> tuple[FakeCluster, Picture]:

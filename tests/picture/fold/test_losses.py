@@ -8,16 +8,14 @@ from quarterdeck.backend.core.partitions.events import ALL_LOST, PartitionLost
 from quarterdeck.backend.picture.boards.overview.table_rows import TableRows
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.health.data_loss import data_losses
-from tests.app.fakes.fake_cluster import FakeCluster
+from tests.app.fakes.fake_cluster import FIVE, FakeCluster, fold, formed
 
-FIVE = ("n1", "n2", "n3", "n4", "n5")
 OLDER, YOUNGER = FIVE[:3], FIVE[3:]
 
 
 def split() -> FakeCluster:
     """Return a cluster whose first three have removed the last two, and lost a partition with them."""
-    cluster = FakeCluster(FIVE)
-    cluster.form()
+    cluster = formed()
     for label in OLDER:
         cluster.install(label, 6, OLDER)
     cluster.happen("n1", PartitionLost(3, ALL_LOST))
@@ -25,9 +23,7 @@ def split() -> FakeCluster:
 
 
 def lost(cluster: FakeCluster) -> dict[str, frozenset[int]]:
-    picture = Picture()
-    for record in cluster.drain():
-        picture.apply(record)
+    picture = fold(cluster)
     return {loss.side: loss.partitions for loss in picture.losses.standing(picture.members.values(), cluster.now_us())}
 
 
@@ -49,9 +45,7 @@ def test_a_member_that_goes_on_under_a_new_master_lives_with_the_loss() -> None:
 def test_a_table_with_all_its_copies_is_not_called_safe_while_its_side_lives_with_a_loss() -> None:
     cluster = split()
     cluster.change_table("n1", 1, dict.fromkeys(range(271), ("n1", "n2")))
-    picture = Picture()
-    for record in cluster.drain():
-        picture.apply(record)
+    picture = fold(cluster)
     row = TableRows().row(picture, "n1", cluster.now_us() // 1_000_000)
     assert (row.state, row.tone) == ("∅ 1 lost", "bad")
 
@@ -61,8 +55,7 @@ def test_while_those_that_went_merge_their_entries_it_is_not_known_what_is_gone(
     picture = Picture()
 
     def outlook() -> tuple[bool, str]:
-        for record in cluster.drain():
-            picture.apply(record)
+        fold(cluster, picture)
         (loss,) = data_losses(picture, cluster.now_us())
         return loss.certain, loss.outlook
 

@@ -14,16 +14,9 @@ from quarterdeck.backend.core.partitions.events import PlannedMigration
 from quarterdeck.backend.picture.boards.migration_board import PLANNED_SHOWN, migration_board, progress_text
 from quarterdeck.backend.picture.fold.migrations import BEGUN_KEPT, ENDED_KEPT, MigrationsLed, Recovery
 from quarterdeck.backend.picture.fold.picture import Picture
-from tests.app.fakes.fake_cluster import FakeCluster
+from tests.app.fakes.fake_cluster import FakeCluster, fold, formed
 
 THREE = ("n1", "n2", "n3")
-
-
-def fold(cluster: FakeCluster, picture: Picture | None = None) -> Picture:
-    picture = picture or Picture()
-    for record in cluster.drain():
-        picture.apply(record)
-    return picture
 
 
 def plan(cluster: FakeCluster, *partitions: int) -> None:
@@ -38,8 +31,7 @@ def plan(cluster: FakeCluster, *partitions: int) -> None:
 
 def migrating() -> FakeCluster:
     """n1 leads: p0 is copied, p1 is being committed, p2 waits, and n2 wants to leave."""
-    cluster = FakeCluster(THREE)
-    cluster.form()
+    cluster = formed(THREE)
     plan(cluster, 0, 1, 2)
     cluster.begin("n1", "m0", 0, "n2", "n3")
     cluster.begin("n1", "m1", 1, "n2", "n3")
@@ -84,8 +76,7 @@ def test_a_new_plan_takes_the_place_of_the_old_one_and_cancelling_empties_the_qu
 
 
 def test_places_that_are_only_cleared_do_not_wait_for_ever() -> None:
-    cluster = FakeCluster(THREE)
-    cluster.form()
+    cluster = formed(THREE)
     n2, n3 = cluster.address("n2"), cluster.address("n3")
     steps = (
         PlannedMigration(0, "CLEAR", n2, None, 1),
@@ -161,8 +152,7 @@ def test_the_next_master_tells_how_it_ended() -> None:
 
 
 def test_history_is_bounded_and_counts_everything() -> None:
-    cluster = FakeCluster(THREE)
-    cluster.form()
+    cluster = formed(THREE)
     for number in range(ENDED_KEPT + 5):
         cluster.begin("n1", f"m{number}", number, "", "n3", index=1)
         cluster.happen("n1", partition_events.MigrationDecided(f"m{number}", number, True, 2, ""))
@@ -178,8 +168,7 @@ def test_history_is_bounded_and_counts_everything() -> None:
 
 
 def test_backups_out_of_step_until_they_catch_up_or_are_backups_no_more() -> None:
-    cluster = FakeCluster(THREE)
-    cluster.form()
+    cluster = formed(THREE)
     cluster.change_table("n2", 3, {0: ["n1", "n2"], 1: ["n1", "n2"], 2: ["n1", "n2"]})
     for partition in range(3):
         cluster.happen("n2", BackupOutOfStep(partition, cluster.address("n1"), "a write is missing"))
@@ -220,8 +209,7 @@ def test_the_board_has_what_runs_first_then_the_queue_then_the_ends() -> None:
 
 
 def test_a_long_queue_is_counted_and_only_begun_to_be_shown() -> None:
-    cluster = FakeCluster(THREE)
-    cluster.form()
+    cluster = formed(THREE)
     plan(cluster, *range(50_000))
     picture = fold(cluster)
     board = migration_board(picture, picture.at)
@@ -229,8 +217,7 @@ def test_a_long_queue_is_counted_and_only_begun_to_be_shown() -> None:
 
 
 def test_a_board_with_nothing_on_it_says_why() -> None:
-    cluster = FakeCluster(THREE)
-    cluster.form()
+    cluster = formed(THREE)
     picture = fold(cluster)
     assert migration_board(picture, 0).heads[0].text.startswith("no partitions yet")
     cluster.change_table("n1", 3, {0: ["n1", "n2"]})
@@ -238,8 +225,7 @@ def test_a_board_with_nothing_on_it_says_why() -> None:
 
 
 def test_nothing_on_the_board_steers_a_terminal() -> None:
-    cluster = FakeCluster(("n\x1b[2J1", "n2", "n3"))
-    cluster.form()
+    cluster = formed(("n\x1b[2J1", "n2", "n3"))
     cluster.begin("n\x1b[2J1", "m0", 0, "n2", "n3")
     cluster.happen("n\x1b[2J1", partition_events.MigrationDecided("m0", 0, False, 3, "\x1b]0;owned\x07"))
     cluster.happen("n\x1b[2J1", partition_events.MigrationsPlanned((), 0, 0, "\x1b]0;owned\x07"))

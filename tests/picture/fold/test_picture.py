@@ -8,16 +8,9 @@ from quarterdeck.backend.core.link_condition import LinkChanged
 from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.picture.fold.belief import Suspected
 from quarterdeck.backend.picture.fold.picture import Picture
-from tests.app.fakes.fake_cluster import FakeCluster
+from tests.app.fakes.fake_cluster import FakeCluster, fold
 
 THREE = ("n1", "n2", "n3")
-
-
-def fold(cluster: FakeCluster, picture: Picture | None = None) -> Picture:
-    picture = picture or Picture()
-    for record in cluster.drain():
-        picture.apply(record)
-    return picture
 
 
 def formed(labels: tuple[str, ...] = THREE) -> tuple[FakeCluster, Picture]:

@@ -11,7 +11,7 @@ from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.partitions.events import Holder, TableChanged
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.fold.table_belief import TableBelief
-from tests.app.fakes.fake_cluster import FakeCluster
+from tests.app.fakes.fake_cluster import formed
 
 HOLDERS = [Holder(Address(f"10.0.0.{place}:5701"), f"u{place}") for place in range(5)]
 PARTITIONS = 6
@@ -79,8 +79,7 @@ def test_what_was_never_told_of_is_nobodys() -> None:
 
 
 def test_a_new_life_has_no_table_and_stragglers_of_the_old_one_do_not_give_it_one() -> None:
-    cluster = FakeCluster(("n1", "n2"))
-    cluster.form()
+    cluster = formed(("n1", "n2"))
     cluster.change_table("n2", 3, {0: ["n1", "n2"]})
     picture = Picture()
     for record in cluster.drain():

@@ -17,7 +17,7 @@ from quarterdeck.backend.core.witnessed.events import (
     ReplicaMigrated,
 )
 from quarterdeck.backend.picture.fold.picture import Picture
-from tests.app.fakes.fake_cluster import FakeCluster
+from tests.app.fakes.fake_cluster import FakeCluster, fold
 
 TWO = ("n1", "n2")
 
@@ -28,12 +28,6 @@ def watched() -> tuple[FakeCluster, Picture]:
         cluster.start(label)
         cluster.happen(label, MemberWitnessed(("client-protocol",), ("owners", "cluster-state")))
     return cluster, fold(cluster, picture)
-
-
-def fold(cluster: FakeCluster, picture: Picture) -> Picture:
-    for record in cluster.drain():
-        picture.apply(record)
-    return picture
 
 
 def test_members_that_keep_a_journal_tell_everything() -> None:

@@ -15,7 +15,7 @@ from quarterdeck.backend.picture.boards.operator_questions import operator_quest
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.health.cluster_health import LONGEST, ClusterHealth, cluster_health
 from quarterdeck.backend.picture.health.copy_counts import most_copies
-from tests.app.fakes.fake_cluster import FakeCluster
+from tests.app.fakes.fake_cluster import FakeCluster, fold
 
 CITIES = ("athens", "byzantium", "cyrene", "delphi", "euphesus")
 SECOND = 1_000_000
@@ -25,8 +25,7 @@ LATER = 3 * SECOND
 
 def judged(cluster: FakeCluster, picture: Picture | None = None, after_us: int = LATER) -> ClusterHealth:
     picture = picture or Picture()
-    for record in cluster.drain():
-        picture.apply(record)
+    fold(cluster, picture)
     health = cluster_health(picture, cluster.now_us() + after_us)
     assert len(health.sentence) <= LONGEST
     return health
@@ -239,9 +238,7 @@ def test_the_end_of_a_log_says_nothing_of_its_member() -> None:
 
 def test_members_that_the_watcher_does_not_reach() -> None:
     cluster = formed(data=False)
-    picture = Picture()
-    for record in cluster.drain():
-        picture.apply(record)
+    picture = fold(cluster)
     health = cluster_health(picture, LATER, away=["delphi", "10.0.0.9:5701"])
     assert health.sentence == "degraded · delphi not reached · not seen: 10.0.0.9:5701"
     assert health.whole is False
@@ -326,9 +323,7 @@ def test_zones_limit_how_many_copies_there_should_be() -> None:
             for place, label in enumerate((*CITIES[:2], "x", "y"))
         )
         cluster.happen(label, ListInstalled(1, "L1", address, listed, address, "unknown", ""))
-    picture = Picture()
-    for record in cluster.drain():
-        picture.apply(record)
+    picture = fold(cluster)
     assert most_copies(picture.members["athens"]) == 2
 
 

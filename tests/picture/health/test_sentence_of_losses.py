@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from quarterdeck.backend.core.partitions.events import ALL_LOST, PartitionLost
 from quarterdeck.backend.core.witnessed.events import ConnectionChanged, ConnectionState, MemberWitnessed
-from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.health.cluster_health import LONGEST, cluster_health
-from tests.app.fakes.fake_cluster import FakeCluster
+from tests.app.fakes.fake_cluster import FakeCluster, fold
 
 SECOND = 1_000_000
 
@@ -78,9 +77,7 @@ def test_a_loss_is_in_the_sentence_of_every_state(state: State) -> None:
         cluster.suspect(names[0], suspect)
     for name, connection in zip(names[:0:-1], state.connections, strict=False):
         cluster.happen(name, ConnectionChanged(connection, "said so"))
-    picture = Picture()
-    for record in cluster.drain():
-        picture.apply(record)
+    picture = fold(cluster)
     health = cluster_health(picture, cluster.now_us() + state.ago_s * SECOND)
     assert health.losses
     assert len(health.sentence) <= LONGEST

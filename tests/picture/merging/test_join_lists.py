@@ -27,23 +27,9 @@ from quarterdeck.backend.picture.merging.join_list_edit import (
     spread_of,
     sub_cluster,
 )
-from tests.app.fakes.fake_cluster import FakeCluster
+from tests.app.fakes.fake_cluster import FIVE, FakeCluster, fold, formed
 
-FIVE = ("n1", "n2", "n3", "n4", "n5")
 STRANGER = Address("10.9.9.9:5701")
-
-
-def formed() -> FakeCluster:
-    cluster = FakeCluster(FIVE)
-    cluster.form()
-    return cluster
-
-
-def fold(cluster: FakeCluster, picture: Picture | None = None) -> Picture:
-    picture = picture or Picture()
-    for record in cluster.drain():
-        picture.apply(record)
-    return picture
 
 
 def addresses(cluster: FakeCluster, *labels: str) -> tuple[Address, ...]:

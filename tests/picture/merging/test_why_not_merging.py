@@ -30,7 +30,7 @@ from quarterdeck.backend.scenarios.interpreter import Interpreter
 from quarterdeck.backend.scenarios.run_state import RunState
 from quarterdeck.backend.simulation.simulated_driver import SimulatedDriver
 from quarterdeck.backend.simulation.swarm_testing.drawing import draw_scenario
-from tests.app.fakes.fake_cluster import FakeCluster
+from tests.app.fakes.fake_cluster import FakeCluster, fold, formed
 
 LOOK_US = SECOND_US // 20
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
@@ -237,12 +237,11 @@ def test_clusters_that_were_configured_differently(rule: str) -> None:
 
 def test_every_rule_about_configuration_is_known_from_what_masters_say() -> None:
     for rule in CONFIGURED:
-        cluster = FakeCluster(("n1", "n2", "n3", "n4", "n5"))
-        cluster.form()
+        cluster = formed()
         cluster.split(["n1", "n2", "n3"], ["n4", "n5"])
         why = f"the joiners differ at {cluster.address('n1')}"
         cluster.happen("n4", events.MergeVerdict(cluster.address("n1"), "cannot-merge", rule, why))
-        (pair,) = why_not_merging(folded(cluster), cluster.now_us())
+        (pair,) = why_not_merging(fold(cluster), cluster.now_us())
         assert pair.rule == rule and pair.sentence.startswith("the joiners differ at n1; no edit helps")
 
 
@@ -296,30 +295,28 @@ def test_random_troubles_are_undone_by_nothing_but_what_is_proposed(seed: int) -
 
 def test_nobody_answered() -> None:
     """What the network does to the other side is not always known: here its members are frozen while they lead a cluster."""
-    cluster = FakeCluster(("n1", "n2", "n3", "n4", "n5"))
-    cluster.form()
+    cluster = formed()
     cluster.split(["n1", "n2", "n3"], ["n4", "n5"])
     silent = tuple(cluster.address(label) for label in ("n1", "n2", "n3"))
     cluster.happen("n4", events.SearchPlanned(0, 3 * SECOND_US))
     cluster.happen("n4", events.NotMerging("nobody", cause="nobody-answers", silent=silent))
-    picture = folded(cluster)
+    picture = fold(cluster)
     (pair,) = why_not_merging(picture, cluster.now_us())
     assert pair.rule == "search-due", "n1 may still find it"
     away = tuple(cluster.address(label) for label in ("n4", "n5"))
     cluster.happen("n1", events.NotMerging("nobody", cause="nobody-answers", silent=away))
-    (pair,) = why_not_merging(folded(cluster, picture), cluster.now_us())
+    (pair,) = why_not_merging(fold(cluster, picture), cluster.now_us())
     assert (pair.state, pair.rule) == ("waits", "no-answer")
     assert pair.sentence.startswith("no answer came from n1, n2, n3, n4, n5 when asked last; ")
     assert pair.unblock is not None and len(pair.unblock.commands) == 1
 
 
 def test_a_merge_under_way_and_one_that_has_to_wait_for_another() -> None:
-    cluster = FakeCluster(("n1", "n2", "n3", "n4", "n5"))
-    cluster.form()
+    cluster = formed()
     cluster.split(["n1", "n2"], ["n4", "n5"])
     cluster.install("n3", 9, ["n3"], lineage="L3")
     cluster.happen("n4", events.MergeStarted(cluster.address("n1"), (cluster.address("n4"), cluster.address("n5"))))
-    pairs = {(pair.smaller, pair.greater): pair for pair in why_not_merging(folded(cluster), cluster.now_us())}
+    pairs = {(pair.smaller, pair.greater): pair for pair in why_not_merging(fold(cluster), cluster.now_us())}
     assert pairs["n4", "n1"].sentence == "n4's cluster is on its way into n1's"
     assert pairs["n4", "n1"].state == "merging" and pairs["n4", "n1"].unblock is None
     assert pairs["n3", "n4"].sentence == "n4's cluster is on its way into n1's first"
@@ -327,11 +324,10 @@ def test_a_merge_under_way_and_one_that_has_to_wait_for_another() -> None:
 
 
 def test_what_keeps_a_master_busy() -> None:
-    cluster = FakeCluster(("n1", "n2", "n3", "n4", "n5"))
-    cluster.form()
+    cluster = formed()
     cluster.split(["n1", "n2", "n3"], ["n4", "n5"])
     cluster.happen("n4", events.NotMerging("its cluster is changing to PASSIVE"))
-    (pair,) = why_not_merging(folded(cluster), cluster.now_us())
+    (pair,) = why_not_merging(fold(cluster), cluster.now_us())
     assert (pair.state, pair.rule) == ("waits", "busy")
     assert pair.sentence == (
         "n4 did not look for other clusters, for its cluster is changing to PASSIVE; it looks again at its next search"
@@ -343,7 +339,7 @@ def test_of_very_many_clusters_not_all_pairs_are_judged() -> None:
     for place, label in enumerate(cluster.labels):
         cluster.start(label)
         cluster.install(label, place + 1, [label], lineage=label)
-    picture = folded(cluster)
+    picture = fold(cluster)
     assert len(why_not_merging(picture, 0)) == 100 and pairs_left_out(picture) == 40 * 39 // 2 - 100
 
 
@@ -353,13 +349,5 @@ def test_nothing_in_it_steers_a_terminal() -> None:
         cluster.start(label)
         cluster.install(label, place + 1, [label], lineage=label)
     cluster.happen("dev", LinkChanged("\x1b[2J", "[/]x\n", "reset"))
-    for pair in why_not_merging(folded(cluster), 0):
+    for pair in why_not_merging(fold(cluster), 0):
         assert pair.sentence.isprintable() and pair.unblock is not None and pair.unblock.text.isprintable()
-
-
-def folded(cluster: FakeCluster, picture: Picture | None = None) -> Picture:
-    """What the cluster has shown since the last time, on top of `picture`."""
-    picture = picture or Picture()
-    for record in cluster.drain():
-        picture.apply(record)
-    return picture

@@ -25,15 +25,14 @@ from quarterdeck.backend.picture.network.network_board import (
     planned_links,
     zones_of,
 )
-from tests.app.fakes.fake_cluster import FakeCluster
+from tests.app.fakes.fake_cluster import formed
 from tests.picture.simulated_picture import SimulatedPicture
 
 FOUR = ("n1", "n2", "n3", "n4")
 
 
 def wronged(*commands: Partition | CutLink | DelayLink | LoseOnLink | DropMessages) -> tuple[Picture, FaultLedger]:
-    cluster = FakeCluster(FOUR)
-    cluster.form()
+    cluster = formed(FOUR)
     conditions, ledger, picture = LinkConditions(), FaultLedger(FOUR), Picture()
     for command in commands:
         for change in conditions.apply(command):
@@ -86,8 +85,7 @@ def test_in_a_drawing_a_glyph_stands_where_it_is_noticed() -> None:
 
 def test_of_many_members_only_what_is_wrong_is_drawn() -> None:
     labels = tuple(f"n{place}" for place in range(12))
-    cluster = FakeCluster(labels)
-    cluster.form()
+    cluster = formed(labels)
     picture = Picture()
     for record in cluster.drain():
         picture.apply(record)
@@ -101,8 +99,7 @@ def test_zones_come_from_lists() -> None:
 
 
 def suspicious() -> Picture:
-    cluster = FakeCluster(FOUR)
-    cluster.form()
+    cluster = formed(FOUR)
     cluster.suspect("n2", "n3")
     cluster.suspect("n2", "n4", "no connection (10.0.0.4:5701 refused)")
     cluster.suspect("n3", "n2")

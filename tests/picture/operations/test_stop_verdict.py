@@ -15,19 +15,16 @@ from quarterdeck.backend.core.witnessed.events import (
     MemberWitnessed,
     ReplicaMigrated,
 )
-from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.health.cluster_health import cluster_health
 from quarterdeck.backend.picture.operations.stop_verdict import QUIET_US, StopVerdict, may_stop
-from tests.app.fakes.fake_cluster import FakeCluster
+from tests.app.fakes.fake_cluster import FakeCluster, fold
 from tests.picture.health.test_cluster_health import CITIES, LATER, SECOND, formed, witnessed
 
 QUIET = QUIET_US + LATER
 
 
 def judged(cluster: FakeCluster, label: str = "byzantium", minimum: int = 1, after_us: int = LATER) -> StopVerdict:
-    picture = Picture()
-    for record in cluster.drain():
-        picture.apply(record)
+    picture = fold(cluster)
     now_us = cluster.now_us() + after_us
     return may_stop(picture, cluster_health(picture, now_us), label, now_us, minimum)
 

@@ -24,7 +24,7 @@ from quarterdeck.backend.picture.replay.timeline import (
     window,
 )
 from quarterdeck.backend.picture.text.fact import Tone
-from tests.app.fakes.fake_cluster import FakeCluster
+from tests.app.fakes.fake_cluster import FakeCluster, formed
 from tests.picture.replay.random_records import EVENTS, records_of
 
 THREE = ("n1", "n2", "n3")
@@ -44,8 +44,7 @@ def letters(landmarks: Landmarks) -> str:
 
 
 def test_a_split_after_a_freeze_ends_whatever_order_its_records_come_in() -> None:
-    cluster = FakeCluster(THREE)
-    cluster.form()
+    cluster = formed(THREE)
     cluster.happen("dev", ProcessPaused("n1"))
     for label in ("n2", "n3"):
         cluster.install(label, 4, ["n2", "n3"], lineage="L2")
@@ -63,8 +62,7 @@ def test_the_end_of_a_short_split_stands_beside_its_beginning() -> None:
 
 
 def test_splits_merges_claims_and_faults_stand_out() -> None:
-    cluster = FakeCluster(THREE)
-    cluster.form()
+    cluster = formed(THREE)
     cluster.happen("dev", LinkChanged("n1", "n3", blocked="blackhole"))
     cluster.happen("dev", LinkChanged("n3", "n1", blocked="blackhole"), after_us=0)
     cluster.happen("n3", events.ClaimStarted(5, (), ()))
@@ -83,8 +81,7 @@ def test_splits_merges_claims_and_faults_stand_out() -> None:
 
 
 def test_a_paused_master_leads_nobody_until_it_is_resumed() -> None:
-    cluster = FakeCluster(THREE)
-    cluster.form()
+    cluster = formed(THREE)
     cluster.happen("dev", ProcessPaused("n1"))
     cluster.install("n2", 5, ["n2", "n3"], lineage="L2")
     cluster.happen("dev", ProcessResumed("n1"))
@@ -147,8 +144,7 @@ def test_a_frozen_master_that_goes_on_leads_a_cluster_of_its_own_until_it_starts
 
 
 def test_landmarks_begin_in_the_middle_of_a_run_and_are_forgotten_with_it() -> None:
-    cluster = FakeCluster(THREE)
-    cluster.form()
+    cluster = formed(THREE)
     cluster.happen("dev", ProcessKilled("n2"))
     for _ in range(40):
         cluster.suspect("n1", "n2")

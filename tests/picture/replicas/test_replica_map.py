@@ -30,16 +30,9 @@ from quarterdeck.backend.picture.replicas.replica_text import (
     partition_sentence,
 )
 from quarterdeck.backend.picture.text.formatting import letter_of
-from tests.app.fakes.fake_cluster import FakeCluster
+from tests.app.fakes.fake_cluster import FakeCluster, fold
 
 FOUR = ("n1", "n2", "n3", "n4")
-
-
-def fold(cluster: FakeCluster, picture: Picture | None = None) -> Picture:
-    picture = picture or Picture()
-    for record in cluster.drain():
-        picture.apply(record)
-    return picture
 
 
 def formed() -> FakeCluster:

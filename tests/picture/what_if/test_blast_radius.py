@@ -7,9 +7,7 @@ from quarterdeck.backend.core.events import ProcessKilled, ProcessPaused
 from quarterdeck.backend.core.membership.events import ClusterStateChanged, MemberStopped, MergeVerdict
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.what_if.blast_radius import blast_radius
-from tests.app.fakes.fake_cluster import FakeCluster
-
-FIVE = ("n1", "n2", "n3", "n4", "n5")
+from tests.app.fakes.fake_cluster import FIVE, FakeCluster, fold
 
 
 def split() -> Picture:
@@ -17,20 +15,13 @@ def split() -> Picture:
     cluster.form()
     cluster.split(["n1", "n2", "n3"], ["n4", "n5"])
     cluster.happen("n4", MergeVerdict(cluster.address("n1"), "local-merges", "data-members", "2 against 3"))
-    return picture_of(cluster)
+    return fold(cluster)
 
 
 def formed() -> Picture:
     cluster = FakeCluster(FIVE)
     cluster.form()
-    return picture_of(cluster)
-
-
-def picture_of(cluster: FakeCluster) -> Picture:
-    picture = Picture()
-    for record in cluster.drain():
-        picture.apply(record)
-    return picture
+    return fold(cluster)
 
 
 def test_ending_names_the_orphans() -> None:
@@ -54,28 +45,28 @@ def holding(*, backups: bool) -> FakeCluster:
 
 def test_killing_tells_what_would_be_lost() -> None:
     lost = "✕ {} would be lost: no other member holds a replica."
-    picture = picture_of(holding(backups=True))
+    picture = fold(holding(backups=True))
     assert "No partition would be lost; 2 would go to their first backups." in blast_radius(picture, [KillMember("n2")])
     assert blast_radius(picture, [KillAt("n2", "claim-started")]) == blast_radius(picture, [KillMember("n2")])
     told = blast_radius(picture, [KillMember("n2"), KillMember("n1")])
     assert lost.format("2 partitions") in told
-    assert lost.format("1 partition") in blast_radius(picture_of(holding(backups=False)), [KillMember("n2")])
+    assert lost.format("1 partition") in blast_radius(fold(holding(backups=False)), [KillMember("n2")])
 
 
 def test_replicas_of_lives_that_are_over_save_nothing() -> None:
     cluster = holding(backups=True)
     cluster.happen("dev", ProcessKilled("n3"))
-    assert "✕ 1 partition would be lost" in blast_radius(picture_of(cluster), [KillMember("n2")])
+    assert "✕ 1 partition would be lost" in blast_radius(fold(cluster), [KillMember("n2")])
     cluster = holding(backups=True)
     cluster.start("n3", life=2)
-    assert "✕ 1 partition would be lost" in blast_radius(picture_of(cluster), [KillMember("n2")])
+    assert "✕ 1 partition would be lost" in blast_radius(fold(cluster), [KillMember("n2")])
     cluster = holding(backups=True)
     cluster.happen("dev", ProcessPaused("n3"))
-    assert "No partition would be lost" in blast_radius(picture_of(cluster), [KillMember("n2")])
+    assert "No partition would be lost" in blast_radius(fold(cluster), [KillMember("n2")])
 
 
 def test_stopping_loses_nothing_while_somebody_stays() -> None:
-    picture = picture_of(holding(backups=False))
+    picture = fold(holding(backups=False))
     assert "Their data moves to the others before they leave" in blast_radius(picture, [StopMember("n2")])
     assert "data" not in blast_radius(picture, [StopMember(label) for label in FIVE])
     assert "data" not in blast_radius(formed(), [StopMember("n2")])
@@ -86,13 +77,12 @@ def test_where_nothing_migrates_a_stop_loses_what_a_crash_loses() -> None:
     cluster = holding(backups=True)
     for label in FIVE:
         cluster.happen(label, ClusterStateChanged("FROZEN", "to be restarted", "decided"))
-    picture = picture_of(cluster)
+    picture = fold(cluster)
     told = blast_radius(picture, [StopMember("n2")])
     assert "No partition would be lost; 2 would be served by none before the cluster is ACTIVE again." in told
     assert told.endswith("The cluster is FROZEN: data does not move to others before a member leaves.")
     cluster.happen("n2", MemberStopped("asked to stop", "asked"))
-    for record in cluster.drain():
-        picture.apply(record)
+    fold(cluster, picture)
     told = blast_radius(picture, [StopMember("n1")])
     assert "✕ 2 partitions would be lost: no other member holds a replica." in told
 

@@ -22,22 +22,9 @@ from quarterdeck.backend.core.link_condition import LinkChanged
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.what_if.blast_radius import blast_radius
 from quarterdeck.backend.picture.what_if.confirmation_level import ConfirmationLevel, confirmation_level
-from tests.app.fakes.fake_cluster import FakeCluster
+from tests.app.fakes.fake_cluster import fold, formed
 
 FIVE = ("a", "b", "c", "d", "e")
-
-
-def picture_of(cluster: FakeCluster) -> Picture:
-    picture = Picture()
-    for record in cluster.drain():
-        picture.apply(record)
-    return picture
-
-
-def formed() -> FakeCluster:
-    cluster = FakeCluster(FIVE)
-    cluster.form()
-    return cluster
 
 
 def stops(*labels: str) -> list[Command]:
@@ -72,16 +59,16 @@ def stops(*labels: str) -> list[Command]:
     ids=str,
 )
 def test_what_is_asked(commands: list[Command], here: ConfirmationLevel, remote: ConfirmationLevel) -> None:
-    picture = picture_of(formed())
+    picture = fold(formed(FIVE))
     assert confirmation_level(picture, commands, remote=False) == here
     assert confirmation_level(picture, commands, remote=True) == remote
 
 
 def test_only_what_a_cut_adds_counts() -> None:
-    cluster = formed()
+    cluster = formed(FIVE)
     for source, target in (("a", "c"), ("a", "d"), ("a", "e"), ("b", "c"), ("b", "d"), ("b", "e")):
         cluster.happen(source, LinkChanged(source, target, blocked=True))
-    picture = picture_of(cluster)
+    picture = fold(cluster)
     assert confirmation_level(picture, [CutLink(("a",), ("b",))], remote=True) == "confirm"
     assert confirmation_level(picture, [Partition((("a", "b"), ("c", "d", "e")))], remote=True) == "confirm"
     # Its links to e alone are whole, so e holds the two halves together until it is cut from one of them.
@@ -92,17 +79,17 @@ def test_only_what_a_cut_adds_counts() -> None:
 
 
 def test_a_cluster_that_is_split_is_judged_side_by_side() -> None:
-    cluster = formed()
+    cluster = formed(FIVE)
     cluster.split(("a", "b"), ("c", "d", "e"))
-    picture = picture_of(cluster)
+    picture = fold(cluster)
     assert confirmation_level(picture, stops("a"), remote=True) == "type-name"
     assert confirmation_level(picture, stops("c"), remote=True) == "confirm"
 
 
 def test_the_last_replica_of_a_partition_takes_the_name() -> None:
-    cluster = formed()
+    cluster = formed(FIVE)
     cluster.change_table("a", 3, {0: ("d", "e"), 1: ("c",), 2: ("a", "b")})
-    picture = picture_of(cluster)
+    picture = fold(cluster)
     assert confirmation_level(picture, [KillMember("d")], remote=True) == "confirm"
     assert confirmation_level(picture, [KillMember("c")], remote=True) == "type-name"
     assert confirmation_level(picture, [KillMember("d"), KillMember("e")], remote=True) == "type-name"
@@ -110,9 +97,9 @@ def test_the_last_replica_of_a_partition_takes_the_name() -> None:
 
 
 def test_where_the_master_has_no_table_that_of_the_member_tells() -> None:
-    cluster = formed()
+    cluster = formed(FIVE)
     cluster.change_table("c", 3, {0: ("c",), 1: ("d", "e")})
-    picture = picture_of(cluster)
+    picture = fold(cluster)
     assert "1 partition would be lost" in blast_radius(picture, [KillMember("c")])
     assert confirmation_level(picture, [KillMember("c")], remote=True) == "type-name"
 

@@ -29,21 +29,16 @@ from quarterdeck.backend.picture.what_if.disconnection_decision import (
     reports_changed_us,
     timing_of,
 )
-from tests.app.fakes.fake_cluster import FakeCluster
+from tests.app.fakes.fake_cluster import FIVE, FakeCluster, fold, formed
 from tests.picture.simulated_picture import SimulatedPicture
 from tests.thoroughness import long_after
 
-FIVE = ("n1", "n2", "n3", "n4", "n5")
-
 
 def reported(reports: dict[str, tuple[str, ...]], labels: tuple[str, ...] = FIVE) -> tuple[FakeCluster, Picture]:
-    cluster = FakeCluster(labels)
-    cluster.form()
+    cluster = formed(labels)
     for reporter, suspects in reports.items():
         cluster.happen("n1", DisconnectionReported(cluster.address(reporter), tuple(map(cluster.address, suspects))))
-    picture = Picture()
-    for record in cluster.drain():
-        picture.apply(record)
+    picture = fold(cluster)
     return cluster, picture
 
 
@@ -143,8 +138,7 @@ def test_partitions_are_counted_on_both_sides() -> None:
     cluster.change_table("n1", 3, {0: ["n2", "n5"], 1: ["n2", ""], 2: ["n3", "n4"]})
     cluster.happen("n1", DisconnectionReported(cluster.address("n2"), tuple(map(cluster.address, ("n3", "n4")))))
     picture = Picture()
-    again = FakeCluster(FIVE)
-    again.form()
+    again = formed()
     for record in [*again.drain(), *cluster.drain()]:
         picture.apply(record)
     text = told(picture)
@@ -156,8 +150,7 @@ def test_without_reports_there_is_nothing_to_decide() -> None:
     assert decide(picture.members["n1"]) is None and decide(picture.members["n2"]) is None
     assert "nothing to decide" in told(picture)
     cluster.suspect("n2", "n3")
-    for record in cluster.drain():
-        picture.apply(record)
+    fold(cluster, picture)
     assert "n2: their suspicions have not reached it" in told(picture)
     assert "do not settle" in told(picture, Timing(settles=False))
 

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 from quarterdeck.backend.core.events import ProcessKilled
-from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.what_if.blast_radius import loss_facts, loss_of
-from tests.app.fakes.fake_cluster import FakeCluster
+from tests.app.fakes.fake_cluster import FakeCluster, fold, formed
 
 FOUR = ("n1", "n2", "n3", "n4")
 
 
 def holding() -> FakeCluster:
-    cluster = FakeCluster(FOUR)
-    cluster.form()
+    cluster = formed(FOUR)
     cluster.change_table("n1", 4, {0: ["n1", "n2"], 1: ["n2", "n3"], 2: ["n3", "n4"], 3: ["n2", "n4"]})
     return cluster
 
 
 def told(cluster: FakeCluster, *labels: str) -> list[tuple[str, str, str]]:
-    picture = Picture()
-    for record in cluster.drain():
-        picture.apply(record)
+    picture = fold(cluster)
     table = picture.members["n1"].table
     assert table is not None
     return [
@@ -58,8 +54,7 @@ def test_the_dead_take_nothing_with_them_and_save_nothing() -> None:
 
 
 def test_long_lists_are_cut_short() -> None:
-    cluster = FakeCluster(FOUR)
-    cluster.form()
+    cluster = formed(FOUR)
     cluster.change_table("n1", 4, {partition: ["n1", ""] for partition in range(100)})
     ((_, _, _), (_, text, _)) = told(cluster, "n1")
     assert text.startswith("100 partitions (p0, p1,") and text.endswith(

@@ -20,23 +20,10 @@ from quarterdeck.backend.picture.boards.overview.table_rows import TableRow, Tab
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.health.copy_counts import STRIP_LENGTH
 from quarterdeck.backend.picture.text.formatting import LEVELS, bars
-from tests.app.fakes.fake_cluster import FakeCluster
+from tests.app.fakes.fake_cluster import fold, formed
 
 THREE = ("n1", "n2", "n3")
 WHOLE = {partition: (THREE[partition % 3], THREE[(partition + 1) % 3]) for partition in range(271)}
-
-
-def formed() -> FakeCluster:
-    cluster = FakeCluster(THREE)
-    cluster.form()
-    return cluster
-
-
-def folded(cluster: FakeCluster) -> Picture:
-    picture = Picture()
-    for record in cluster.drain():
-        picture.apply(record)
-    return picture
 
 
 def row_of(picture: Picture, label: str) -> TableRow:
@@ -55,11 +42,11 @@ def test_a_bar_above_nothing_never_looks_like_nothing() -> None:
 
 
 def test_suspicions_in_force_are_rows_of_the_older_member_first() -> None:
-    cluster = formed()
+    cluster = formed(THREE)
     cluster.suspect("n2", "n3", "no heartbeat for 4 s")
     cluster.suspect("n3", "n2")
     cluster.suspect("n1", "n3", f"{cluster.address('n2')} said so")
-    picture = folded(cluster)
+    picture = fold(cluster)
     found = suspicion_rows(picture, THREE)
     rows = [found.row(picture, key, cluster.now_us() + 3 * SECOND_US) for key in found.entries]
     assert [row.pair for row in rows] == ["n1 → n3", "n2 → n3", "n3 → n2"]
@@ -70,22 +57,21 @@ def test_suspicions_in_force_are_rows_of_the_older_member_first() -> None:
 
 def test_of_very_many_suspicions_the_rest_is_counted() -> None:
     labels = tuple(f"m{number}" for number in range(30))
-    cluster = FakeCluster(labels)
-    cluster.form()
+    cluster = formed(labels)
     for label in labels:
         for other in labels:
             if label != other:
                 cluster.suspect(label, other)
-    found = suspicion_rows(folded(cluster), labels)
+    found = suspicion_rows(fold(cluster), labels)
     assert (len(found.entries), found.raised) == (MOST_ROWS, 30 * 29)
 
 
 def test_suspicions_that_nobody_tells_are_not_none() -> None:
-    cluster = formed()
-    assert suspicion_figure(suspicion_rows(folded(cluster), THREE)) == ("none", "faint")
-    cluster = formed()
+    cluster = formed(THREE)
+    assert suspicion_figure(suspicion_rows(fold(cluster), THREE)) == ("none", "faint")
+    cluster = formed(THREE)
     cluster.happen("n2", MemberWitnessed(("client-protocol",), ("owners",)))
-    found = suspicion_rows(folded(cluster), THREE)
+    found = suspicion_rows(fold(cluster), THREE)
     assert suspicion_figure(found) == ("not reported", "faint")
     assert found.nothing == "suspicions are not reported: give logs with --logs"
 
@@ -94,10 +80,10 @@ def test_suspicions_that_nobody_tells_are_not_none() -> None:
 
 
 def test_a_whole_table_is_safe_and_one_that_lost_copies_says_how_many() -> None:
-    cluster = formed()
+    cluster = formed(THREE)
     for label in THREE:
         cluster.change_table(label, 271, WHOLE)
-    picture = folded(cluster)
+    picture = fold(cluster)
     row = row_of(picture, "n1")
     assert (row.strip, row.state, row.tone) == ("▇" * STRIP_LENGTH, "✓ safe", "good")
     assert table_figure(picture, THREE, picture.at) == ("1 digest", "plain")
@@ -115,30 +101,30 @@ def test_a_whole_table_is_safe_and_one_that_lost_copies_says_how_many() -> None:
 
 
 def test_tables_that_differ_and_members_without_one() -> None:
-    cluster = formed()
+    cluster = formed(THREE)
     cluster.change_table("n1", 271, WHOLE, "arranged")
     cluster.change_table("n2", 270, {**WHOLE, 0: ("n2", "n1")})
-    picture = folded(cluster)
+    picture = fold(cluster)
     assert row_of(picture, "n2").state == "≠ not its master's" and row_of(picture, "n2").differs
     assert row_of(picture, "n3").state == "≠ none"
     assert table_figure(picture, THREE, picture.at) == ("≠ 2 digests and none", "warning")
 
 
 def test_a_backup_out_of_step_is_not_safe() -> None:
-    cluster = formed()
+    cluster = formed(THREE)
     for label in THREE:
         cluster.change_table(label, 271, WHOLE)
     cluster.happen("n2", BackupOutOfStep(0, cluster.address("n1"), "a write is missing"))
-    assert row_of(folded(cluster), "n2").state == "a backup out of step"
+    assert row_of(fold(cluster), "n2").state == "a backup out of step"
 
 
 def test_backups_that_nobody_tells_are_not_safe() -> None:
-    cluster = formed()
+    cluster = formed(THREE)
     cluster.happen("n1", MemberWitnessed(("client-protocol",), ("owners",)))
     holders = tuple(cluster.holder(label) for label in THREE)
     cluster.happen("n1", OwnersTold(holders, tuple(number % 3 for number in range(271)), "d" * 16, None))
     cluster.happen("n2", MemberWitnessed(("logs",), ()))
-    picture = folded(cluster)
+    picture = fold(cluster)
     assert row_of(picture, "n1").state == "backups not reported"
     assert row_of(picture, "n2").state == "not reported"
 
@@ -147,7 +133,7 @@ def test_backups_that_nobody_tells_are_not_safe() -> None:
 
 
 def test_lanes_show_who_gave_and_who_took() -> None:
-    cluster = formed()
+    cluster = formed(THREE)
     for number in range(4):
         cluster.begin("n1", f"m{number}", number, "n1", "n2")
         cluster.happen("n1", MigrationCopied(f"m{number}", number, 1, 6_000_000, 10), after_us=1_000)
@@ -170,7 +156,7 @@ def test_lanes_show_who_gave_and_who_took() -> None:
 
 
 def test_lanes_of_real_members_are_made_of_the_ends_that_they_tell() -> None:
-    cluster = formed()
+    cluster = formed(THREE)
     at = {label: cluster.address(label) for label in THREE}
     cluster.happen("n1", MemberWitnessed(("client-protocol",), ("owners", "migration-ends")))
     cluster.happen("n1", ReplicaMigrated(1, 0, at["n1"], at["n3"], True, 5_000, 2, 1))
@@ -192,9 +178,9 @@ def folded_of(records: object) -> Picture:
 
 
 def test_the_queue_in_a_few_words() -> None:
-    cluster = formed()
-    assert queue_figure(folded(cluster), cluster.now_us()) == ("none", "faint")
-    cluster = formed()
+    cluster = formed(THREE)
+    assert queue_figure(fold(cluster), cluster.now_us()) == ("none", "faint")
+    cluster = formed(THREE)
     planned = tuple(
         PlannedMigration(number, "MOVE", cluster.address("n1"), cluster.address("n2"), 0) for number in range(8)
     )
@@ -202,22 +188,22 @@ def test_the_queue_in_a_few_words() -> None:
     cluster.begin("n1", "m0", 0, "n1", "n2")
     cluster.happen("n1", MigrationDecided("m0", 0, True, 2, ""))
     cluster.begin("n1", "m1", 1, "n1", "n2")
-    text, tone = queue_figure(folded(cluster), cluster.now_us())
+    text, tone = queue_figure(fold(cluster), cluster.now_us())
     assert text == "1 of 8, about 14 s left, 1 running, 0.5/s" and tone == "strong"
 
 
 def test_a_queue_that_nobody_tells_is_not_empty() -> None:
-    cluster = formed()
+    cluster = formed(THREE)
     for label in THREE:
         cluster.happen(label, MemberWitnessed(("client-protocol",), ("migration-ends",)))
-    assert queue_figure(folded(cluster), cluster.now_us()) == ("queue not reported, 0 done", "faint")
+    assert queue_figure(fold(cluster), cluster.now_us()) == ("queue not reported, 0 done", "faint")
 
 
 # Activity
 
 
 def test_seconds_that_are_over_are_counted_and_what_is_not_told_is_no_zero() -> None:
-    cluster = formed()
+    cluster = formed(THREE)
     cluster.happen(
         "n1", HeartbeatLate(cluster.address("n2"), "n2-life-1", 2 * SECOND_US, 4 * SECOND_US, False), after_us=SECOND_US
     )
@@ -237,7 +223,7 @@ def test_seconds_that_are_over_are_counted_and_what_is_not_told_is_no_zero() -> 
     assert activity.pulses(folded_of(records), cluster.now_us() + 3 * SECOND_US)[1].rate == "21/s", (
         "what maps were asked"
     )
-    witnessed = formed()
+    witnessed = formed(THREE)
     for label in THREE:
         witnessed.happen(label, MemberWitnessed(("logs",), ("suspicions",)))
-    assert {pulse.rate for pulse in Activity().pulses(folded(witnessed), 0)} == {"not reported"}
+    assert {pulse.rate for pulse in Activity().pulses(fold(witnessed), 0)} == {"not reported"}
