@@ -52,7 +52,7 @@ PROFILE_JAVA_OPTIONS: dict[Profile, str] = {
 MAX_SECONDS_TO_END = 2.0
 """How long a process that has closed its connections may take to exit."""
 
-LOGGING = f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties').as_uri()}"
+LOGGING = f"-Dlog4j2.configurationFile={Path(__file__).absolute().with_name('log4j2.properties').as_uri()}"
 
 EVERYWHERE = {"spark.sql.session.timeZone": "UTC"}
 CLASSIC = {

@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import time
+import zipimport
 from functools import partial
 from pathlib import Path
 
@@ -232,3 +233,17 @@ def test_equal_sources_give_equal_packages(tmp_path: Path) -> None:
     one, two = write_package(tmp_path / "a"), write_package(tmp_path / "b")
     assert one.name == two.name == f"quarterdeck-{sources_digest()}.zip"
     assert one.read_bytes() == two.read_bytes()
+
+
+def test_a_worker_imports_what_a_wave_needs_from_a_package_at_a_relative_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An executor keeps the package in its working directory."""
+    name = "quarterdeck/backend/pipeline/spark/session"
+    monkeypatch.chdir(tmp_path)
+    package = zipimport.zipimporter(write_package(tmp_path).name)
+    module = {"__name__": name.replace("/", "."), "__file__": package.get_filename(name)}
+    assert not Path(module["__file__"]).is_absolute()
+    code = package.get_code(name)
+    assert code is not None
+    exec(code, module)
