@@ -1,7 +1,8 @@
-"""Paint what is dirty, and nothing between: the compositor of screens on which some rows far apart change all the time.
+"""Paint what is dirty, all of it, and nothing between: for screens on which some rows far apart change all the time.
 
 That of Textual renders each widget within the bounding box of all dirty regions, and drops what was not asked for: half of what a
-console under load costs. `tests/widgets/test_dirty_rows.py` fails as soon as a newer Textual does no such thing.
+console under load costs. And it loses what moved, where a place is asked for between a change and its layout.
+`tests/widgets/test_dirty_rows.py` fails as soon as a newer Textual does no such thing.
 """
 
 from __future__ import annotations
@@ -10,13 +11,31 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import cast
 
-from textual._compositor import ChopsUpdate, Compositor
-from textual.geometry import Region
+from textual._compositor import ChopsUpdate, Compositor, CompositorMap, ReflowResult
+from textual.geometry import Region, Size
 from textual.strip import Strip
+from textual.widget import Widget
 
 
 class DirtyRowsCompositor(Compositor):
     """Renders, of the topmost widget at each dirty place, the dirty rows."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._laid_out: CompositorMap = {}
+
+    def reflow(self, parent: Widget, size: Size) -> ReflowResult:
+        """Lay out anew. All is dirty where the screen may show another map than that of the last layout.
+
+        Textual compares the new map with the one that it has: after a scroll the map is out of date, and as soon as a place is
+        asked for, it is made anew. What moved by then would neither be painted nor be given its new size.
+        """
+        if self._full_map_invalidated or self._full_map is not self._laid_out:
+            self._full_map = self._laid_out
+            self._dirty_regions.add(size.region)
+        result = super().reflow(parent, size)
+        self._laid_out, self._full_map_invalidated = self._full_map, False
+        return result
 
     def render_partial_update(self) -> ChopsUpdate | None:
         screen = self.size.region

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 import pytest
 from rich.console import RenderableType
@@ -13,9 +13,13 @@ from textual import messages
 from textual._compositor import ChopsUpdate, LayoutUpdate
 from textual.app import App, ComposeResult
 from textual.containers import Horizontal, Vertical
+from textual.geometry import Region
 from textual.message import Message
+from textual.pilot import Pilot
 from textual.screen import Screen
+from textual.widgets import Static
 
+from quarterdeck.app.commands.confirmation import ConfirmScreen
 from quarterdeck.backend.picture.network.network_board import NetworkDrawing, NetworkNode
 from quarterdeck.backend.picture.text.fact import Fact
 from quarterdeck.widgets.component_styles import ComponentStyles
@@ -202,6 +206,69 @@ async def test_no_paint_is_lost(seed: int) -> None:
             while (shown := app.screen_lines()) != (held := held_by_widgets(screen)) and time.monotonic() < limit:
                 await pilot.pause(0.01)
             assert_same(shown, held, f"round {number}")
+
+
+def on_loaded(check: Callable[[LoadedScreen, Pilot[None]], Awaitable[None]]) -> None:
+    """Run `check`; in the end the terminal shows what the widgets hold."""
+
+    async def scenario() -> None:
+        app = LoadedApp(random.Random(0))
+        async with app.run_test(size=SIZES[0]) as pilot:
+            await pilot.pause()
+            await check(app.loaded, pilot)
+            await pilot.pause()
+            await pilot.pause()
+            assert_same(app.screen_lines(), held_by_widgets(app.loaded), "in the end")
+
+    asyncio.run(scenario())
+
+
+def test_a_place_that_is_asked_for_before_the_layout_loses_no_paint() -> None:
+    async def check(screen: LoadedScreen, pilot: Pilot[None]) -> None:
+        screen.sheet.display, screen.numbers.keys = False, ["r1"]
+        screen.table.show()
+        await pilot.pause()
+        high = screen.table.size.height
+        screen.numbers.keys = ["r1", "r2", "r3"]
+        screen.table.show()
+        screen.table._check_refresh()  # it is higher now; its message waits in the queue of the screen
+        screen._compositor.update_widgets({screen.sheet})  # late news of what has gone: places are no more known
+        assert screen._compositor._full_map_invalidated and screen.table.region.height > high
+        await pilot.pause()
+        assert screen.table.size.height > high
+
+    on_loaded(check)
+
+
+def test_a_layout_that_finds_all_where_it_was_before_a_scroll_loses_no_paint() -> None:
+    async def check(screen: LoadedScreen, pilot: Pilot[None]) -> None:
+        left = screen.query_one("#left")
+        left.styles.overflow_y, screen.query_one("#pane").styles.height = "scroll", 40
+        await pilot.pause()
+        left.scroll_to(y=5, animate=False, immediate=True)
+        await pilot.pause()
+        left.scroll_to(y=0, animate=False, immediate=True)
+        screen.tail.refresh(layout=True)
+        for widget in (left, screen.tail):
+            widget._check_refresh()  # one layout is for both
+
+    on_loaded(check)
+
+
+def test_what_a_view_paints_below_a_question_loses_no_paint_of_the_question() -> None:
+    async def scenario() -> None:
+        app, question = LoadedApp(random.Random(0)), ConfirmScreen("Kill n1?", "", "Kill")
+        async with app.run_test(size=SIZES[0]) as pilot:
+            await app.push_screen(question)
+            await pilot.pause()
+            static = question.query_one("#confirm-question", Static)
+            static.update("Kill n2?", layout=False)
+            static._check_refresh()
+            question.refresh(Region(0, 0, 5, 1))  # as the view below does, at the same time
+            await pilot.pause()
+            assert any("Kill n2?" in line for line in app.screen_lines())
+
+    asyncio.run(scenario())
 
 
 class ResizedApp(App[None]):
