@@ -34,8 +34,14 @@ from quarterdeck.backend.live.transport.frames import (
     content_of,
     frame_of,
 )
-from quarterdeck.backend.live.transport.handshake import Agreement, HandshakeRefused, Initiator, PeerRejected, Responder
-from quarterdeck.backend.live.transport.handshake_messages import HandshakeRejection
+from quarterdeck.backend.live.transport.handshake import (
+    Agreement,
+    HandshakeRefused,
+    HandshakeRejection,
+    Initiator,
+    PeerRejected,
+    Responder,
+)
 from quarterdeck.backend.live.transport.limits import network_of
 
 

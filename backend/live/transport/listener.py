@@ -18,7 +18,7 @@ from quarterdeck.backend.live.security.tls import OTHER_VERSION_ALERT, AlertingC
 from quarterdeck.backend.live.transport.acceptor import Acceptor, first_words
 from quarterdeck.backend.live.transport.connection import PeerConnection
 from quarterdeck.backend.live.transport.frames import frame_of
-from quarterdeck.backend.live.transport.handshake_messages import HandshakeRejection
+from quarterdeck.backend.live.transport.handshake import HandshakeRejection
 from quarterdeck.backend.live.transport.limits import (
     ConnectionSlots,
     HandshakeFailures,

@@ -20,8 +20,14 @@ from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.live.security.cluster_secret import ClusterKeyring, ClusterSecret
 from quarterdeck.backend.live.security.tls import OPEN, Tls, WireSecurity, certificate_mismatch
 from quarterdeck.backend.live.transport.connection import PeerConnection, cause_of, reason_of
-from quarterdeck.backend.live.transport.handshake import HandshakeRefused, Initiator, Responder
-from quarterdeck.backend.live.transport.handshake_messages import HandshakeHello, HandshakeRejection, hello_of
+from quarterdeck.backend.live.transport.handshake import (
+    HandshakeHello,
+    HandshakeRefused,
+    HandshakeRejection,
+    Initiator,
+    Responder,
+    hello_of,
+)
 from quarterdeck.backend.live.transport.limits import DEFAULT_LIMITS, DEFAULT_TIMEOUTS, Timeouts, TransportLimits
 from quarterdeck.backend.live.transport.listener import TLS_SHUTDOWN_SECONDS, HttpHandover, Listener
 from quarterdeck.backend.live.transport.network import LiveNetwork

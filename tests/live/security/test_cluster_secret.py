@@ -21,14 +21,18 @@ from quarterdeck.backend.live.security.cluster_secret import (
 )
 from quarterdeck.backend.live.security.tls import WireSecurity
 from quarterdeck.backend.live.transport.frames import BadFrame, FrameParser, content_of, frame_of
-from quarterdeck.backend.live.transport.handshake import Agreement, HandshakeRefused, Initiator, PeerRejected, Responder
-from quarterdeck.backend.live.transport.handshake_messages import (
+from quarterdeck.backend.live.transport.handshake import (
     ANSWER,
     PROTOCOL_VERSION,
+    Agreement,
     Challenge,
     HandshakeHello,
+    HandshakeRefused,
     HandshakeRejection,
+    Initiator,
+    PeerRejected,
     Proof,
+    Responder,
     Welcome,
 )
 from quarterdeck.backend.live.transport.limits import TransportLimits

@@ -21,7 +21,7 @@ from quarterdeck.backend.live.security.tls import (
     certificate_mismatch,
 )
 from quarterdeck.backend.live.transport.frames import FrameParser, content_of, frame_of
-from quarterdeck.backend.live.transport.handshake_messages import (
+from quarterdeck.backend.live.transport.handshake import (
     ANSWER,
     PROTOCOL_VERSION,
     HandshakeHello,

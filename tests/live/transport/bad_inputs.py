@@ -18,7 +18,7 @@ from quarterdeck.backend.core.address import Address, host_of, make_address, por
 from quarterdeck.backend.core.membership.messages import JoinRefused
 from quarterdeck.backend.live.security.cluster_secret import NONCE_BYTES
 from quarterdeck.backend.live.transport.frames import MAX_FRAME_BYTES, MAX_HANDSHAKE_BYTES, frame_of
-from quarterdeck.backend.live.transport.handshake_messages import (
+from quarterdeck.backend.live.transport.handshake import (
     PROTOCOL_VERSION,
     Challenge,
     HandshakeHello,

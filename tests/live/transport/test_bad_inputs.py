@@ -14,7 +14,7 @@ from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.live.security.cluster_secret import ClusterKeyring, ClusterSecret
 from quarterdeck.backend.live.security.tls import WireSecurity
 from quarterdeck.backend.live.transport.frames import frame_of
-from quarterdeck.backend.live.transport.handshake_messages import PROTOCOL_VERSION, HandshakeHello
+from quarterdeck.backend.live.transport.handshake import PROTOCOL_VERSION, HandshakeHello
 from quarterdeck.backend.live.transport.limits import TransportLimits
 from quarterdeck.backend.live.transport.listener import PendingConnection
 from quarterdeck.backend.live.transport.network import LiveNetwork

@@ -18,14 +18,17 @@ from quarterdeck.backend.core.membership.messages import JoinRefused
 from quarterdeck.backend.live.security.cluster_secret import NONCE_BYTES, ClusterKeyring, ClusterSecret
 from quarterdeck.backend.live.security.tls import OTHER_VERSION_ALERT, WireSecurity
 from quarterdeck.backend.live.transport.frames import FrameParser, frame_of
-from quarterdeck.backend.live.transport.handshake import HandshakeRefused, Initiator, PeerRejected, Responder
-from quarterdeck.backend.live.transport.handshake_messages import (
+from quarterdeck.backend.live.transport.handshake import (
     NO_SECRET_AT_CALLED,
     WRONG_SECRET,
     Challenge,
     HandshakeHello,
+    HandshakeRefused,
     HandshakeRejection,
+    Initiator,
+    PeerRejected,
     Proof,
+    Responder,
     Welcome,
     rejection_of,
 )

@@ -15,7 +15,7 @@ from quarterdeck.backend.live.transport.frames import (
     content_of,
     frame_of,
 )
-from quarterdeck.backend.live.transport.handshake_messages import (
+from quarterdeck.backend.live.transport.handshake import (
     ANSWER,
     HELLO,
     PROTOCOL_VERSION,

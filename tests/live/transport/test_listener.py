@@ -19,7 +19,7 @@ from websockets.asyncio.client import connect
 from quarterdeck.backend.core.address import port_of
 from quarterdeck.backend.live.security.tls import OTHER_VERSION_ALERT
 from quarterdeck.backend.live.transport.frames import frame_of
-from quarterdeck.backend.live.transport.handshake_messages import PROTOCOL_VERSION, HandshakeHello
+from quarterdeck.backend.live.transport.handshake import PROTOCOL_VERSION, HandshakeHello
 from quarterdeck.backend.live.transport.limits import (
     DEFAULT_LIMITS,
     KNOWN_SECONDS,

@@ -19,7 +19,7 @@ from quarterdeck.backend.core.commands.commands import (
 )
 from quarterdeck.backend.core.membership.messages import JoinRefused
 from quarterdeck.backend.live.transport.frames import MAX_HANDSHAKE_BYTES, FrameParser, content_of, frame_of
-from quarterdeck.backend.live.transport.handshake_messages import (
+from quarterdeck.backend.live.transport.handshake import (
     ANSWER,
     PROTOCOL_VERSION,
     HandshakeHello,

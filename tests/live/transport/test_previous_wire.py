@@ -19,11 +19,12 @@ from quarterdeck.backend.core.partitions.messages import ArrangeRequest, LiteCha
 from quarterdeck.backend.live.transport import peer
 from quarterdeck.backend.live.transport.connection import MESSAGE, CausedMessage
 from quarterdeck.backend.live.transport.frames import PREFIX_BYTES, FrameTooLarge, frame_of
-from quarterdeck.backend.live.transport.handshake import Initiator, Responder
-from quarterdeck.backend.live.transport.handshake_messages import (
+from quarterdeck.backend.live.transport.handshake import (
     OLDEST_VERSION,
     PROTOCOL_VERSION,
     HandshakeHello,
+    Initiator,
+    Responder,
     Welcome,
     hello_of,
 )

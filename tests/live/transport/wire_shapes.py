@@ -33,7 +33,7 @@ from msgspec.inspect import (
 )
 
 from quarterdeck.backend.core.messages import MESSAGE_KINDS
-from quarterdeck.backend.live.transport.handshake_messages import (
+from quarterdeck.backend.live.transport.handshake import (
     PROTOCOL_VERSION,
     Challenge,
     HandshakeHello,

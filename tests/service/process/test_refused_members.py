@@ -18,7 +18,7 @@ import pytest
 import trustme
 
 from quarterdeck.backend.live.transport.frames import frame_of
-from quarterdeck.backend.live.transport.handshake_messages import HandshakeRejection
+from quarterdeck.backend.live.transport.handshake import HandshakeRejection
 from tests.service.member_processes import BASE_PORT, TIMEOUT_SECONDS, MemberProcess, end
 from tests.thoroughness import long_after
 from tests.waiting import wait_until
