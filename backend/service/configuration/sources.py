@@ -29,7 +29,7 @@ from quarterdeck.backend.core.properties import PROPERTIES, BadProperty, Setting
 from quarterdeck.backend.documents import yaml_document
 from quarterdeck.backend.documents.validation import did_you_mean
 from quarterdeck.backend.journal.audit_log import AUDIT_LOG_FOLDER
-from quarterdeck.backend.live.security.certificate_dates import not_after
+from quarterdeck.backend.live.security.tls import not_after
 from quarterdeck.backend.service.configuration.configuration_file import MemberFile, Section
 from quarterdeck.backend.service.configuration.process_configuration import ProcessConfiguration, Security, User
 from quarterdeck.backend.service.configuration.product_sections import ignored_text, without_product_sections

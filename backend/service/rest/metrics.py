@@ -30,7 +30,7 @@ from starlette.routing import Route
 from quarterdeck.backend.core.causes import RefusalCause
 from quarterdeck.backend.core.cluster_profile import CLUSTER_STATES
 from quarterdeck.backend.core.properties import SECOND_US
-from quarterdeck.backend.live.security.certificate_dates import not_after
+from quarterdeck.backend.live.security.tls import not_after
 from quarterdeck.backend.picture.events.catalogue import kind_of
 from quarterdeck.backend.service.http.access import require
 from quarterdeck.backend.service.http.face import Face, own_belief

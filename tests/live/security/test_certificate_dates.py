@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import trustme
 
-from quarterdeck.backend.live.security.certificate_dates import not_after
+from quarterdeck.backend.live.security.tls import not_after
 
 
 @pytest.mark.parametrize(
