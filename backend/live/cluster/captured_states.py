@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from quarterdeck.backend.core.cluster_snapshot import CapturedMember, InFlight, MemberSnapshot, SilentMember
 from quarterdeck.backend.core.commands.commands import CommandRefused
 from quarterdeck.backend.core.member import MemberConfiguration
-from quarterdeck.backend.live.member.host import Host
+from quarterdeck.backend.live.member.member_host import Host
 from quarterdeck.backend.live.member.run_clock import RunClock
 
 Captured = tuple[int, tuple[MemberSnapshot, ...], tuple[SilentMember, ...], tuple[InFlight, ...]]

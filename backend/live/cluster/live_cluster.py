@@ -40,7 +40,7 @@ from quarterdeck.backend.live.cluster.addressing import HeldPorts, checked_join_
 from quarterdeck.backend.live.cluster.background_loop import BackgroundLoop
 from quarterdeck.backend.live.cluster.captured_states import captures
 from quarterdeck.backend.live.cluster.run_recorder import RunRecorder
-from quarterdeck.backend.live.member.host import Host
+from quarterdeck.backend.live.member.member_host import Host
 from quarterdeck.backend.live.member.run_clock import RunClock
 from quarterdeck.backend.live.transport.limits import DEFAULT_TIMEOUTS, Timeouts
 from quarterdeck.backend.live.transport.network import LiveNetwork

@@ -11,8 +11,7 @@ from quarterdeck.backend.core.member import MemberConfiguration, MemberMachine
 from quarterdeck.backend.core.membership.state import Stopwatch
 from quarterdeck.backend.core.membership.views.identity import Randomness
 from quarterdeck.backend.live.cluster.live_cluster import LiveCluster, Options
-from quarterdeck.backend.live.member.host import Host
-from quarterdeck.backend.live.member.member_host import MemberHost
+from quarterdeck.backend.live.member.member_host import Host, MemberHost
 
 
 class LocalCluster(LiveCluster):

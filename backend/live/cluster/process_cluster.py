@@ -45,7 +45,7 @@ from quarterdeck.backend.live.cluster.pipe_messages import (
     StartIncarnation,
     line_of,
 )
-from quarterdeck.backend.live.member.host import AnswerCallback, Host, HostObserver, MemberCommand
+from quarterdeck.backend.live.member.member_host import AnswerCallback, Host, HostObserver, MemberCommand
 
 ROOT = str(Path(str(files("quarterdeck"))).parent)
 """Where a new process finds the code that this one runs."""
