@@ -15,12 +15,13 @@ from quarterdeck.backend.service.http.access import (
     FREE_GUESSES,
     GUESSES_APART_US,
     KEYS_KEPT,
+    LOOK_SECONDS,
     AccessPolicy,
+    Credentials,
     GuessLimit,
     _user_of,
     require,
 )
-from quarterdeck.backend.service.http.credentials import LOOK_SECONDS, Credentials
 from quarterdeck.backend.service.http.responses import Denied
 from tests.service.served_members import Client, ServedMembers, configured, one_member
 from tests.service.single_member import SingleMemberFace
