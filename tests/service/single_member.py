@@ -41,7 +41,7 @@ from quarterdeck.backend.member_api.beliefs import NodeState
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.service.configuration.process_configuration import ProcessConfiguration, Security, User
 from quarterdeck.backend.service.http.face import Caller
-from quarterdeck.backend.service.http.websocket_protocol import BoundedWebSocketProtocol
+from quarterdeck.backend.service.http.http_protocol import BoundedWebSocketProtocol
 from quarterdeck.backend.service.meters import Meters
 from quarterdeck.backend.service.record_buffer import RecordBuffer, StoredRecord
 from tests.waiting import until

@@ -157,8 +157,7 @@ def _loaded(
     import uvicorn
     from uvicorn.server import ServerState
 
-    from quarterdeck.backend.service.http.http_protocol import BoundedProtocol
-    from quarterdeck.backend.service.http.websocket_protocol import BoundedWebSocketProtocol
+    from quarterdeck.backend.service.http.http_protocol import BoundedProtocol, BoundedWebSocketProtocol
 
     config = uvicorn.Config(
         make_application(),

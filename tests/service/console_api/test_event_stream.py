@@ -19,7 +19,7 @@ from quarterdeck.backend.service.configuration.process_configuration import Secu
 from quarterdeck.backend.service.console_api import event_stream
 from quarterdeck.backend.service.console_api.event_stream import MOST_CLIENTS, EventFeed
 from quarterdeck.backend.service.console_api.routes import console_routes
-from quarterdeck.backend.service.http.websocket_protocol import SharedDeflate, deflated
+from quarterdeck.backend.service.http.http_protocol import SharedDeflate, deflated
 from tests.service.single_member import SingleMemberFace, served
 from tests.waiting import LIMIT_SECONDS, until
 
