@@ -6,22 +6,223 @@ See Split-brain Recovery Improvements, User Interaction.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import msgspec
+from msgspec import Struct
+from ruamel.yaml import YAML
+from ruamel.yaml.composer import Composer, MaxDepthExceededError
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.events import AliasEvent
 from starlette.responses import Response
 
+from quarterdeck.backend.core.address import Address, BadJoinList, parse_join_list
 from quarterdeck.backend.core.commands.commands import SetJoinList
-from quarterdeck.backend.documents.yaml_document import text_of
+from quarterdeck.backend.core.properties import FIXED_AT_START, PropertyValue, Settings
+from quarterdeck.backend.documents.yaml_document import DEEPEST_NESTING, FieldPath, text_of
 from quarterdeck.backend.service.configuration.process_configuration import Security
+from quarterdeck.backend.service.configuration.product_sections import IGNORED, PRODUCT_PROPERTIES, PRODUCT_SECTIONS
 from quarterdeck.backend.service.configuration.sources import BadConfiguration, ConfigurationReader, read_member_file
 from quarterdeck.backend.service.http.audited_requests import request_note
 from quarterdeck.backend.service.http.face import Face
 from quarterdeck.backend.service.http.responses import Denied, success
 from quarterdeck.backend.service.member_log import LOGGER
 from quarterdeck.backend.service.rest.endpoint import RestRequest, reading, writing
-from quarterdeck.backend.service.rest.runtime_configuration import RuntimeChange, parse_document, read_member_list
+
+LONGEST_NAME = 100
+"""Characters of a name that are quoted."""
+MEMBER_LIST = ("network", "join", "tcp-ip", "member-list")
+AT_START_ONLY = "takes effect when the member is started with it"
+IN_FORCE = "is in force already"
+BY_RELOAD = "takes effect when it stands in the member's own file and that is reloaded"
+BY_TURNING = "turns by quarterdeck member secret; " + AT_START_ONLY
+BROWSERS: dict[object, str] = {"allowed-origins": "allowed_origins", "allowed-hosts": "allowed_hosts"}
+RELOADED = ("users", "tokens", *BROWSERS)
+NO_USER_LEFT = "without users any client could change this member; " + AT_START_ONLY
+
+
+class ConfigurationEntry(Struct, frozen=True, rename="camel", omit_defaults=True):
+    """One thing that a document configures, in the product's words."""
+
+    section_name: str
+    config_name: str
+    reason: str = ""
+    """Why it is ignored; empty when it is applied."""
+
+
+class RuntimeChange:
+    """What a document changes in the member behind `face`; of a reload, `reloaded` is the security that it describes.
+
+    Raises `Denied` and `BadProperty`.
+    """
+
+    def __init__(self, document: object, face: Face, reloaded: Security | None = None) -> None:
+        self.join_list: tuple[Address, ...] | None = None
+        """The new one; None when it stays."""
+        self.properties: dict[str, PropertyValue] = {}
+        """Those that change."""
+        self.security: dict[str, Any] = {}
+        """The fields of `Security` that change."""
+        self.applied: list[ConfigurationEntry] = []
+        self.ignored: list[ConfigurationEntry] = []
+        self._member, self._configuration = face.member, face.configuration
+        root = _mapping(document, "the configuration")
+        tcp_ip = {"member-list": self._sort_member_list}
+        hazelcast = {"properties": self._sort_properties, "network": {"join": {"tcp-ip": tcp_ip}}}
+        self._sort((), root, {"hazelcast": hazelcast, "quarterdeck": {"security": lambda _: None}})
+        security = _mapping(root.get("quarterdeck"), "quarterdeck").get("security")
+        self._sort_security(_mapping(security, "security"), reloaded)
+        self._member.settings.changed_at_runtime(self.properties)
+
+    def _sort(self, above: FieldPath, section: dict[object, object], handlers: Mapping[str, Any]) -> None:
+        """Hand what can change to `handlers`, of the section or of those in it; report the rest as ignored."""
+        for name, value in section.items():
+            handler = handlers.get(str(name))
+            if handler is None:
+                reason = IGNORED if name in PRODUCT_SECTIONS.get(above, ()) else AT_START_ONLY
+                self._ignore(str(above[-1]), name, reason)
+            elif isinstance(handler, Mapping):
+                self._sort((*above, str(name)), _mapping(value, str(name)), handler)
+            else:
+                handler(value)
+
+    def _apply(self, section: str, name: object) -> None:
+        self.applied.append(ConfigurationEntry(section, _short(name)))
+
+    def _ignore(self, section: str, name: object, reason: str) -> None:
+        self.ignored.append(ConfigurationEntry(section, _short(name), reason))
+
+    def _sort_member_list(self, value: object) -> None:
+        wanted = read_member_list(value, self._member.settings)
+        if not self._configuration.tcp_ip_enabled:
+            self._ignore("tcp-ip", "member-list", "TCP-IP join is not enabled in the cluster")
+        elif wanted == self._member.join_list:
+            self._ignore("tcp-ip", "member-list", IN_FORCE)
+        else:
+            self.join_list = wanted
+            self._apply("tcp-ip", "member-list")
+
+    def _sort_properties(self, section: object) -> None:
+        settings = self._member.settings
+        for name, value in _mapping(section, "properties").items():
+            if name in PRODUCT_PROPERTIES:
+                self._ignore("properties", name, IGNORED)
+                continue
+            assert isinstance(name, str) and isinstance(
+                value, str | int | float | bool
+            )  # the whole document is checked
+            if settings.with_properties({name: value}) == settings:
+                self._ignore("properties", name, IN_FORCE)
+            elif name in FIXED_AT_START:
+                self._ignore("properties", name, "cannot be changed while the member runs; " + AT_START_ONLY)
+            else:
+                self.properties[name] = value
+                self._apply("properties", name)
+
+    def _sort_security(self, section: dict[object, object], reloaded: Security | None) -> None:
+        """Sort the section on security. Users that the file has no more are no longer accepted."""
+        security = self._configuration.security
+        if reloaded is not None:
+            self._sort_users(section, security, reloaded)
+        for name in section:
+            if name == "secret-file":
+                self._ignore("security", name, BY_TURNING)
+            elif name not in RELOADED:
+                self._ignore("security", name, AT_START_ONLY)
+            elif reloaded is None:
+                self._ignore("security", name, BY_RELOAD)
+            elif name in BROWSERS:
+                wanted = getattr(reloaded, BROWSERS[name])
+                if wanted == getattr(security, BROWSERS[name]):
+                    self._ignore("security", name, IN_FORCE)
+                else:
+                    self.security[BROWSERS[name]] = wanted
+                    self._apply("security", name)
+
+    def _sort_users(self, section: dict[object, object], security: Security, reloaded: Security) -> None:
+        for name, by_token in (("users", False), ("tokens", True)):
+            before, after = (
+                [user for user in which.users if user.by_token == by_token] for which in (security, reloaded)
+            )
+            if before == after and name in section:
+                self._ignore("security", name, IN_FORCE)
+            elif before != after and security.users and not reloaded.users:
+                self._ignore("security", name, NO_USER_LEFT)
+            elif before != after:
+                self.security["users"] = reloaded.users
+                self._apply("security", name)
+
+
+def parse_document(text: str) -> object:
+    """Parse a YAML document to plain types. Raises `Denied`. Takes a second for long ones: not to be called on a member's loop.
+
+    It comes from outside, so unlike a file of this machine (`backend.documents`) it may have no aliases: a few lines of them can
+    stand for billions.
+    """
+    if text.lstrip().startswith("<"):
+        raise Denied(400, "the configuration is XML, which is not read here", "write it as YAML")
+    yaml = YAML(typ="safe", pure=True)
+    yaml.Composer, yaml.max_depth = _AliasFreeComposer, DEEPEST_NESTING
+    try:
+        return yaml.load(text)
+    except (RecursionError, MaxDepthExceededError):
+        raise Denied(400, "the configuration is nested too deep", "check its brackets") from None
+    except MarkedYAMLError as problem:
+        mark = problem.problem_mark or problem.context_mark
+        what = (problem.problem or "it cannot be read").splitlines()[0]
+        raise Denied(
+            400, f"line {mark.line + 1 if mark else 1}: is not YAML: {what}", "check the indentation"
+        ) from None
+    except (YAMLError, ValueError, TypeError, ArithmeticError, AttributeError) as problem:
+        lines = str(problem).splitlines()
+        raise Denied(400, f"the configuration is not YAML: {lines[0] if lines else 'it cannot be read'}") from None
+
+
+class _AliasFreeComposer(Composer):
+    """Refuses aliases. Without those, anchors mean nothing, and two may be the same."""
+
+    def __init__(self, loader: Any = None) -> None:
+        super().__init__(loader)
+        self.warn_double_anchors = False
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        if self.parser.check_event(AliasEvent):
+            line = self.parser.peek_event().start_mark.line + 1
+            raise Denied(400, f"line {line}: is an alias, which is not read here", "write out what it stands for")
+        return super().compose_node(parent, index)
+
+
+def read_member_list(value: object, settings: Settings) -> tuple[Address, ...]:
+    """Parse addresses in a text or a list of texts. Raises `Denied`."""
+    if not isinstance(value, str) and not (isinstance(value, list) and all(isinstance(entry, str) for entry in value)):
+        raise Denied(400, "member-list: is neither text nor a list of texts", "write addresses as host:port")
+    try:
+        found = parse_join_list(value, port_try_count=settings.join_port_try_count)
+    except BadJoinList as problem:
+        raise Denied(400, f"member-list: {problem}", "write addresses as host:port, with commas between them") from None
+    if not found:
+        raise Denied(400, "member-list: names no address", "write addresses as host:port, with commas between them")
+    return found
+
+
+def _mapping(value: object, name: str) -> dict[object, object]:
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise Denied(
+            400, f"{name}: is not a mapping", "write it as in a member's configuration file, from hazelcast: on"
+        )
+    return value
+
+
+def _short(name: object) -> str:
+    """Quote a key. Only plain ones are written out: others can be huge."""
+    text = str(name) if isinstance(name, str | int | float) and not (isinstance(name, int) and name > 2**64) else "?"
+    return text if len(text) <= LONGEST_NAME else text[:LONGEST_NAME] + "…"
+
 
 NO_TCP_IP = "TCP-IP join mechanism is not enabled in the cluster."
 LIST_UPDATED = "The member list of TCP-IP join config is updated at run time. "
