@@ -17,7 +17,7 @@ from starlette.routing import BaseRoute, Mount
 from quarterdeck.backend.core.commands.commands import LinkCommand
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.member_api.answers import ROOT, Fail, RecordPage
-from quarterdeck.backend.service.console_api import cluster_secret, commands, maps, plans, queries
+from quarterdeck.backend.service.console_api import commands, maps, plans, queries
 from quarterdeck.backend.service.console_api.event_stream import event_stream
 from quarterdeck.backend.service.console_api.query_results import process_started_utc
 from quarterdeck.backend.service.console_api.route_classes import GuardedRoute, add_error_handlers
@@ -25,7 +25,7 @@ from quarterdeck.backend.service.http.face import Face
 from quarterdeck.backend.service.member_log import software_version
 
 ROUTERS = (
-    *(queries.router, cluster_secret.router, commands.copying, commands.writing, commands.faults),
+    *(queries.router, commands.router, commands.copying, commands.writing, commands.faults),
     *(plans.router, maps.reading, maps.writing, maps.exporting, maps.importing),
 )
 
