@@ -28,17 +28,15 @@ from quarterdeck.backend.member_api.answers import (
 )
 from quarterdeck.backend.picture.text.formatting import bytes_text
 from quarterdeck.backend.service.console_api.queries import properties_of
-from quarterdeck.backend.service.console_api.requests import (
+from quarterdeck.backend.service.console_api.route_classes import (
+    JOINED,
+    CallerDependency,
+    FaceDependency,
     NewJoinList,
     NewProperties,
     SecretTurn,
     StateWanted,
     SuspectWanted,
-)
-from quarterdeck.backend.service.console_api.route_classes import (
-    JOINED,
-    CallerDependency,
-    FaceDependency,
     guarded_by,
     with_error_responses,
 )

@@ -19,11 +19,13 @@ from quarterdeck.backend.core.data.partition_store import StoredEntry
 from quarterdeck.backend.core.operations import Answer, Get, Keys, Operation, Put, PutAll, Remove, Size
 from quarterdeck.backend.member_api.answers import EntriesStored, Entry, ExportedEntry, MapKeys, MapSize, PartitionHead
 from quarterdeck.backend.service.configuration.process_configuration import Role
-from quarterdeck.backend.service.console_api.requests import NewEntries, NewMapEntries, NewValue
 from quarterdeck.backend.service.console_api.route_classes import (
     JOINED,
     CallerDependency,
     FaceDependency,
+    NewEntries,
+    NewMapEntries,
+    NewValue,
     guarded_by,
     with_error_responses,
 )
