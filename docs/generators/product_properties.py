@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from zipfile import ZipFile
 
 from quarterdeck.backend.core.properties import PROPERTIES
-from quarterdeck.backend.service.configuration.product_sections import NAMES_FILE, PREFIX
+from quarterdeck.backend.service.configuration.configuration_file import NAMES_FILE, PREFIX
 from tests.hazelcast.real.real_cluster import jar_of
 
 VERSIONS = ("4.2.8", "5.3.8", "5.5.0", "5.6.0", "5.7.0")

@@ -30,9 +30,13 @@ from quarterdeck.backend.documents import yaml_document
 from quarterdeck.backend.documents.validation import did_you_mean
 from quarterdeck.backend.journal.audit_log import AUDIT_LOG_FOLDER
 from quarterdeck.backend.live.security.tls import not_after
-from quarterdeck.backend.service.configuration.configuration_file import MemberFile, Section
+from quarterdeck.backend.service.configuration.configuration_file import (
+    MemberFile,
+    Section,
+    ignored_text,
+    without_product_sections,
+)
 from quarterdeck.backend.service.configuration.process_configuration import ProcessConfiguration, Security, User
-from quarterdeck.backend.service.configuration.product_sections import ignored_text, without_product_sections
 
 LOOPBACK = "127.0.0.1"
 PREFIXES = {"HZ": "hazelcast", "QUARTERDECK": "quarterdeck"}

@@ -23,8 +23,8 @@ from quarterdeck.backend.core.address import Address, BadJoinList, parse_join_li
 from quarterdeck.backend.core.commands.commands import SetJoinList
 from quarterdeck.backend.core.properties import FIXED_AT_START, PropertyValue, Settings
 from quarterdeck.backend.documents.yaml_document import DEEPEST_NESTING, FieldPath, text_of
+from quarterdeck.backend.service.configuration.configuration_file import IGNORED, PRODUCT_PROPERTIES, PRODUCT_SECTIONS
 from quarterdeck.backend.service.configuration.process_configuration import Security
-from quarterdeck.backend.service.configuration.product_sections import IGNORED, PRODUCT_PROPERTIES, PRODUCT_SECTIONS
 from quarterdeck.backend.service.configuration.sources import BadConfiguration, ConfigurationReader, read_member_file
 from quarterdeck.backend.service.http.audited_requests import request_note
 from quarterdeck.backend.service.http.face import Face

@@ -10,13 +10,13 @@ import pytest
 import typer.main
 
 from quarterdeck.backend.core.properties import PROPERTIES
+from quarterdeck.backend.service.configuration.configuration_file import PRODUCT_PROPERTIES
 from quarterdeck.backend.service.configuration.process_configuration import (
     GROUPS_BY_DEFAULT,
     OPEN_TO_ALL,
     ProcessConfiguration,
     User,
 )
-from quarterdeck.backend.service.configuration.product_sections import PRODUCT_PROPERTIES
 from quarterdeck.backend.service.configuration.sources import (
     BadConfiguration,
     Override,
