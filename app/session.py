@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, NamedTuple
 
-from quarterdeck.backend.clusters.cluster import Cluster
-from quarterdeck.backend.clusters.connection_status import ConnectionStatusSource, missed_members
+from quarterdeck.backend.clusters.cluster import Cluster, ConnectionStatusSource, missed_members
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.boards.member_board import members_by_age

@@ -11,7 +11,7 @@ from quarterdeck.app.actions.action import ViewName
 from quarterdeck.app.commands.requests import Requests
 from quarterdeck.app.screen.view_screen import ViewScreen
 from quarterdeck.app.session import ConsoleSession
-from quarterdeck.backend.clusters.connection_status import ConnectionStatusSource
+from quarterdeck.backend.clusters.cluster import ConnectionStatusSource
 from quarterdeck.backend.picture.text.formatting import age_text, counted, one_line
 from quarterdeck.widgets.line_table import TableCell
 

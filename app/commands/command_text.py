@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from quarterdeck.app.actions.action import Action
-from quarterdeck.backend.clusters.cluster import Cluster
-from quarterdeck.backend.clusters.connection_status import ConnectionStatusSource, ReachedByOptions
+from quarterdeck.backend.clusters.cluster import Cluster, ConnectionStatusSource, ReachedByOptions
 from quarterdeck.backend.core.commands.catalogue import (
     BY_PROMPT,
     CATALOGUE,

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping
 from quarterdeck.app.actions.action import ViewName
 from quarterdeck.app.actions.views import VIEW_NAMES
 from quarterdeck.app.session import ConsoleSession
-from quarterdeck.backend.clusters.cluster import Cluster
-from quarterdeck.backend.clusters.connection_status import ConnectionStatus, ConnectionStatusSource
+from quarterdeck.backend.clusters.cluster import Cluster, ConnectionStatus, ConnectionStatusSource
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.boards.migration_board import progress_text
 from quarterdeck.backend.picture.text.fact import Fact

@@ -19,7 +19,7 @@ from quarterdeck.app.screen.columns import BoardModel, ColumnOf
 from quarterdeck.app.screen.sort_filter_model import SortFilterModel
 from quarterdeck.app.screen.view_screen import ViewScreen, show_if
 from quarterdeck.app.session import ConsoleSession
-from quarterdeck.backend.clusters.connection_status import ReachedByOptions
+from quarterdeck.backend.clusters.cluster import ReachedByOptions
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.membership.events import JoinListChanged

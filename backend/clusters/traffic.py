@@ -14,8 +14,7 @@ from functools import partial
 
 from pydantic import ValidationError
 
-from quarterdeck.backend.clusters.cluster import Cluster
-from quarterdeck.backend.clusters.connection_status import ConnectionStatusSource
+from quarterdeck.backend.clusters.cluster import Cluster, ConnectionStatusSource
 from quarterdeck.backend.core.operations import Answer, Operation, Put, PutAll
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.documents.validation import message_of

@@ -19,7 +19,7 @@ from quarterdeck.cli.output import say
 
 if TYPE_CHECKING:
     from quarterdeck.app.console_interface import OpenedCluster
-    from quarterdeck.backend.clusters.connection_status import WatchedCluster
+    from quarterdeck.backend.clusters.cluster import WatchedCluster
     from quarterdeck.backend.clusters.hazelcast.hazelcast_cluster import HazelcastCluster
     from quarterdeck.backend.clusters.remote.access import MemberCredentials
     from quarterdeck.backend.clusters.remote.member_client import MemberClient

@@ -16,7 +16,7 @@ from quarterdeck.app.console import Console
 from quarterdeck.app.console_state import ConsoleSettings
 from quarterdeck.app.export import osc_52
 from quarterdeck.app.themes import THEMES
-from quarterdeck.backend.clusters.connection_status import ConnectionStatus
+from quarterdeck.backend.clusters.cluster import ConnectionStatus
 from quarterdeck.backend.core.commands.commands import KillMember, Partition, StopMember
 from tests.app.fakes.fake_cluster import FakeCluster
 from tests.app.fakes.screen_text import screen_text, settle

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from quarterdeck.app.console import Console
 from quarterdeck.app.screen.header import ConnectionSummary
-from quarterdeck.backend.clusters.connection_status import ConnectionStatus
+from quarterdeck.backend.clusters.cluster import ConnectionStatus
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import JournalChanged
 from quarterdeck.backend.core.membership import events

@@ -15,8 +15,7 @@ from concurrent.futures import Future
 from random import Random
 from typing import Literal
 
-from quarterdeck.backend.clusters.cluster import SNAPSHOTS, refused
-from quarterdeck.backend.clusters.connection_status import ConnectionStatus, Contact, ProcessFacts
+from quarterdeck.backend.clusters.cluster import SNAPSHOTS, ConnectionStatus, Contact, ProcessFacts, refused
 from quarterdeck.backend.clusters.hazelcast.log_following import HOLD_US, LogFollowing, LogSource
 from quarterdeck.backend.clusters.hazelcast.operator_actions import CAN_DO, OperatorActions
 from quarterdeck.backend.clusters.hazelcast.record_numbering import RecordNumbering

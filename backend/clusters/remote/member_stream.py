@@ -15,7 +15,7 @@ import msgspec
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, WebSocketException
 
-from quarterdeck.backend.clusters.connection_status import Contact
+from quarterdeck.backend.clusters.cluster import Contact
 from quarterdeck.backend.clusters.remote.access import address_in, connection_failure_text, no_process_listens
 from quarterdeck.backend.clusters.remote.member_client import MemberClient, RequestRefused, decoded
 from quarterdeck.backend.core.address import Address

@@ -17,8 +17,7 @@ from random import Random
 from typing import Any, Literal, TypeVar
 from uuid import uuid4
 
-from quarterdeck.backend.clusters.cluster import NOT_REMOTE, refused
-from quarterdeck.backend.clusters.connection_status import ConnectionStatus, ProcessFacts
+from quarterdeck.backend.clusters.cluster import NOT_REMOTE, ConnectionStatus, ProcessFacts, refused
 from quarterdeck.backend.clusters.remote.access import MemberCredentials, address_in, member_url, url_of_other
 from quarterdeck.backend.clusters.remote.discovery import present_state, urls_known_of
 from quarterdeck.backend.clusters.remote.map_calls import call_map

@@ -16,7 +16,7 @@ from quarterdeck.cli.configuration.opening import CONNECT_TIMEOUT_SECONDS, open_
 from quarterdeck.cli.exits import BadUsage, CommandFailed, ExitCode
 
 if TYPE_CHECKING:
-    from quarterdeck.backend.clusters.connection_status import ConnectionStatus, ProcessFacts, WatchedCluster
+    from quarterdeck.backend.clusters.cluster import ConnectionStatus, ProcessFacts, WatchedCluster
     from quarterdeck.backend.core.address import Address
     from quarterdeck.backend.core.events import Record
     from quarterdeck.backend.picture.fold.belief import MemberBelief

@@ -173,7 +173,7 @@ def why(connection: ConnectionTarget, member: MemberOption = None, output: Forma
 
 def health_of(seen: ObservedCluster) -> ClusterHealth:
     """Return whether the cluster is whole and its data safe."""
-    from quarterdeck.backend.clusters.connection_status import missed_members
+    from quarterdeck.backend.clusters.cluster import missed_members
     from quarterdeck.backend.picture.health.cluster_health import cluster_health
 
     return cluster_health(seen.picture, seen.now_us, *missed_members(seen.connections))

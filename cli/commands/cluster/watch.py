@@ -9,7 +9,7 @@ from contextlib import closing
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated
 
-from quarterdeck.backend.clusters.connection_status import WatchedCluster, missed_members
+from quarterdeck.backend.clusters.cluster import WatchedCluster, missed_members
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.health.cluster_health import ClusterHealth, cluster_health
@@ -22,7 +22,7 @@ from quarterdeck.cli.options import flag, option
 from quarterdeck.cli.output import Format, FormatOption, say, write_rows
 
 if TYPE_CHECKING:
-    from quarterdeck.backend.clusters.connection_status import ConnectionStatus
+    from quarterdeck.backend.clusters.cluster import ConnectionStatus
 
 
 POLL_SECONDS = 0.1

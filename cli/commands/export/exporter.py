@@ -10,7 +10,7 @@ from typing import Any
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from quarterdeck.backend.clusters.connection_status import WatchedCluster
+from quarterdeck.backend.clusters.cluster import WatchedCluster
 from quarterdeck.backend.clusters.observed_story import story_of
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.operations.cluster_metrics import (

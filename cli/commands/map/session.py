@@ -17,8 +17,7 @@ from quarterdeck.cli.configuration.opening import open_cluster, wait_until_start
 from quarterdeck.cli.exits import BadUsage, CommandFailed, ExitCode, failing_as
 
 if TYPE_CHECKING:
-    from quarterdeck.backend.clusters.cluster import Cluster
-    from quarterdeck.backend.clusters.connection_status import ConnectionStatusSource
+    from quarterdeck.backend.clusters.cluster import Cluster, ConnectionStatusSource
     from quarterdeck.backend.core.commands.commands import Command
     from quarterdeck.backend.core.operations import Answer, Operation
 
@@ -48,7 +47,7 @@ class MapSession:
 
     def reached(self) -> list[str]:
         """Return the members that can be asked now."""
-        from quarterdeck.backend.clusters.connection_status import ConnectionStatusSource
+        from quarterdeck.backend.clusters.cluster import ConnectionStatusSource
 
         if isinstance(self._cluster, ConnectionStatusSource):
             return connected(self._cluster)

@@ -11,7 +11,7 @@ from typing import Any, cast
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
-from quarterdeck.backend.clusters.connection_status import ConnectionStatus
+from quarterdeck.backend.clusters.cluster import ConnectionStatus
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.data.events import DataMeasured
 from quarterdeck.backend.core.events import Event, Record

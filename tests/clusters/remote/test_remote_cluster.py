@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import trustme
 
-from quarterdeck.backend.clusters.connection_status import ConnectionStatusSource
+from quarterdeck.backend.clusters.cluster import ConnectionStatusSource
 from quarterdeck.backend.clusters.remote.access import MemberCredentials
 from quarterdeck.backend.clusters.remote.member_client import RequestRefused, Unreachable
 from quarterdeck.backend.clusters.remote.member_stream import StreamTimings

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
-from quarterdeck.backend.clusters.connection_status import ConnectionStatus, missed_members
+from quarterdeck.backend.clusters.cluster import ConnectionStatus, missed_members
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.membership.events import MemberStarted

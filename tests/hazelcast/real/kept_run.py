@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 import msgspec
 from msgspec import Struct
 
-from quarterdeck.backend.clusters.connection_status import ConnectionStatus
+from quarterdeck.backend.clusters.cluster import ConnectionStatus
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.witnessed.events import ConnectionChanged

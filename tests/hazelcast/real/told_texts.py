@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from quarterdeck.backend.clusters.connection_status import ConnectionStatus, missed_members
+from quarterdeck.backend.clusters.cluster import ConnectionStatus, missed_members
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.picture.boards.migration_board import migration_board
 from quarterdeck.backend.picture.boards.operator_questions import operator_questions

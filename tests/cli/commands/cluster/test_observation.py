@@ -6,7 +6,7 @@ from typing import cast
 
 import pytest
 
-from quarterdeck.backend.clusters.connection_status import WatchedCluster
+from quarterdeck.backend.clusters.cluster import WatchedCluster
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.core.witnessed.events import MemberWitnessed, OwnersTold
 from quarterdeck.backend.picture.boards.table_agreement import LASTING_US, is_unsettled
