@@ -15,9 +15,8 @@ from quarterdeck.app.commands.grammar import BadLine, ConsoleRequest, parse_line
 from quarterdeck.app.console_interface import OpenedCluster
 from quarterdeck.app.screen.view_screen import ViewScreen
 from quarterdeck.app.session import ConsoleSession
-from quarterdeck.backend.clusters.cluster import SnapshotSource
+from quarterdeck.backend.clusters.cluster import Forkable, SnapshotSource, TimeControl
 from quarterdeck.backend.clusters.simulated.copied_cluster import CopiedCluster
-from quarterdeck.backend.clusters.time_control import Forkable, TimeControl
 from quarterdeck.backend.core.cluster_snapshot import ClusterSnapshot
 from quarterdeck.backend.core.commands.commands import Command, CommandRefused
 from quarterdeck.backend.core.properties import SECOND_US

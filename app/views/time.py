@@ -15,8 +15,8 @@ from quarterdeck.app.screen.columns import BoardModel, ColumnOf
 from quarterdeck.app.screen.sort_filter_model import SortFilterModel
 from quarterdeck.app.screen.view_screen import COLUMNS_BESIDE_PICTURES, ViewScreen
 from quarterdeck.app.session import ConsoleSession
+from quarterdeck.backend.clusters.cluster import StatusNotes, TimeControl
 from quarterdeck.backend.clusters.observed_story import story_landmarks, story_of
-from quarterdeck.backend.clusters.time_control import StatusNotes, TimeControl
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.membership.events import MemberStarted
 from quarterdeck.backend.core.properties import SECOND_US

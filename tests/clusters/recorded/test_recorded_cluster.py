@@ -9,9 +9,8 @@ from random import Random
 import msgspec
 import pytest
 
-from quarterdeck.backend.clusters.cluster import Cluster
+from quarterdeck.backend.clusters.cluster import Cluster, StatusNotes
 from quarterdeck.backend.clusters.recorded.recorded_cluster import RECORDS_A_DRAIN, RecordedCluster
-from quarterdeck.backend.clusters.time_control import StatusNotes
 from quarterdeck.backend.core.commands.commands import CommandRefused, Heal
 from quarterdeck.backend.core.events import Event, Record, StrangerRefused
 from quarterdeck.backend.core.operations import Get

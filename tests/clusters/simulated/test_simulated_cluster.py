@@ -9,8 +9,8 @@ from random import Random
 import msgspec
 import pytest
 
+from quarterdeck.backend.clusters.cluster import StatusNotes, TimeControl
 from quarterdeck.backend.clusters.simulated.simulated_cluster import ScheduledCommand, SimulatedCluster
-from quarterdeck.backend.clusters.time_control import StatusNotes, TimeControl
 from quarterdeck.backend.core.commands.commands import (
     CallMap,
     Command,
