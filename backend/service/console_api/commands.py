@@ -180,33 +180,13 @@ def _faults(conditions: Sequence[LinkChanged]) -> Faults:
     )
 
 
-MOST_BYTES = 32 * 1024 * 1024
-"""The largest snapshot: a copy is for trying out what the protocols do, not for moving data."""
-
-
-@copying.get("/snapshot")
-async def snapshot(face: FaceDependency, caller: CallerDependency) -> Snapshot:
-    """Return all that this member knows at this moment, for a simulated copy that continues from there."""
-    if caller.groups is not None and "DATA" not in caller.groups:
-        problem = f"values of maps are included, and {caller.name} is limited to {', '.join(caller.groups)}"
-        raise Denied(HTTPStatus.FORBIDDEN, problem, "use a user of the group DATA as well")
-    content = msgspec.msgpack.encode(await face.report(caller))
-    if len(content) > MOST_BYTES:
-        held, most = bytes_text(len(content)), bytes_text(MOST_BYTES)
-        raise Denied(HTTPStatus.CONFLICT, f"{face.label} holds {held}, of which no copy is made", f"the most is {most}")
-    return Snapshot(face.label, face.uuid, software_version(), content)
-
-
-router = APIRouter(route_class=guarded_by("write"), responses=with_error_responses(409))
-
-
-@router.get("/secret")
+@copying.get("/secret")
 async def accepted_secrets(face: FaceDependency, caller: CallerDependency) -> AcceptedSecrets:
     """Return the fingerprints of the secrets that this member accepts."""
     return _accepted(_keyring_for(face, caller))
 
 
-@router.post("/secret")
+@copying.post("/secret")
 async def turn_secret(wanted: SecretTurn, face: FaceDependency, caller: CallerDependency) -> AcceptedSecrets:
     """Accept a second secret, use one of the two, or give up the one that is not used; of this member alone."""
     keyring = _keyring_for(face, caller)
@@ -249,3 +229,20 @@ def _require_written(face: Face, removed: ClusterSecret) -> None:
 
 def _accepted(keyring: ClusterKeyring) -> AcceptedSecrets:
     return AcceptedSecrets(keyring.used.fingerprint, tuple(secret.fingerprint for secret in keyring.accepted))
+
+
+MOST_BYTES = 32 * 1024 * 1024
+"""The largest snapshot: a copy is for trying out what the protocols do, not for moving data."""
+
+
+@copying.get("/snapshot")
+async def snapshot(face: FaceDependency, caller: CallerDependency) -> Snapshot:
+    """Return all that this member knows at this moment, for a simulated copy that continues from there."""
+    if caller.groups is not None and "DATA" not in caller.groups:
+        problem = f"values of maps are included, and {caller.name} is limited to {', '.join(caller.groups)}"
+        raise Denied(HTTPStatus.FORBIDDEN, problem, "use a user of the group DATA as well")
+    content = msgspec.msgpack.encode(await face.report(caller))
+    if len(content) > MOST_BYTES:
+        held, most = bytes_text(len(content)), bytes_text(MOST_BYTES)
+        raise Denied(HTTPStatus.CONFLICT, f"{face.label} holds {held}, of which no copy is made", f"the most is {most}")
+    return Snapshot(face.label, face.uuid, software_version(), content)

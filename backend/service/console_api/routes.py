@@ -25,7 +25,7 @@ from quarterdeck.backend.service.http.face import Face
 from quarterdeck.backend.service.member_log import software_version
 
 ROUTERS = (
-    *(queries.router, commands.router, commands.copying, commands.writing, commands.faults),
+    *(queries.router, commands.copying, commands.writing, commands.faults),
     *(plans.router, maps.reading, maps.writing, maps.exporting, maps.importing),
 )
 
