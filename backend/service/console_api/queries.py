@@ -1,27 +1,38 @@
-"""The paths of ``/quarterdeck/v1`` that only look (role read)."""
+"""The paths of ``/quarterdeck/v1`` that only look (role read): answers made from a member's state machine and its picture."""
 
 from __future__ import annotations
 
+import os
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
 from http import HTTPStatus
-from typing import Annotated
+from itertools import chain, islice, starmap
+from pathlib import Path
+from typing import Annotated, TypeVar
 
+import msgspec
 from fastapi import APIRouter, Query, Request
+from msgspec.structs import asdict
 from starlette.responses import Response
 
+from quarterdeck.backend.core.partitions.events import Holder
+from quarterdeck.backend.core.partitions.table.partition_table import packed
 from quarterdeck.backend.core.properties import FIXED_AT_START
 from quarterdeck.backend.member_api.answers import JoinList, Properties, RecordPage, StateIs
 from quarterdeck.backend.member_api.beliefs import (
     Belief,
+    MemberRow,
     Members,
     Suspicions,
     ThisMember,
     WhyNotMerging,
+    remembered_by,
     suspicions_of,
     whole_belief,
     why_not_merging_of,
 )
-from quarterdeck.backend.member_api.partitions import Migrations, Table
-from quarterdeck.backend.service.console_api import query_results
+from quarterdeck.backend.member_api.partitions import Draining, Finished, LostPartition, Migrations, Running, Table
 from quarterdeck.backend.service.console_api.event_stream import fitting
 from quarterdeck.backend.service.console_api.route_classes import (
     FaceDependency,
@@ -29,8 +40,15 @@ from quarterdeck.backend.service.console_api.route_classes import (
     described_answer,
     with_error_responses,
 )
-from quarterdeck.backend.service.http.face import Face, own_belief
+from quarterdeck.backend.service.http.face import Face, own_belief, utc_now_us
 from quarterdeck.backend.service.http.responses import JSON_TYPE
+from quarterdeck.backend.service.member_log import software_version
+
+Answer = TypeVar("Answer", bound=msgspec.Struct)
+PLANNED_SHOWN = 100
+ENDED_SHOWN = 50
+MOST_ROWS = 5_000
+"""Rows of the table in one answer."""
 
 MOST_RECORDS = 10_000
 MOST_RECORD_BYTES = 8 * 1024 * 1024
@@ -41,7 +59,22 @@ router = APIRouter(route_class=GuardedRoute, responses=with_error_responses())
 @router.get("/member")
 async def member(face: FaceDependency, request: Request) -> ThisMember:
     """Return the identity of this member, the master it follows, and its member list."""
-    return query_results.this_member(face, request.app.state.started_utc)
+    listed, table = face.member.members, face.member.partitions.table
+    return _gathered(
+        ThisMember,
+        (face, face.configuration, face.member),
+        version=software_version(),
+        started_utc=request.app.state.started_utc,
+        now_us=face.now_us(),
+        utc_us=utc_now_us(),
+        list_version=listed.version if listed else 0,
+        lineage=listed.lineage if listed else "",
+        members=listed.members if listed else (),
+        join_list=face.member.join_list,
+        remembered=remembered_by(own_belief(face)),
+        table_version=table.version if table else 0,
+        table_digest=f"{table.digest:016x}" if table else "",
+    )
 
 
 @router.get("/picture")
@@ -53,7 +86,24 @@ async def picture(face: FaceDependency) -> Belief:
 @router.get("/members")
 async def members(face: FaceDependency) -> Members:
     """Return the member list, with what each member holds of the partitions."""
-    return query_results.members(face)
+    listed, belief = face.member.members, own_belief(face)
+    table = belief.table
+    return Members(
+        list_version=listed.version if listed else 0,
+        lineage=listed.lineage if listed else "",
+        master=face.member.master,
+        members=tuple(
+            MemberRow(
+                **asdict(listed_member),
+                this=listed_member.uuid == face.uuid,
+                master=listed_member.address == face.member.master,
+                suspected=listed_member.address in belief.suspicions,
+                owned=table.owned_by(listed_member.uuid) if table else 0,
+                backed_up=table.backed_up_by(listed_member.uuid) if table else 0,
+            )
+            for listed_member in (listed.members if listed else ())
+        ),
+    )
 
 
 @router.get("/suspicions")
@@ -69,13 +119,49 @@ async def table(
     last: Annotated[int | None, Query(alias="to", ge=0, le=1_000_000, description="last partition")] = None,
 ) -> Table:
     """Return the partition table, up to 5,000 rows at a time."""
-    return query_results.table_rows(face, first, last)
+    found = face.member.partitions.table
+    if found is None:
+        return Table(
+            table_version=0, digest="", partitions=0, replicas=0, holders=(), rows=(), next=None
+        )  # nothing is arranged yet
+    wanted = range(first, min(len(found), len(found) if last is None else last + 1))[:MOST_ROWS]
+    rows = packed(found.row(partition) for partition in wanted)
+    after = wanted.stop if wanted.stop < min(len(found), len(found) if last is None else last + 1) else None
+    return Table(
+        table_version=found.version,
+        digest=f"{found.digest:016x}",
+        partitions=len(found),
+        replicas=found.width,
+        holders=tuple(Holder(holder.address, holder.uuid) for holder in rows.holders),
+        rows=rows.rows,
+        next=after,
+    )
 
 
 @router.get("/migrations")
 async def migrations(face: FaceDependency) -> Migrations:
     """Return what runs, what is planned, and how the latest ended."""
-    return query_results.migrations(face)
+    belief, history = own_belief(face), face.picture.history
+    leading = belief.leading
+    ended = sorted(chain(history.done, history.failed), key=lambda migration: -migration.at_us)
+    return _gathered(
+        Migrations,
+        (leading,),
+        leading=belief.is_master,
+        draining=tuple(starmap(Draining, leading.draining.items())),
+        queued=leading.waiting,
+        running_count=len(leading.running),
+        done=history.done_count,
+        failed=history.failed_count,
+        lost=history.lost_count,
+        planned=tuple(islice(leading.queue(), PLANNED_SHOWN)),
+        running=tuple(
+            _gathered(Running, (running, running.begun)) for running in islice(leading.running.values(), PLANNED_SHOWN)
+        ),
+        taking_part=tuple(islice(belief.taking_part.values(), PLANNED_SHOWN)),
+        ended=tuple(_gathered(Finished, (end, end.begun)) for end in ended[:ENDED_SHOWN]),
+        lost_partitions=tuple(LostPartition(lost.partition, lost.at_us) for lost in reversed(history.lost)),
+    )
 
 
 @router.get("/why-not-merging")
@@ -127,3 +213,20 @@ async def records(
 def properties_of(face: Face) -> Properties:
     """Return every property of the member, and which of them are fixed."""
     return Properties(properties=face.member.settings.as_properties(), fixed_at_start=tuple(sorted(FIXED_AT_START)))
+
+
+def process_started_utc() -> datetime:
+    """Return when this process began; now, where the system does not say."""
+    try:
+        ticks = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19])
+    except OSError:
+        return datetime.now(UTC)
+    age_seconds = time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")
+    return datetime.now(UTC) - timedelta(seconds=age_seconds)
+
+
+def _gathered(shape: type[Answer], sources: Sequence[object], **given: object) -> Answer:
+    """Return an answer with what is `given`, and in its other fields what the first source has under their names."""
+    names = [name for name in shape.__struct_fields__ if name not in given]
+    found = {name: next(getattr(source, name) for source in sources if hasattr(source, name)) for name in names}
+    return shape(**found, **given)

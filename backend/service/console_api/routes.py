@@ -17,16 +17,17 @@ from starlette.routing import BaseRoute, Mount
 from quarterdeck.backend.core.commands.commands import LinkCommand
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.member_api.answers import ROOT, Fail, RecordPage
-from quarterdeck.backend.service.console_api import commands, maps, plans, queries
+from quarterdeck.backend.service.console_api import commands, plans, queries
+from quarterdeck.backend.service.console_api import maps as console_maps
 from quarterdeck.backend.service.console_api.event_stream import event_stream
-from quarterdeck.backend.service.console_api.query_results import process_started_utc
+from quarterdeck.backend.service.console_api.queries import process_started_utc
 from quarterdeck.backend.service.console_api.route_classes import GuardedRoute, add_error_handlers
 from quarterdeck.backend.service.http.face import Face
 from quarterdeck.backend.service.member_log import software_version
 
 ROUTERS = (
     *(queries.router, commands.copying, commands.writing, commands.faults),
-    *(plans.router, maps.reading, maps.writing, maps.exporting, maps.importing),
+    *(plans.router, console_maps.reading, console_maps.writing, console_maps.exporting, console_maps.importing),
 )
 
 SCHEMAS = "#/components/schemas/{name}"
