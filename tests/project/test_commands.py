@@ -33,7 +33,7 @@ from quarterdeck.backend.scenarios.format import actions
 from quarterdeck.backend.scenarios.format.reading import read_scenario
 from quarterdeck.backend.scenarios.format.values import duration_text
 from quarterdeck.backend.scenarios.format.writing import scenario_text
-from quarterdeck.backend.service.console_api.routes import console_routes
+from quarterdeck.backend.service.application import console_routes
 from quarterdeck.cli.commands.cluster import actions as cluster_lines
 from quarterdeck.cli.commands.map import operations as map_lines
 from quarterdeck.cli.main import app

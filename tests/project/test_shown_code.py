@@ -92,8 +92,7 @@ def test_members_have_the_paths_that_curl_is_shown_to_ask(shown: Shown, paths: l
 @pytest.fixture(scope="module")
 def paths() -> list[re.Pattern[str]]:
     from quarterdeck.backend.member_api.answers import ROOT
-    from quarterdeck.backend.service.application import OPERATOR_PATHS
-    from quarterdeck.backend.service.console_api.routes import ROUTERS
+    from quarterdeck.backend.service.application import OPERATOR_PATHS, ROUTERS
 
     inner = [ROOT + str(getattr(route, "path", "")) for router in ROUTERS for route in router.routes]
     known = [*(path.path for path in OPERATOR_PATHS), *inner, "/metrics"]

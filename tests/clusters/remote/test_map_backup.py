@@ -20,8 +20,8 @@ from quarterdeck.backend.clusters.remote.member_client import HttpRequest, Membe
 from quarterdeck.backend.core.commands.commands import CommandRefused
 from quarterdeck.backend.core.inputs import Call
 from quarterdeck.backend.core.operations import Put
+from quarterdeck.backend.service.application import console_routes
 from quarterdeck.backend.service.console_api.maps import LINES_AT_ONCE
-from quarterdeck.backend.service.console_api.routes import console_routes
 from tests.service.single_member import ADDRESS, SingleMemberFace
 
 Result = TypeVar("Result")

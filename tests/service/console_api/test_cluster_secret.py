@@ -10,8 +10,8 @@ import pytest
 from starlette.applications import Starlette
 
 from quarterdeck.backend.live.security.cluster_secret import ClusterKeyring, ClusterSecret
+from quarterdeck.backend.service.application import console_routes
 from quarterdeck.backend.service.configuration.process_configuration import User
-from quarterdeck.backend.service.console_api.routes import console_routes
 from tests.service.single_member import Client, SingleMemberFace
 
 PATH = "/quarterdeck/v1/secret"

@@ -15,10 +15,10 @@ from starlette.applications import Starlette
 from websockets.asyncio.client import ClientConnection, connect
 
 from quarterdeck.backend.core.events import ProcessPaused
+from quarterdeck.backend.service.application import console_routes
 from quarterdeck.backend.service.configuration.process_configuration import Security, User, UserGroup
 from quarterdeck.backend.service.console_api import event_stream
 from quarterdeck.backend.service.console_api.event_stream import MOST_CLIENTS, EventFeed
-from quarterdeck.backend.service.console_api.routes import console_routes
 from quarterdeck.backend.service.http import access
 from quarterdeck.backend.service.http.http_protocol import SharedDeflate, deflated
 from tests.service.single_member import SingleMemberFace, served

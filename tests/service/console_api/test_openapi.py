@@ -28,8 +28,7 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from quarterdeck.backend.member_api.answers import ROOT
-from quarterdeck.backend.service.application import application
-from quarterdeck.backend.service.console_api.routes import console_app, openapi_description
+from quarterdeck.backend.service.application import application, console_app, openapi_description
 from tests.service.single_member import Client, SingleMemberFace, served
 from tests.thoroughness import examples
 

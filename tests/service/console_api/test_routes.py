@@ -10,9 +10,9 @@ from starlette.applications import Starlette
 from quarterdeck.backend.core.commands.commands import Heal, KillMember, PauseMember, ResumeMember
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.membership.events import LiteChangeRefused, MergeVerdict, NotMerging, SuspicionRaised
+from quarterdeck.backend.service.application import console_app, console_routes, openapi_description
 from quarterdeck.backend.service.configuration.process_configuration import User
 from quarterdeck.backend.service.console_api.plans import MOST_BYTES, MOST_MEMBERS
-from quarterdeck.backend.service.console_api.routes import console_app, console_routes, openapi_description
 from tests.service.single_member import ADDRESS, OTHER, Client, SingleMemberFace
 
 V1 = "/quarterdeck/v1"

@@ -10,10 +10,9 @@ import pytest
 from starlette.routing import Mount
 
 from quarterdeck.backend.journal.audit_log import AuditEntry
-from quarterdeck.backend.service.application import OPERATOR_PATHS
+from quarterdeck.backend.service.application import OPERATOR_PATHS, ROUTERS
 from quarterdeck.backend.service.configuration.process_configuration import Security, User
 from quarterdeck.backend.service.console_api.route_classes import GuardedRoute
-from quarterdeck.backend.service.console_api.routes import ROUTERS
 from tests.service.served_members import Client, one_member
 
 USERS = (
