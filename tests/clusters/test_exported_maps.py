@@ -8,8 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from quarterdeck.backend.clusters.exported_maps import FORM, BadExportFolder, ExportFolder, ExportHead
-from quarterdeck.backend.clusters.remote.map_backup import batches
+from quarterdeck.backend.clusters.remote.map_backup import FORM, BadExportFolder, ExportFolder, ExportHead, batches
 from quarterdeck.backend.core.operations import PutAll
 from quarterdeck.backend.member_api.answers import ExportedEntry
 

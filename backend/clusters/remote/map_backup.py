@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from collections.abc import AsyncIterator, Iterator
+import os
+from collections.abc import AsyncIterator, Iterable, Iterator
+from hashlib import sha256
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
+from msgspec import Struct
 
-from quarterdeck.backend.clusters.exported_maps import FORM, ExportFolder, ExportHead
 from quarterdeck.backend.clusters.remote.access import url_of_other
 from quarterdeck.backend.clusters.remote.discovery import table_pages
 from quarterdeck.backend.clusters.remote.map_calls import call_map, segment
@@ -22,8 +25,171 @@ from quarterdeck.backend.clusters.remote.member_client import (
 )
 from quarterdeck.backend.core.commands.commands import CommandRefused
 from quarterdeck.backend.core.operations import PutAll
-from quarterdeck.backend.member_api.answers import PartitionHead
+from quarterdeck.backend.member_api.answers import ExportedEntry, PartitionHead
 from quarterdeck.backend.member_api.beliefs import ThisMember
+
+FORM = 1
+HEAD, FILES, IMPORTED = "export.json", "files.jsonl", "imported.jsonl"
+
+Line = TypeVar("Line", bound=Struct)
+
+
+class BadExportFolder(ValueError):
+    """A folder that holds no export, or one that is damaged, not finished, or of something else. The message names the file."""
+
+
+class ExportHead(Struct, frozen=True):
+    """What the folder is an export of. An empty `map` means all."""
+
+    form: int
+    cluster: str
+    partitions: int
+    map: str = ""
+
+
+class ExportedFile(Struct, frozen=True):
+    """One partition that is exported, as it was at the owner at one moment. Without entries it has no file."""
+
+    partition: int
+    entries: int
+    bytes: int
+    sha256: str
+    owner: str
+    utc_us: int
+
+
+class ImportedPartition(Struct, frozen=True):
+    """A partition whose entries, of one map or all, are stored again by a cluster with these incarnations."""
+
+    partition: int
+    map: str
+    members: tuple[str, ...]
+
+
+class ExportFolder:
+    """One export. `files` are the partitions that are there."""
+
+    def __init__(self, path: Path, head: ExportHead) -> None:
+        self.path, self.head = path, head
+        self.files = {file.partition: file for file in _read_lines(path / FILES, ExportedFile)}
+
+    @classmethod
+    def begun(cls, path: Path, wanted: ExportHead) -> ExportFolder:
+        """Begin an export in `path`, or go on with one that was begun there. Raises `BadExportFolder`, OSError."""
+        path.mkdir(parents=True, exist_ok=True)
+        if not (path / HEAD).exists():
+            if any(name.name not in (HEAD + ".part",) for name in path.iterdir()):
+                raise BadExportFolder(f"{path}: there is something else in this folder; give an empty one")
+            _write_whole(path / HEAD, msgspec.json.encode(wanted) + b"\n")
+        folder = cls.opened(path)
+        if folder.head != wanted:
+            raise BadExportFolder(f"{path / HEAD}: an export of something else was begun here; give another folder")
+        return folder
+
+    @classmethod
+    def opened(cls, path: Path) -> ExportFolder:
+        """Open what is there. Raises `BadExportFolder`, OSError."""
+        try:
+            head = msgspec.json.decode((path / HEAD).read_bytes(), type=ExportHead)
+        except FileNotFoundError:
+            raise BadExportFolder(f"{path}: is no export, for {HEAD} is missing") from None
+        except msgspec.DecodeError as problem:
+            raise BadExportFolder(f"{path / HEAD}: {problem}") from None
+        if head.form != FORM:
+            raise BadExportFolder(f"{path / HEAD}: is of form {head.form}; this release reads form {FORM}")
+        return cls(path, head)
+
+    @property
+    def missing(self) -> list[int]:
+        """The partitions that are not exported yet."""
+        return [partition for partition in range(self.head.partitions) if partition not in self.files]
+
+    def add(self, partition: int, owner: str, utc_us: int, lines: bytes) -> None:
+        """Keep the entries of a partition, lines of JSON."""
+        if lines:
+            _write_whole(self._file(partition), lines)
+        file = ExportedFile(partition, lines.count(b"\n"), len(lines), sha256(lines).hexdigest(), owner, utc_us)
+        _append(self.path / FILES, file)
+        self.files[partition] = file
+
+    def check(self) -> None:
+        """Raise `BadExportFolder` unless every partition is there and is what was exported."""
+        if self.missing:
+            missing = f"{len(self.missing)} of {self.head.partitions} partitions are missing"
+            raise BadExportFolder(f"{self.path}: {missing}; run the export again to go on")
+        for partition in self.files:
+            self._content(partition)
+
+    def entries(self, partition: int) -> Iterator[ExportedEntry]:
+        """Yield the entries of a partition that is exported. Raises `BadExportFolder`, also when it is damaged."""
+        for number, line in enumerate(self._content(partition).splitlines(), 1):
+            try:
+                yield msgspec.json.decode(line, type=ExportedEntry)
+            except msgspec.DecodeError as problem:
+                raise BadExportFolder(f"{self._file(partition)}:{number}: {problem}") from None
+
+    def imported(self, map: str, members: Iterable[str]) -> set[int]:
+        """Return the partitions that are stored already, if one of `members` was there when the last was; else nothing counts."""
+        done = list(_read_lines(self.path / IMPORTED, ImportedPartition))
+        if not done or done[-1].map != map or not set(members) & set(done[-1].members):
+            (self.path / IMPORTED).unlink(missing_ok=True)
+            return set()
+        return {imported.partition for imported in done}
+
+    def note_imported(self, partition: int, map: str, members: Iterable[str]) -> None:
+        """Note that the entries of a partition are stored."""
+        _append(self.path / IMPORTED, ImportedPartition(partition, map, tuple(sorted(members))))
+
+    def end_import(self) -> None:
+        """Forget what was imported, for all of it is: another import begins anew."""
+        (self.path / IMPORTED).unlink(missing_ok=True)
+
+    def _file(self, partition: int) -> Path:
+        return self.path / f"partition-{partition:05}.jsonl"
+
+    def _content(self, partition: int) -> bytes:
+        listed, path = self.files[partition], self._file(partition)
+        try:
+            content = path.read_bytes() if listed.entries else b""
+        except FileNotFoundError:
+            raise BadExportFolder(f"{path}: is missing; export to another folder") from None
+        if sha256(content).hexdigest() != listed.sha256:
+            raise BadExportFolder(
+                f"{path}: is not what was exported, for its checksum differs; export to another folder"
+            )
+        return content
+
+
+def _write_whole(path: Path, content: bytes) -> None:
+    """Write a file that only its user may read, so that it is there whole or not at all."""
+    part = path.with_name(path.name + ".part")
+    with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    part.replace(path)
+
+
+def _append(path: Path, line: Struct) -> None:
+    """Append a line; one that was cut off before is ended first, and read as none."""
+    with os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), "r+b") as file:
+        end = file.seek(0, os.SEEK_END)
+        torn = end > 0 and (file.seek(end - 1), file.read(1))[1] != b"\n"
+        file.write((b"\n" if torn else b"") + msgspec.json.encode(line) + b"\n")
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _read_lines(path: Path, kind: type[Line]) -> Iterator[Line]:
+    """Yield the whole lines; one that was cut off when the process ended is none."""
+    if not path.exists():
+        return
+    for line in path.read_bytes().splitlines():
+        try:
+            yield msgspec.json.decode(line, type=kind)
+        except msgspec.DecodeError:
+            continue
+
 
 BATCH_ENTRIES = 500
 BATCH_BYTES = 1024 * 1024

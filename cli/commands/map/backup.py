@@ -13,7 +13,7 @@ from quarterdeck.cli.options import argument, option
 from quarterdeck.cli.output import Format, FormatOption, write_document
 
 if TYPE_CHECKING:
-    from quarterdeck.backend.clusters.exported_maps import ExportFolder
+    from quarterdeck.backend.clusters.remote.map_backup import ExportFolder
 
 FolderArgument = Annotated[Path, argument("The folder of the export.", "DIR")]
 MapChoice = Annotated[str, option("Only this map; all by default.", "NAME", "--map")]
@@ -28,8 +28,7 @@ def export_command(
 
     Members go on serving. Run it again after an interruption: it goes on with the partitions that are missing.
     """
-    from quarterdeck.backend.clusters.exported_maps import BadExportFolder
-    from quarterdeck.backend.clusters.remote.map_backup import export_maps
+    from quarterdeck.backend.clusters.remote.map_backup import BadExportFolder, export_maps
 
     target = connection.require_http_api()
     with failing_as(ExitCode.BAD_INPUT, BadExportFolder, OSError):
@@ -46,8 +45,7 @@ def import_command(
 
     Nothing is stored before the whole export is checked. Run it again after an interruption: it goes on with the next partition.
     """
-    from quarterdeck.backend.clusters.exported_maps import BadExportFolder, ExportFolder
-    from quarterdeck.backend.clusters.remote.map_backup import import_maps
+    from quarterdeck.backend.clusters.remote.map_backup import BadExportFolder, ExportFolder, import_maps
 
     target = connection.require_http_api().require_writable()
     with failing_as(ExitCode.BAD_INPUT, BadExportFolder, OSError):

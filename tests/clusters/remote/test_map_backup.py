@@ -12,10 +12,9 @@ import pytest
 from msgspec.structs import replace
 from starlette.applications import Starlette
 
-from quarterdeck.backend.clusters.exported_maps import ExportFolder
 from quarterdeck.backend.clusters.remote import map_backup
 from quarterdeck.backend.clusters.remote.access import MemberCredentials
-from quarterdeck.backend.clusters.remote.map_backup import export_maps, import_maps
+from quarterdeck.backend.clusters.remote.map_backup import ExportFolder, export_maps, import_maps
 from quarterdeck.backend.clusters.remote.member_client import HttpRequest, MemberClient, Unreachable
 from quarterdeck.backend.core.commands.commands import CommandRefused
 from quarterdeck.backend.core.inputs import Call
