@@ -9,8 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
-from quarterdeck.backend.clusters.kubernetes.kubectl import Kubectl, KubectlFailed, RunningKubectl
-from quarterdeck.backend.clusters.kubernetes.pod_log import PodLog
+from quarterdeck.backend.clusters.kubernetes.kubectl import Kubectl, KubectlFailed, PodLog, RunningKubectl
 from quarterdeck.backend.clusters.kubernetes.pod_names import MOST_LEFT, NamedRoute
 from quarterdeck.backend.clusters.kubernetes.service_url import BadService, Service
 from quarterdeck.backend.core.address import Address, host_of, make_address, port_of

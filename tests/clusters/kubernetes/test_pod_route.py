@@ -12,7 +12,7 @@ from threading import Thread
 
 import pytest
 
-from quarterdeck.backend.clusters.kubernetes import pod_log, pod_route
+from quarterdeck.backend.clusters.kubernetes import pod_route
 from quarterdeck.backend.clusters.kubernetes.kubectl import KubectlFailed
 from quarterdeck.backend.clusters.kubernetes.pod_names import PodNames
 from quarterdeck.backend.clusters.kubernetes.pod_route import Pod, PodRoute, pods_in
