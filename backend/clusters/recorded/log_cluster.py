@@ -8,7 +8,7 @@ from pathlib import Path
 from quarterdeck.backend.clusters.observed_story import story_notes
 from quarterdeck.backend.clusters.recorded.log_lines import RecordLines, short_name
 from quarterdeck.backend.clusters.recorded.log_reading import LogReading, ReadingFailed
-from quarterdeck.backend.clusters.recorded.past_run import PastRun
+from quarterdeck.backend.clusters.recorded.recorded_cluster import PastRun
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.hazelcast.logs.observations.story import LogStory
 from quarterdeck.backend.hazelcast.logs.run_reader import LogLine, ReadProgress, RecordsRead, RunRead

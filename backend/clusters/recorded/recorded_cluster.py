@@ -4,21 +4,54 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future
 from contextlib import suppress
 from heapq import merge
 from itertools import islice
 from pathlib import Path
 from sys import intern
+from typing import ClassVar
 
 import msgspec
 
-from quarterdeck.backend.clusters.recorded.past_run import PastRun
+from quarterdeck.backend.clusters.cluster import Source, refused
+from quarterdeck.backend.core.commands.commands import Command
 from quarterdeck.backend.core.events import CLUSTER_EVENTS, Record
+from quarterdeck.backend.core.operations import Answer, Operation
 from quarterdeck.backend.hazelcast.logs.observations.recorded import RecordObservers
 from quarterdeck.backend.hazelcast.logs.observations.story import LogStory
 from quarterdeck.backend.journal.files import RUN_PREFIX, NoJournal, journal_files, run_of_file, sealed_name
 from quarterdeck.backend.journal.reader import JournalProblem, read_files, run_zero_us
 from quarterdeck.backend.picture.text.formatting import bytes_text, counted
+
+
+class PastRun:
+    """Its name and its members. Nothing is done to it: `refusal` says so."""
+
+    source: Source = "recorded"
+    writable = False
+    refusal: ClassVar[str]
+
+    def __init__(self, run: str) -> None:
+        self.run = run
+        self._labels: dict[str, None] = {}
+        """In the order in which they were seen first."""
+
+    @property
+    def name(self) -> str:
+        return self.run
+
+    @property
+    def labels(self) -> Sequence[str]:
+        """Those that were seen in what was read so far."""
+        return tuple(self._labels)
+
+    def execute(self, command: Command) -> Future[None]:
+        return refused(self.refusal)
+
+    def call(self, member: str, operation: Operation, *, watched: bool = False) -> Future[Answer]:
+        return refused(self.refusal)
+
 
 RECORDS_A_DRAIN = 4_000
 """Records read at once, some 20 ms of work: a journal of gigabytes is read in the course of many calls."""
