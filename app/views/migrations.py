@@ -12,7 +12,7 @@ from quarterdeck.app.screen.sort_filter_model import SortFilterModel
 from quarterdeck.app.screen.view_screen import ViewScreen
 from quarterdeck.app.session import ConsoleSession
 from quarterdeck.backend.clusters.observed_story import round_text
-from quarterdeck.backend.clusters.recorded.log_cluster import LoggedCluster
+from quarterdeck.backend.clusters.recorded.recorded_run import LoggedCluster
 from quarterdeck.backend.picture.boards.migration_board import (
     SIGNS,
     Head,

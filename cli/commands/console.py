@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from quarterdeck.app.console_state import ConsoleSettings
     from quarterdeck.backend.clusters.cluster import Cluster
     from quarterdeck.backend.clusters.local import LiveCluster
-    from quarterdeck.backend.clusters.recorded.log_cluster import LogCluster
     from quarterdeck.backend.clusters.recorded.recorded_cluster import RecordedCluster
+    from quarterdeck.backend.clusters.recorded.recorded_run import LogCluster
     from quarterdeck.backend.clusters.simulated.simulated_cluster import SimulatedCluster
     from quarterdeck.backend.core.properties import PropertyValue, Settings
 

@@ -20,8 +20,8 @@ from quarterdeck.app.actions.views import VIEW_NAMES, VIEWS, View
 from quarterdeck.app.console import Console
 from quarterdeck.app.console_state import ConsoleSettings
 from quarterdeck.app.export import Target, export_screen
-from quarterdeck.backend.clusters.recorded.log_cluster import LogCluster
 from quarterdeck.backend.clusters.recorded.recorded_cluster import RecordedCluster
+from quarterdeck.backend.clusters.recorded.recorded_run import LogCluster
 from quarterdeck.backend.clusters.simulated.simulated_cluster import SimulatedCluster
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.membership.events import ListInstalled

@@ -13,8 +13,8 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from quarterdeck.app.session import ConsoleSession
-from quarterdeck.backend.clusters.recorded.log_cluster import LoggedCluster
 from quarterdeck.backend.clusters.recorded.log_lines import LogExcerpt, excerpt_of
+from quarterdeck.backend.clusters.recorded.recorded_run import LoggedCluster
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.picture.text.formatting import one_line
 from quarterdeck.widgets.line_table import TableCell

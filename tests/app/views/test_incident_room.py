@@ -10,7 +10,7 @@ from textual.pilot import Pilot
 
 from quarterdeck.app.console import Console
 from quarterdeck.app.views.events.log_screen import LogScreen
-from quarterdeck.backend.clusters.recorded.log_cluster import LogCluster
+from quarterdeck.backend.clusters.recorded.recorded_run import LogCluster
 from tests.app.fakes.screen_text import screen_text, settle, until, until_shown
 
 DATA = Path(__file__).parents[2] / "hazelcast" / "logs" / "data"

@@ -10,11 +10,10 @@ import pytest
 
 from quarterdeck.backend.clusters.observed_story import story_landmarks
 from quarterdeck.backend.clusters.recorded import log_reading
-from quarterdeck.backend.clusters.recorded.log_cluster import LogCluster, LoggedCluster
 from quarterdeck.backend.clusters.recorded.log_import import RunExists, import_run
 from quarterdeck.backend.clusters.recorded.log_lines import excerpt_of
 from quarterdeck.backend.clusters.recorded.recorded_cluster import RecordedCluster
-from quarterdeck.backend.clusters.recorded.recorded_run import recorded_run
+from quarterdeck.backend.clusters.recorded.recorded_run import LogCluster, LoggedCluster, recorded_run
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.membership.events import ListInstalled
 from quarterdeck.backend.hazelcast.logs.reader import read_logs
