@@ -109,7 +109,7 @@ def import_logs(
     follow: Annotated[bool, flag("Keep reading as the logs grow, until interrupted.", "--follow")] = False,
 ) -> None:
     """Write the logs of real members into a journal, to replay and audit them."""
-    from quarterdeck.backend.clusters.recorded.log_import import import_run
+    from quarterdeck.backend.clusters.recorded.log_lines import import_run
     from quarterdeck.backend.hazelcast.logs.run_reader import named
     from quarterdeck.backend.journal.files import usable_name
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -13,8 +14,20 @@ import msgspec
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.hazelcast.logs.lines.file_splits import UNREADABLE, opened
 from quarterdeck.backend.hazelcast.logs.lines.message_assembly import ClockContext, Message, MessageAssembler
+from quarterdeck.backend.hazelcast.logs.log_follower import follow_run
 from quarterdeck.backend.hazelcast.logs.observations.story import LogStory
-from quarterdeck.backend.hazelcast.logs.run_reader import LogLine
+from quarterdeck.backend.hazelcast.logs.run_reader import (
+    LogLine,
+    ReadProgress,
+    RecordsRead,
+    RunRead,
+    check_logs,
+    read_run,
+)
+from quarterdeck.backend.hazelcast.logs.split_parser import LogOptions
+from quarterdeck.backend.journal.files import run_directory
+from quarterdeck.backend.journal.writer import JournalWriter
+from quarterdeck.backend.picture.text.formatting import bytes_text, counted
 
 LINES_BEFORE, LINES_AFTER = 500, 1_000
 BYTES_BEFORE = 1 << 18
@@ -155,3 +168,46 @@ def imported_logs(directories: Sequence[Path]) -> ImportedLogs | None:
         except (OSError, msgspec.MsgspecError):
             continue
     return None
+
+
+WRITER = "logs"
+LOOK_SECONDS = 0.5
+TENTHS = 10
+
+
+class RunExists(ValueError):
+    """The journal has a run of this name."""
+
+
+def import_run(path: Path, root: Path, options: LogOptions, *, follow: bool = False) -> Iterator[str]:
+    """Write what the logs at `path` show of the run `options.run` into the journal at `root`; says how far that is.
+
+    With `follow` it goes on as the logs grow, for ever. Raises `NoLogs`, `NoJournal`, `RunExists` or `OSError`.
+    """
+    check_logs(path, options)
+    if run_directory(root, options.run).exists():
+        raise RunExists(f"{root}: has a run {options.run} already; give another name with --run")
+    news = follow_run(path, options, _wait) if follow else read_run(path, options)
+    written = tenth = 0
+    lines = RecordLines()
+    with JournalWriter(root, options.run, WRITER) as writer:
+        for piece in news:
+            match piece:
+                case ReadProgress(done, total):
+                    if total and done * TENTHS // total > tenth and done < total:
+                        tenth = done * TENTHS // total
+                        yield f"{tenth * 100 // TENTHS} % of {bytes_text(total)} read"
+                case RecordsRead(records, places):
+                    for record in records:
+                        writer.append(record)
+                    lines.add(records, places)
+                    written += len(records)
+                case RunRead(story):
+                    keep_imported(writer.directory, ImportedLogs(str(path.resolve()), story, lines.columns()))
+                    yield f"{counted(written, 'record')} of run {options.run} in {run_directory(root, options.run)}"
+                    yield from (observation.headline for observation in story.observations if not follow)
+
+
+def _wait() -> bool:
+    time.sleep(LOOK_SECONDS)
+    return False

@@ -10,8 +10,7 @@ import pytest
 
 from quarterdeck.backend.clusters.observed_story import story_landmarks
 from quarterdeck.backend.clusters.recorded import log_reading
-from quarterdeck.backend.clusters.recorded.log_import import RunExists, import_run
-from quarterdeck.backend.clusters.recorded.log_lines import excerpt_of
+from quarterdeck.backend.clusters.recorded.log_lines import RunExists, excerpt_of, import_run
 from quarterdeck.backend.clusters.recorded.recorded_cluster import RecordedCluster
 from quarterdeck.backend.clusters.recorded.recorded_run import LogCluster, LoggedCluster, recorded_run
 from quarterdeck.backend.core.events import Record

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from quarterdeck.backend.clusters.recorded.log_import import import_run
+from quarterdeck.backend.clusters.recorded.log_lines import import_run
 from quarterdeck.backend.hazelcast.logs.reader import NoLogs
 from quarterdeck.backend.hazelcast.logs.split_parser import NOTHING_UNDERSTOOD, LogOptions
 from quarterdeck.backend.pipeline.audit import NOT_IN_WITNESSED_RUNS, audit
