@@ -14,7 +14,6 @@ import msgspec
 from msgspec import Struct
 
 from quarterdeck.backend.clusters.remote.access import url_of_other
-from quarterdeck.backend.clusters.remote.discovery import table_pages
 from quarterdeck.backend.clusters.remote.map_calls import call_map, segment
 from quarterdeck.backend.clusters.remote.member_client import (
     BadResponse,
@@ -22,6 +21,7 @@ from quarterdeck.backend.clusters.remote.member_client import (
     MemberClient,
     RequestRefused,
     Unreachable,
+    table_pages,
 )
 from quarterdeck.backend.core.commands.commands import CommandRefused
 from quarterdeck.backend.core.operations import PutAll

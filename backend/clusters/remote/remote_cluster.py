@@ -19,9 +19,8 @@ from uuid import uuid4
 
 from quarterdeck.backend.clusters.cluster import NOT_REMOTE, ConnectionStatus, ProcessFacts, refused
 from quarterdeck.backend.clusters.remote.access import MemberCredentials, address_in, member_url, url_of_other
-from quarterdeck.backend.clusters.remote.discovery import present_state, urls_known_of
 from quarterdeck.backend.clusters.remote.map_calls import call_map
-from quarterdeck.backend.clusters.remote.member_client import MemberClient, Unreachable
+from quarterdeck.backend.clusters.remote.member_client import MemberClient, Unreachable, present_state, urls_known_of
 from quarterdeck.backend.clusters.remote.member_stream import MemberStream, StreamTimings
 from quarterdeck.backend.clusters.remote.record_merge import RecordMerge
 from quarterdeck.backend.clusters.remote.remote_commands import CommandTarget, execute_command
