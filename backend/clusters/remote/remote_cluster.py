@@ -23,8 +23,7 @@ from quarterdeck.backend.clusters.remote.map_calls import call_map
 from quarterdeck.backend.clusters.remote.member_client import MemberClient, Unreachable, present_state, urls_known_of
 from quarterdeck.backend.clusters.remote.member_stream import MemberStream, StreamTimings
 from quarterdeck.backend.clusters.remote.record_merge import RecordMerge
-from quarterdeck.backend.clusters.remote.remote_commands import CommandTarget, execute_command
-from quarterdeck.backend.clusters.remote.remote_snapshot import remote_snapshot
+from quarterdeck.backend.clusters.remote.remote_commands import CommandTarget, execute_command, remote_snapshot
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.cluster_snapshot import ClusterSnapshot
 from quarterdeck.backend.core.commands.commands import CallMap, Command, CommandRefused
