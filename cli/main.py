@@ -18,8 +18,7 @@ import typer
 
 from quarterdeck import __version__
 from quarterdeck.cli.exits import ExitCode, code_of, in_one_line
-from quarterdeck.cli.options import flag
-from quarterdeck.cli.output import say
+from quarterdeck.cli.output import flag, say
 
 MODULES = {
     "console": "console",

@@ -11,8 +11,24 @@ from contextlib import suppress
 from enum import StrEnum
 from typing import Annotated, Any
 
+import typer
+
 from quarterdeck.backend.core.causes import several_lines
-from quarterdeck.cli.options import option
+
+
+def flag(help: str, name: str) -> Any:
+    """Return the option of a boolean parameter, which is off unless it is given."""
+    return typer.Option(name, help=help)
+
+
+def option(help: str, metavar: str | None = None, *names: str, **more: Any) -> Any:
+    """Return an option that is followed by a value; its name is that of its parameter where no `names` are given."""
+    return typer.Option(*names, metavar=metavar, help=help, **more)
+
+
+def argument(help: str, metavar: str | None = None, **more: Any) -> Any:
+    return typer.Argument(metavar=metavar, help=help, **more)
+
 
 TABLE_CHUNK_ROWS = 1000
 """A table is aligned in pieces of this many rows, so that a long listing starts at once and is never held whole."""

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 from quarterdeck.cli.commands.run_options import JobsOption, JournalOption, recording, stopping
 from quarterdeck.cli.commands.spark.campaign import MasterOption, failing_without_spark
 from quarterdeck.cli.exits import ExitCode, fail_if, failing_as
-from quarterdeck.cli.options import argument, flag, option
-from quarterdeck.cli.output import Format, FormatOption, say, write_document, write_rows
+from quarterdeck.cli.output import Format, FormatOption, argument, flag, option, say, write_document, write_rows
 
 if TYPE_CHECKING:
     from multiprocessing.synchronize import Event

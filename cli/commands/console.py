@@ -30,7 +30,7 @@ from quarterdeck.cli.commands.simulate import play, scenario_of
 from quarterdeck.cli.configuration.connection import ConnectionTarget, with_connection
 from quarterdeck.cli.configuration.paths import configuration_file, console_state_file
 from quarterdeck.cli.exits import BadUsage, ExitCode, fail_if, failing_as
-from quarterdeck.cli.options import flag, option
+from quarterdeck.cli.output import flag, option
 
 if TYPE_CHECKING:
     from quarterdeck.app.actions.action import ViewName

@@ -23,8 +23,17 @@ from quarterdeck.cli.commands.run_options import (
 from quarterdeck.cli.commands.simulate import play, report, scenario_of, simulated
 from quarterdeck.cli.configuration.paths import console_state_file
 from quarterdeck.cli.exits import BadUsage, ExitCode, fail_if, failing_as
-from quarterdeck.cli.options import argument, flag, option
-from quarterdeck.cli.output import Format, FormatOption, ResultFormatOption, say, write_result, write_rows
+from quarterdeck.cli.output import (
+    Format,
+    FormatOption,
+    ResultFormatOption,
+    argument,
+    flag,
+    option,
+    say,
+    write_result,
+    write_rows,
+)
 
 if TYPE_CHECKING:
     from quarterdeck.backend.core.commands.commands import Command

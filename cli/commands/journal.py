@@ -12,8 +12,7 @@ import typer
 from quarterdeck.cli.commands.run_options import ZoneOption, log_options
 from quarterdeck.cli.configuration.paths import journal_root
 from quarterdeck.cli.exits import BadUsage, ExitCode, fail_if, failing_as
-from quarterdeck.cli.options import argument, flag, option
-from quarterdeck.cli.output import Format, FormatOption, say, write_rows
+from quarterdeck.cli.output import Format, FormatOption, argument, flag, option, say, write_rows
 
 if TYPE_CHECKING:
     from quarterdeck.backend.core.events import Record

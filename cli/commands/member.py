@@ -18,8 +18,7 @@ from quarterdeck.cli.commands import secret
 from quarterdeck.cli.commands.console import PresetName
 from quarterdeck.cli.commands.run_options import PropertyOption, stopping
 from quarterdeck.cli.exits import BadUsage, CommandFailed, ExitCode, failing_as
-from quarterdeck.cli.options import argument, flag, option
-from quarterdeck.cli.output import Format, FormatOption, write_rows
+from quarterdeck.cli.output import Format, FormatOption, argument, flag, option, write_rows
 
 if TYPE_CHECKING:
     from quarterdeck.backend.journal.audit_log import AuditEntry, AuditLogReader

@@ -9,8 +9,7 @@ from typing import Annotated, TypeVar, cast
 import typer
 
 from quarterdeck.cli.exits import ExitCode, failing_as
-from quarterdeck.cli.options import flag
-from quarterdeck.cli.output import Format, FormatOption, say, write_document, write_rows
+from quarterdeck.cli.output import Format, FormatOption, flag, say, write_document, write_rows
 
 T = TypeVar("T")
 

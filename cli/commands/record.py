@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 from quarterdeck.cli.commands.run_options import DurationOption, new_run, stopping
 from quarterdeck.cli.configuration.connection import ConnectionTarget, with_connection
 from quarterdeck.cli.exits import BadUsage, ExitCode, failing_as
-from quarterdeck.cli.options import option
-from quarterdeck.cli.output import say
+from quarterdeck.cli.output import option, say
 
 if TYPE_CHECKING:
     from quarterdeck.backend.clusters.hazelcast.hazelcast_cluster import HazelcastCluster

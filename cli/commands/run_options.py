@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from quarterdeck.cli.configuration.paths import journal_root
 from quarterdeck.cli.exits import BadUsage, ExitCode, failing_as
-from quarterdeck.cli.options import flag, option
-from quarterdeck.cli.output import say
+from quarterdeck.cli.output import flag, option, say
 
 if TYPE_CHECKING:
     from quarterdeck.backend.hazelcast.logs.split_parser import LogOptions

@@ -10,8 +10,7 @@ import typer
 from quarterdeck.cli.configuration.connection import ConnectionTarget, with_connection
 from quarterdeck.cli.configuration.opening import asked
 from quarterdeck.cli.exits import BadUsage, CommandFailed, ExitCode, failing_as
-from quarterdeck.cli.options import argument
-from quarterdeck.cli.output import Format, FormatOption, write_rows
+from quarterdeck.cli.output import Format, FormatOption, argument, write_rows
 
 if TYPE_CHECKING:
     from quarterdeck.backend.clusters.remote.member_client import MemberClient

@@ -10,8 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from quarterdeck.cli.configuration.paths import APPLICATION, configuration_file, console_state_file, journal_root
-from quarterdeck.cli.options import argument
-from quarterdeck.cli.output import Format, FormatOption, say, write_rows
+from quarterdeck.cli.output import Format, FormatOption, argument, say, write_rows
 
 KEY_COLUMNS = ("action", "keys", "views", "group", "meaning", "changed", "words")
 

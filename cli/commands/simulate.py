@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from quarterdeck.cli.commands.run_options import JournalOption, new_run, recording
 from quarterdeck.cli.exits import ExitCode, fail_if, failing_as
-from quarterdeck.cli.options import argument, option
-from quarterdeck.cli.output import Format, FormatOption, write_result
+from quarterdeck.cli.output import Format, FormatOption, argument, option, write_result
 
 if TYPE_CHECKING:
     from quarterdeck.backend.scenarios.format.scenario import Scenario

@@ -13,8 +13,7 @@ import typer
 
 from quarterdeck.cli.commands.run_options import JobsOption
 from quarterdeck.cli.exits import BadUsage, ExitCode, fail_if, failing_as
-from quarterdeck.cli.options import flag, option
-from quarterdeck.cli.output import Format, FormatOption, say, write_document
+from quarterdeck.cli.output import Format, FormatOption, flag, option, say, write_document
 
 if TYPE_CHECKING:
     from quarterdeck.backend.simulation.swarm_testing.guided import GuidedSearch, Origin

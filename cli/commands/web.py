@@ -9,7 +9,7 @@ import typer
 
 from quarterdeck.cli.commands.console import console_settings
 from quarterdeck.cli.exits import BadUsage, ExitCode, failing_as
-from quarterdeck.cli.options import flag, option
+from quarterdeck.cli.output import flag, option
 
 DEFAULT_PORT = 8321
 CONTEXT_SETTINGS = {"allow_extra_args": True, "ignore_unknown_options": True}

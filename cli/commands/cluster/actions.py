@@ -15,8 +15,7 @@ from quarterdeck.backend.core.commands.catalogue import CATALOGUE, description_o
 from quarterdeck.cli.commands.cluster.observation import ObservedCluster, answer_of, observe
 from quarterdeck.cli.configuration.connection import ConnectionTarget, with_connection
 from quarterdeck.cli.exits import BadUsage
-from quarterdeck.cli.options import argument, option
-from quarterdeck.cli.output import Format, FormatOption, say, write_rows
+from quarterdeck.cli.output import Format, FormatOption, argument, option, say, write_rows
 
 if TYPE_CHECKING:
     from quarterdeck.backend.core.commands.commands import Command

@@ -13,8 +13,7 @@ from quarterdeck.cli.commands.run_options import new_run, recording
 from quarterdeck.cli.configuration.connection import ConnectionTarget, with_connection
 from quarterdeck.cli.configuration.opening import open_cluster, wait_until_started
 from quarterdeck.cli.exits import BadUsage, CommandFailed, ExitCode, failing_as
-from quarterdeck.cli.options import option
-from quarterdeck.cli.output import Format, FormatOption, say, write_document
+from quarterdeck.cli.output import Format, FormatOption, option, say, write_document
 
 if TYPE_CHECKING:
     from quarterdeck.backend.core.events import Record

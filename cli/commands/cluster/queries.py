@@ -17,8 +17,7 @@ from quarterdeck.cli.commands.cluster.actions import MemberOption
 from quarterdeck.cli.commands.cluster.observation import ObservedCluster, observe
 from quarterdeck.cli.configuration.connection import ConnectionTarget, with_connection
 from quarterdeck.cli.exits import BadUsage, ExitCode, fail_if, failing_as
-from quarterdeck.cli.options import argument, flag, option
-from quarterdeck.cli.output import Format, FormatOption, say, write_document, write_rows
+from quarterdeck.cli.output import Format, FormatOption, argument, flag, option, say, write_document, write_rows
 
 if TYPE_CHECKING:
     from quarterdeck.backend.core.address import Address

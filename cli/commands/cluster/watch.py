@@ -18,8 +18,7 @@ from quarterdeck.cli.commands.journal import RECORD_COLUMNS, record_row
 from quarterdeck.cli.commands.run_options import DurationOption
 from quarterdeck.cli.configuration.connection import ConnectionTarget, with_connection
 from quarterdeck.cli.configuration.opening import open_cluster, wait_until_started
-from quarterdeck.cli.options import flag, option
-from quarterdeck.cli.output import Format, FormatOption, say, write_rows
+from quarterdeck.cli.output import Format, FormatOption, flag, option, say, write_rows
 
 if TYPE_CHECKING:
     from quarterdeck.backend.clusters.cluster import ConnectionStatus

@@ -10,8 +10,7 @@ from quarterdeck.cli.commands.run_options import DurationOption, stopping
 from quarterdeck.cli.configuration.connection import ConnectionTarget, with_connection
 from quarterdeck.cli.configuration.opening import open_cluster
 from quarterdeck.cli.exits import BadUsage, ExitCode, failing_as
-from quarterdeck.cli.options import option
-from quarterdeck.cli.output import say
+from quarterdeck.cli.output import option, say
 
 POLL_SECONDS = 0.2
 

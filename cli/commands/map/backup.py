@@ -9,8 +9,7 @@ from quarterdeck.cli.commands.map.operations import group
 from quarterdeck.cli.configuration.connection import ConnectionTarget, with_connection
 from quarterdeck.cli.configuration.opening import asked
 from quarterdeck.cli.exits import ExitCode, failing_as
-from quarterdeck.cli.options import argument, option
-from quarterdeck.cli.output import Format, FormatOption, write_document
+from quarterdeck.cli.output import Format, FormatOption, argument, option, write_document
 
 if TYPE_CHECKING:
     from quarterdeck.backend.clusters.remote.map_backup import ExportFolder

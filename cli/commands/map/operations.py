@@ -25,8 +25,7 @@ from quarterdeck.cli.commands.map.session import MapSession, answer_as_data, map
 from quarterdeck.cli.commands.run_options import ProcessesOption, PropertyOption
 from quarterdeck.cli.configuration.connection import ConnectionTarget, with_connection
 from quarterdeck.cli.exits import BadUsage, CommandFailed, ExitCode, fail_if, failing_as
-from quarterdeck.cli.options import argument, option
-from quarterdeck.cli.output import Format, FormatOption, say, write_document, write_rows
+from quarterdeck.cli.output import Format, FormatOption, argument, option, say, write_document, write_rows
 
 MembersOption = Annotated[int, option("How many members to start.", min=1, max=100)]
 

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 from quarterdeck.cli.commands.run_options import ZoneOption, log_options
 from quarterdeck.cli.commands.spark.campaign import MasterOption, RemoteOption, failing_without_spark, require_one_spark
 from quarterdeck.cli.exits import ExitCode, fail_if, failing_as
-from quarterdeck.cli.options import argument, option
-from quarterdeck.cli.output import Format, FormatOption, say, write_document, write_rows
+from quarterdeck.cli.output import Format, FormatOption, argument, option, say, write_document, write_rows
 
 if TYPE_CHECKING:
     from quarterdeck.backend.pipeline.rules import AuditResult

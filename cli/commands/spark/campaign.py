@@ -12,8 +12,7 @@ import typer
 
 from quarterdeck.cli.commands.swarm import seed_range, size_bounds
 from quarterdeck.cli.exits import BadUsage, CommandFailed, ExitCode, fail_if, failing_as
-from quarterdeck.cli.options import flag, option
-from quarterdeck.cli.output import Format, FormatOption, say, write_document, write_rows
+from quarterdeck.cli.output import Format, FormatOption, flag, option, say, write_document, write_rows
 
 if TYPE_CHECKING:
     from quarterdeck.backend.core.properties import PropertyValue

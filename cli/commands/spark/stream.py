@@ -12,8 +12,7 @@ import typer
 from quarterdeck.cli.commands.run_options import stopping
 from quarterdeck.cli.commands.spark.campaign import failing_without_spark
 from quarterdeck.cli.exits import BadUsage, ExitCode, fail_if, failing_as
-from quarterdeck.cli.options import argument, flag, option
-from quarterdeck.cli.output import Format, FormatOption, say
+from quarterdeck.cli.output import Format, FormatOption, argument, flag, option, say
 
 if TYPE_CHECKING:
     from quarterdeck.backend.pipeline.streaming.journal_follower import FindingsChange
