@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from quarterdeck.cli.commands.cluster import actions, fork, restarts, watch
+from quarterdeck.cli.commands.cluster import actions, restarts, watch
 from quarterdeck.cli.commands.cluster.actions import MemberOption
 from quarterdeck.cli.commands.cluster.observation import ObservedCluster, observe
 from quarterdeck.cli.configuration.connection import ConnectionTarget, with_connection
@@ -438,7 +438,7 @@ def _state(belief: MemberBelief) -> str | None:
 group = typer.Typer(help="Look at a running cluster, and act on it.", rich_markup_mode=None)
 for command in (
     *(status, members, lists, suspicions, table, owner, migrations, why),
-    *(watch.watch, fork.fork, actions.state, actions.fault, actions.do, actions.kill),
+    *(watch.watch, actions.fork, actions.state, actions.fault, actions.do, actions.kill),
 ):
     group.command()(command)
 group.command("why-not-merging")(why)
