@@ -34,8 +34,7 @@ def export(
     """
     from prometheus_client import CollectorRegistry, start_http_server
 
-    from quarterdeck.cli.commands.export.exporter import ClusterExporter
-    from quarterdeck.cli.commands.export.hooks import Hooks
+    from quarterdeck.cli.commands.export.exporter import ClusterExporter, Hooks
 
     host, _, port = listen.rpartition(":")
     if not port.isdecimal() or int(port) > 65_535:

@@ -22,9 +22,8 @@ from quarterdeck.backend.hazelcast.logs.observations.observation import Observat
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.health.cluster_health import Condition, cluster_health
 from quarterdeck.backend.picture.operations.cluster_metrics import PREFIX, cluster_metrics, observed_metrics
-from quarterdeck.cli.commands.export import hooks as hooks_module
-from quarterdeck.cli.commands.export.exporter import ClusterExporter
-from quarterdeck.cli.commands.export.hooks import HOOKS_WAITING, Hooks
+from quarterdeck.cli.commands.export import exporter as hooks_module
+from quarterdeck.cli.commands.export.exporter import HOOKS_WAITING, ClusterExporter, Hooks
 from quarterdeck.cli.configuration.connection import ConnectionTarget
 from quarterdeck.cli.configuration.opening import open_cluster
 from quarterdeck.cli.exits import CommandFailed
