@@ -13,15 +13,17 @@ import typer
 
 from quarterdeck.backend.core.commands.catalogue import CommandDescription
 from quarterdeck.backend.core.commands.commands import CallMap
-from quarterdeck.cli.commands.map.script import (
+from quarterdeck.cli.commands.map.session import (
     DEFAULT_VALUE_BYTES,
     DESCRIPTIONS,
     MAP_WORDS,
+    MapSession,
     ScriptLine,
     ScriptLoad,
+    answer_as_data,
+    map_session,
     read_script,
 )
-from quarterdeck.cli.commands.map.session import MapSession, answer_as_data, map_session
 from quarterdeck.cli.commands.run_options import ProcessesOption, PropertyOption
 from quarterdeck.cli.configuration.connection import ConnectionTarget, with_connection
 from quarterdeck.cli.configuration.opening import asked

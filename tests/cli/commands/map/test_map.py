@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from quarterdeck.cli.commands.map.script import ScriptLine, ScriptLoad, read_script
+from quarterdeck.cli.commands.map.session import ScriptLine, ScriptLoad, read_script
 from quarterdeck.cli.exits import CommandFailed
 from tests.cli.conftest import Quarterdeck
 
