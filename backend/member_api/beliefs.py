@@ -11,6 +11,8 @@ from msgspec import Meta, Struct, convert, field
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.cluster_profile import ClusterState
 from quarterdeck.backend.core.membership.views.identity import Member
+from quarterdeck.backend.core.partitions.events import Holder, MigrationAccepted, PlannedMigration
+from quarterdeck.backend.core.partitions.migration.migration import Kind
 from quarterdeck.backend.picture.fold.belief import (
     BackupBehind,
     MemberBelief,
@@ -21,6 +23,7 @@ from quarterdeck.backend.picture.fold.belief import (
     VerdictOn,
     WaitsForLinks,
 )
+from quarterdeck.backend.picture.fold.migrations import Phase, Recovery
 from quarterdeck.backend.picture.merging.join_list_board import unusable_text
 
 NO_LIST = "it has no member list yet: it is still looking for a cluster"
@@ -208,3 +211,89 @@ def _why(belief: MemberBelief) -> str:
     if belief.merging:
         return f"it is merging into the cluster of {belief.merging}"
     return belief.not_merging or (MEETS_NO_OTHER if belief.search_addresses else KNOWS_NO_OTHER)
+
+
+class Table(Struct, frozen=True):
+    """Rows of the partition table.
+
+    Each row is the partition, its version, and for every replica index the place of its holder in `holders`, -1 for nobody.
+    `next` is where to go on, null after the last row.
+    """
+
+    table_version: int
+    digest: str
+    partitions: int
+    replicas: Annotated[int, Meta(description="How many replica indices there are.")]
+    holders: tuple[Holder, ...]
+    rows: tuple[tuple[int, ...], ...]
+    next: int | None
+
+
+class Migration(Struct, frozen=True):
+    """A migration that was begun: of which partition, from where to where."""
+
+    migration_id: str
+    partition: int
+    type: Kind
+    source: Address | None
+    source_current: int
+    source_new: int
+    destination: Address
+    destination_current: int
+    destination_new: int
+    owner: Address
+    unavoidable: bool
+
+
+class Running(Migration, frozen=True):
+    """A migration under way, and how far it is."""
+
+    phase: Phase
+    since_us: int
+
+
+class Finished(Migration, frozen=True):
+    """A migration that ended, and how."""
+
+    committed: bool
+    reason: str
+    at_us: int
+    took_us: int
+
+
+class LostPartition(Struct, frozen=True):
+    """A partition that lost all its replicas, and when."""
+
+    partition: int
+    at_us: int
+
+
+class Draining(Struct, frozen=True):
+    """A member that gives its data away before it leaves."""
+
+    address: Address
+    since_us: int
+
+
+class Migrations(Struct, frozen=True):
+    """What this member leads as a master, and what it takes part in. Of long lists only the beginning, or the end, is there."""
+
+    leading: bool
+    recovering: Recovery | None
+    draining: tuple[Draining, ...]
+    moves: int
+    lower_bound: int
+    why: str
+    cancelled: int
+    queued: int
+    running_count: int
+    done: int
+    failed: int
+    lost: int
+    planned: tuple[PlannedMigration, ...]
+    running: tuple[Running, ...]
+    taking_part: Annotated[
+        tuple[MigrationAccepted, ...], Meta(description="Those that it takes part in, and whose end it does not know.")
+    ]
+    ended: Annotated[tuple[Finished, ...], Meta(description="The latest first.")]
+    lost_partitions: tuple[LostPartition, ...]

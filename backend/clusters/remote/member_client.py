@@ -23,8 +23,7 @@ from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.partitions.events import TableChanged
 from quarterdeck.backend.member_api.answers import ROOT, Fail, RecordPage
-from quarterdeck.backend.member_api.beliefs import ThisMember
-from quarterdeck.backend.member_api.partitions import Table
+from quarterdeck.backend.member_api.beliefs import Table, ThisMember
 from quarterdeck.backend.picture.text.formatting import one_line
 
 Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]

@@ -22,9 +22,15 @@ from quarterdeck.backend.core.properties import FIXED_AT_START
 from quarterdeck.backend.member_api.answers import JoinList, Properties, RecordPage, StateIs
 from quarterdeck.backend.member_api.beliefs import (
     Belief,
+    Draining,
+    Finished,
+    LostPartition,
     MemberRow,
     Members,
+    Migrations,
+    Running,
     Suspicions,
+    Table,
     ThisMember,
     WhyNotMerging,
     remembered_by,
@@ -32,7 +38,6 @@ from quarterdeck.backend.member_api.beliefs import (
     whole_belief,
     why_not_merging_of,
 )
-from quarterdeck.backend.member_api.partitions import Draining, Finished, LostPartition, Migrations, Running, Table
 from quarterdeck.backend.service.console_api.event_stream import fitting
 from quarterdeck.backend.service.console_api.route_classes import (
     FaceDependency,

@@ -12,7 +12,7 @@ import pytest
 
 from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.partitions.events import ALL_LOST, Holder, MigrationStarted, PartitionLost
-from quarterdeck.backend.member_api.partitions import Table
+from quarterdeck.backend.member_api.beliefs import Table
 from tests.cli.conftest import Quarterdeck
 from tests.clusters.remote.fake_members import FakeMember, form, serving
 
