@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from quarterdeck.cli.commands import secret
+from quarterdeck.cli.commands.secret import secrets
 from quarterdeck.cli.commands.console import PresetName
 from quarterdeck.cli.commands.run_options import PropertyOption, stopping
 from quarterdeck.cli.exits import BadUsage, CommandFailed, ExitCode, failing_as
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 group = typer.Typer(
     help="Run one member, print what members were asked, and turn the secret of running ones.", rich_markup_mode=None
 )
-group.add_typer(secret.group, name="secret")
+group.add_typer(secrets, name="secret")
 
 
 AUDIT_COLUMNS = (

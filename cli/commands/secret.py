@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from quarterdeck.backend.member_api.answers import AcceptedSecrets
     from quarterdeck.backend.member_api.beliefs import ThisMember
 
-group = typer.Typer(help="Turn the secret of a running cluster: add, use, remove.", rich_markup_mode=None)
+secrets = typer.Typer(help="Turn the secret of a running cluster: add, use, remove.", rich_markup_mode=None)
 
 COLUMNS = ("member", "used", "accepted")
 
 SecretFile = Annotated[Path, argument("A file with the secret in question.", "FILE")]
 
 
-@group.command("list")
+@secrets.command("list")
 @with_connection
 def list_secrets(connection: ConnectionTarget, output: FormatOption = Format.TABLE) -> None:
     """Print which secrets the members use and accept, as fingerprints."""
@@ -32,7 +32,7 @@ def list_secrets(connection: ConnectionTarget, output: FormatOption = Format.TAB
 
 
 def _add_step(step: str, sentence: str) -> None:
-    @group.command(step, help=sentence)
+    @secrets.command(step, help=sentence)
     @with_connection
     def turn(connection: ConnectionTarget, file: SecretFile, output: FormatOption = Format.TABLE) -> None:
         _turn(connection, step, _secret_in(file), output)

@@ -7,13 +7,13 @@ from typing import Annotated
 
 import typer
 
-from quarterdeck.cli.commands.spark import stream
+from quarterdeck.cli.commands.spark.stream import stream
 from quarterdeck.cli.commands.spark.campaign import MasterOption, RemoteOption, failing_without_spark, require_one_spark
 from quarterdeck.cli.exits import BadUsage
 from quarterdeck.cli.output import Format, FormatOption, argument, option, say, write_document, write_rows
 
 group = typer.Typer(help="Tables, metrics and a running audit of journals.", rich_markup_mode=None)
-group.command()(stream.stream)
+group.command()(stream)
 
 
 class By(StrEnum):
