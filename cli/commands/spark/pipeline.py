@@ -2,15 +2,147 @@
 
 from __future__ import annotations
 
+import sys
+import threading
 from enum import StrEnum
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from quarterdeck.cli.commands.spark.stream import stream
+from quarterdeck.cli.commands.run_options import stopping
 from quarterdeck.cli.commands.spark.campaign import MasterOption, RemoteOption, failing_without_spark, require_one_spark
-from quarterdeck.cli.exits import BadUsage
-from quarterdeck.cli.output import Format, FormatOption, argument, option, say, write_document, write_rows
+from quarterdeck.cli.exits import BadUsage, ExitCode, fail_if, failing_as
+from quarterdeck.cli.output import Format, FormatOption, argument, flag, option, say, write_document, write_rows
+
+if TYPE_CHECKING:
+    from quarterdeck.backend.pipeline.streaming.journal_follower import FindingsChange
+
+
+def stream(
+    path: Annotated[
+        str, argument("A journal, or one run=… directory in it; with --master also kafka://HOST:PORT/TOPIC.", "PATH")
+    ],
+    once: Annotated[bool, flag("Audit what is new since the last time, then end.", "--once")] = False,
+    findings: Annotated[
+        Path | None,
+        option("Where findings are kept; findings.jsonl beside the runs if not given; a table on Spark.", "FILE"),
+    ] = None,
+    checkpoint: Annotated[
+        Path | None, option("Where the stream keeps its checkpoint; _stream beside the runs.", "DIR")
+    ] = None,
+    trigger_ms: Annotated[int, option("How often to look for new files.", "MS", min=100)] = 500,
+    master: Annotated[
+        str, option("Let Spark carry the stream, for many runs: local[*], spark://HOST:7077.", "URL")
+    ] = "",
+    forget_hours: Annotated[
+        float, option("On Spark: forget a run of which nothing has come for so long.", "HOURS", min=0.01)
+    ] = 24.0,
+    output: FormatOption = Format.JSONL,
+) -> None:
+    """Audit a journal as it grows, until Ctrl-C. What is found is printed and kept in findings.jsonl beside the runs.
+
+    Prints JSON lines, or sentences with `-o table`.
+    After a restart it goes on where it was. Exits with 1 when `--once` leaves a violation in that file, with 4 when the stream
+    dies.
+    """
+    if output not in (Format.JSONL, Format.TABLE):
+        raise BadUsage(f"-o {output}: a stream of records is printed as jsonl or table")
+    from quarterdeck.backend.journal.files import NoJournal
+    from quarterdeck.backend.pipeline.streaming import stream as streaming
+
+    if master:
+        _stream_on_spark(path, findings, checkpoint, master, once, trigger_ms, forget_hours, output)
+        return
+    stop = threading.Event()
+    with stopping(stop), failing_as(ExitCode.REFUSED, streaming.StreamDied, OSError):
+        with failing_as(ExitCode.BAD_INPUT, NoJournal):
+            where = streaming.stream_paths(Path(path), findings, checkpoint)
+            say(
+                f"audits {where.root} as it grows; findings go to {where.findings}"
+                + ("" if once else "; Ctrl-C ends it")
+            )
+            done = streaming.stream(
+                where,
+                stop=stop,
+                on_change=lambda change: _print_change(change, output),
+                on_message=say,
+                once=once,
+                look_ms=trigger_ms,
+            )
+    bad = f", {done.problems} of them no records" if done.problems else ""
+    say(f"{done.lines} lines read{bad}; {done.violations or 'no'} violations in {done.findings}")
+    _exit(once, done.violations)
+
+
+def _exit(once: bool, violations: int) -> None:
+    if not once:
+        raise typer.Exit(ExitCode.INTERRUPTED)
+    fail_if(violations)
+
+
+def _stream_on_spark(
+    path: str,
+    findings: Path | None,
+    checkpoint: Path | None,
+    master: str,
+    once: bool,
+    trigger_ms: int,
+    forget_hours: float,
+    output: Format,
+) -> None:
+    from quarterdeck.backend.journal.files import RUN_PREFIX, NoJournal
+    from quarterdeck.backend.pipeline.spark.requirements import needing_packages
+    from quarterdeck.backend.pipeline.streaming.stream import CHECKPOINTS, StreamDied
+
+    if "://" not in path:
+        place = Path(path).resolve()
+        beside = place.parent / CHECKPOINTS / place.name if place.name.startswith(RUN_PREFIX) else place / CHECKPOINTS
+    elif findings is None or checkpoint is None:
+        raise BadUsage(f"{path}: name --findings and --checkpoint, for there is no place beside it")
+    else:
+        beside = Path()
+    table, state = findings or beside / "findings", checkpoint or beside / "spark"
+    stop = threading.Event()
+    with failing_without_spark(NoJournal), failing_as(ExitCode.REFUSED, StreamDied, OSError), stopping(stop):
+        with needing_packages():
+            from quarterdeck.backend.pipeline.streaming.spark_stream import stream_on_spark
+        say(f"audits {path} on Spark as it grows; findings go to {table}" + ("" if once else "; Ctrl-C ends it"))
+        done = stream_on_spark(
+            path,
+            str(table),
+            str(state),
+            master=master,
+            stop=stop,
+            once=once,
+            trigger_ms=trigger_ms,
+            forget_hours=forget_hours,
+            on_change=lambda change: _print_change(change, output),
+            on_message=say,
+        )
+    bad = f", {done.quarantined} lines that are no records beside it" if done.quarantined else ""
+    say(f"{done.violations or 'no'} violations in {table}{bad}")
+    _exit(once, done.violations)
+
+
+def _print_change(change: FindingsChange, output: Format) -> None:
+    import msgspec
+
+    from quarterdeck.backend.picture.text.formatting import one_line
+
+    for finding in change.added:
+        if output is Format.JSONL:
+            print(msgspec.json.encode(finding).decode())
+        else:
+            print(
+                one_line(
+                    f"{finding.severity}: {finding.rule} in {finding.run} at {finding.at / 1_000_000:.3f} s: {finding.detail}"
+                )
+            )
+    sys.stdout.flush()
+    for finding in change.withdrawn:
+        say(one_line(f"does not hold any more: {finding.rule} in {finding.run}: {finding.detail}"))
+
 
 group = typer.Typer(help="Tables, metrics and a running audit of journals.", rich_markup_mode=None)
 group.command()(stream)
