@@ -33,7 +33,7 @@ MODULES = {
     "map": "map.operations",
     "journal": "journal",
     "record": "journal",
-    "export": "export.command",
+    "export": "export",
     "audit": "spark.audit",
     "pipeline": "spark.pipeline",
     "plan": "plan",

@@ -1,4 +1,4 @@
-"""How results are printed: data on stdout in the format asked for, narration on stderr."""
+"""How commands are declared and how results are printed: options, data on stdout in the format asked for, narration on stderr."""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""The `Cluster` protocol: how console, command line and demos reach a cluster of any kind, and what some kinds cannot do."""
+"""The `Cluster` protocol: how console, command line and demos reach a cluster of any kind, and what some kinds can do or not.
+
+Members may run elsewhere: then a cluster says how each is reached, and what its process reports besides its records. Some let
+their time go at another pace, are forked, or have something to say of themselves that is no event.
+"""
 
 from __future__ import annotations
 

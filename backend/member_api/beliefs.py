@@ -1,4 +1,4 @@
-"""Who a member is, who else is there, and what it believes (docs/reference/http-api.md)."""
+"""Who a member is, who else is there, what it believes, and its partition table (docs/reference/http-api.md)."""
 
 from __future__ import annotations
 

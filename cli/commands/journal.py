@@ -1,4 +1,4 @@
-"""`quarterdeck journal`: lists and prints what is recorded."""
+"""`quarterdeck journal` and `quarterdeck record`: list, print and import what is recorded; record members of Hazelcast."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`quarterdeck member`: one member as a process of its own, for what starts processes, and what it was asked."""
+"""`quarterdeck member`: one member as a process of its own, what members were asked, and the secret of a running cluster.
+
+The secret turns one step at all members at a time.
+"""
 
 from __future__ import annotations
 

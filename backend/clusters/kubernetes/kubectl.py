@@ -1,4 +1,7 @@
-"""Runs `kubectl`: one call to its end, or a process that goes on and writes lines. What it cannot do is said in its own words."""
+"""Runs `kubectl`: one call to its end, a process that goes on and writes lines, or one that follows the log of a pod.
+
+What it cannot do is said in its own words. A log is read on when ``kubectl logs --follow`` ends, as it does with a container.
+"""
 
 from __future__ import annotations
 

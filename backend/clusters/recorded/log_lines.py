@@ -1,4 +1,7 @@
-"""Which line of which log made each record; and the file beside an imported journal that keeps that, and what was observed."""
+"""Which line of which log made each record; and the logs of real members kept as a journal.
+
+Beside such a journal a file keeps these lines, and what was observed in the logs.
+"""
 
 from __future__ import annotations
 

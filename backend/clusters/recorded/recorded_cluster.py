@@ -1,4 +1,7 @@
-"""A run that was recorded, as a cluster to watch: its journal is read from the beginning, as fast as it is drained."""
+"""A run that was recorded, as a cluster to watch: its journal is read from the beginning, as fast as it is drained.
+
+It can only be looked at, as every `PastRun`.
+"""
 
 from __future__ import annotations
 

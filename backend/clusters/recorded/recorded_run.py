@@ -1,4 +1,7 @@
-"""Opens what was recorded of a run: a journal, or the logs of real members. Which of the two it is, is looked up."""
+"""Opens what was recorded of a run: a journal, or the logs of real members. Which of the two it is, is looked up.
+
+Logs become records as of any other run, each with the line of the log that made it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""The maps of a running cluster go to a folder, each partition from the member that owns it by then, and come back from one."""
+"""The maps of a running cluster go to a folder, each partition from the member that owns it by then, and come back from one.
+
+The folder has one file of JSON lines for each partition, and a list of the files with their checksums. A file appears whole or
+not at all, and is listed after that. So whatever ends an export, what is listed is there, and the export goes on with the rest.
+The list of an import, of what is stored already, is kept beside it.
+"""
 
 from __future__ import annotations
 

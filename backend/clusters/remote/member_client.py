@@ -1,4 +1,7 @@
-"""One HTTP client for all members of a cluster. It sends requests, and turns what can go wrong into errors for people."""
+"""One HTTP client for all members of a cluster: what a member says of itself, and of the others that it knows.
+
+It sends requests, and turns what can go wrong into errors for people.
+"""
 
 from __future__ import annotations
 

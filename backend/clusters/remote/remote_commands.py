@@ -1,4 +1,4 @@
-"""Which members a command concerns, and what each of them is asked over HTTP for it.
+"""Which members a command concerns, what each of them is asked over HTTP for it, and what they know for a snapshot.
 
 Conditions of links are applied by the sender, so every member learns of the links that begin at it and of no others; it
 learns them by addresses, for it does not know what we call the others.

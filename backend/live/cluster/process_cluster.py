@@ -1,6 +1,7 @@
-"""The cluster whose members are processes of their own, and the pipes over which each is commanded and reports.
+"""Clusters on this machine: of members inside this process, and of members that are processes of their own.
 
-What kills, freezes and delays them is the operating system itself.
+In one process a cluster is the quickest to start, and the easiest to look into. Processes are killed, frozen and delayed by the
+operating system itself; each is commanded and reports over a pipe.
 
 A pipe rather than the member's HTTP interface: what is written to it survives a SIGKILL, while a stream lost the last 40 records
 of each killed member in a trial, which are those that explain the kill. A call takes a tenth of the time, too, and a

@@ -1,4 +1,7 @@
-"""One member, running: its state machine, its connections and its timer, as a process would hold them."""
+"""One incarnation of one member, running: what runs it anywhere, who observes it, and how it runs inside this process.
+
+Inside this process it is a state machine, connections and a timer, as a process would hold them.
+"""
 
 from __future__ import annotations
 

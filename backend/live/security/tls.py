@@ -1,7 +1,8 @@
 """TLS between members, and towards clients of the HTTP face: contexts made of files, and made anew when the files change.
 
 A member is asked for its certificate by whom it dials and, when that is `mutual`, by whom it calls; the certificate has to
-name the host of the member's address. Clients of the HTTP face need none. Nothing older than TLS 1.2 is spoken.
+name the host of the member's address. Clients of the HTTP face need none. Nothing older than TLS 1.2 is spoken. Until when a
+certificate is good is read from its file: just so much of DER as leads to that (X.509, RFC 5280).
 """
 
 from __future__ import annotations

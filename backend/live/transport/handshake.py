@@ -1,4 +1,9 @@
-"""The two sides of a handshake, as state machines without a socket: received messages go in, messages to send come out."""
+"""The handshake: what is said first on a connection, the rules by which peers are refused, and its two sides.
+
+The initiator sends `HandshakeHello`, the responder answers `Welcome` or `HandshakeRejection`. When they share a secret, a
+`Challenge` and a `Proof` come in between, and the welcome carries a proof as well. The sides are state machines without a
+socket: received messages go in, messages to send come out.
+"""
 
 from __future__ import annotations
 

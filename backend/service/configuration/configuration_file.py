@@ -1,6 +1,8 @@
 """The configuration file: YAML in the form that operators have already, checked field by field.
 
-``hazelcast:`` holds what the product also has, ``quarterdeck:`` what it does not. Unknown names are errors.
+``hazelcast:`` holds what the product also has, ``quarterdeck:`` what it does not. Sections and properties of the product that
+mean nothing here are known by name, so that an operator's own file starts a member: each causes one warning and is ignored. All
+other unknown names are errors.
 """
 
 from __future__ import annotations

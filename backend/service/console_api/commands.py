@@ -1,4 +1,8 @@
-"""The paths of ``/quarterdeck/v1`` that change something or copy all (role write), or do harm on purpose (role fault)."""
+"""The paths of ``/quarterdeck/v1`` that change something or copy all (role write), or do harm on purpose (role fault).
+
+The secret of the cluster turns without a stop: every member gets the new one as a second one, then each uses it, then each gives
+up the old one. So at no moment do two members know no secret in common.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""How the console's interface handles requests: callers are checked before the body is read, and errors have one form."""
+"""How the console's interface handles requests: callers are checked before the body is read, and errors have one form.
+
+In bodies (docs/reference/http-api.md) unknown fields are errors, and nothing is converted.
+"""
 
 from __future__ import annotations
 

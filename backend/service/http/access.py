@@ -1,8 +1,9 @@
 """Who may use the HTTP interface, and for what: identification, roles, groups, read-only members, and guessing of passwords.
 
 A client identifies itself by ``Authorization: Basic`` or ``Bearer``, or by the name and password in the body of operators' paths
-(Hazelcast: REST bodies). When no users are configured, any client that reaches the member may do what is not a fault. Pages in a
-browser may do nothing, with or without users, unless their origin is configured.
+(Hazelcast: REST bodies). Secrets of users are what their files hold now: they change without a restart. When no users are
+configured, any client that reaches the member may do what is not a fault. Pages in a browser may do nothing, with or without
+users, unless their origin is configured.
 """
 
 from __future__ import annotations

@@ -1,8 +1,11 @@
-"""HTTP/1.1 as uvicorn speaks it, for clients that may be slow only within limits.
+"""HTTP/1.1 and WebSockets as uvicorn speaks them, for clients that may be wrong, or slow within limits.
 
 The listener (`backend.live.transport.listener`) handles what comes before the first request is complete, and
 `backend.service.http.request_guard` the body of a request. Here are limited: the head of a later request on the same connection,
-the time until a client has its answer, and bytes that are no HTTP.
+the time until a client has its answer, bytes that are no HTTP, and the handshake of a WebSocket. Refusals have one form.
+
+Each text of a WebSocket is compressed once, not once for each client: permessage-deflate (RFC 7692) without context takeover
+makes the compressed bytes depend on the message alone. That compresses small messages badly; these are sent as they are.
 """
 
 from __future__ import annotations

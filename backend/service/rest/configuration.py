@@ -1,6 +1,11 @@
-"""``/hazelcast/rest/config/…``: the TCP-IP member list, and changes of the configuration.
+"""``/hazelcast/rest/config/…``: the TCP-IP member list, and changes of the configuration while a member runs.
 
 See Split-brain Recovery Improvements, User Interaction.
+
+At runtime the TCP-IP member list changes, and so do the properties that are not fixed at start. A reload changes the users and
+tokens of the HTTP interface too, and which browsers and names of hosts it accepts; an update does not, since their secrets are
+in files of the member. Everything else is reported as ignored. A value that cannot be read makes the whole document bad, and
+then nothing of it is applied (Hazelcast: REST status codes and runtime join lists).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The commands of `quarterdeck cluster` that change something: join lists, cluster state, faults.
+"""The commands of `quarterdeck cluster` that change something (join lists, cluster state, faults), and the one that copies it.
 
 What takes the name of the cluster at the console takes it here too: typed at a terminal, else as `--confirm NAME`.
 """

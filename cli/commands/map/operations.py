@@ -1,4 +1,7 @@
-"""`quarterdeck map`: use the distributed map of a running cluster, or of one that runs as long as the command."""
+"""`quarterdeck map`: use the distributed map of a running cluster, or of one that runs as long as the command.
+
+`map export` and `map import` bring the entries of maps to a folder, and back into a cluster.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A distributed map in reach of the command line: who is asked, and what an operation and its answer look like as data."""
+"""A distributed map in reach of the command line: who is asked, and what an operation and its answer look like as data.
+
+The lines of `quarterdeck map run` are read and checked before anything is done.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`quarterdeck pipeline`: tables and metrics of journals, here or on Spark."""
+"""`quarterdeck pipeline`: tables and metrics of journals, and the audit of one while it is written, here or on Spark."""
 
 from __future__ import annotations
 

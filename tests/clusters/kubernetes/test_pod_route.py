@@ -12,7 +12,7 @@ from threading import Thread
 
 import pytest
 
-from quarterdeck.backend.clusters.kubernetes import pod_route
+from quarterdeck.backend.clusters.kubernetes import kubectl, pod_route
 from quarterdeck.backend.clusters.kubernetes.kubectl import KubectlFailed
 from quarterdeck.backend.clusters.kubernetes.pod_names import PodNames
 from quarterdeck.backend.clusters.kubernetes.pod_route import Pod, PodRoute, pods_in
@@ -34,8 +34,8 @@ SERVICE = Service("orders", "hazelcast")
 def pods(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakePods:
     found = FakePods(tmp_path)
     monkeypatch.setenv("KUBECTL", str(found.program))
-    monkeypatch.setattr(pod_log, "FIRST_LINE_SECONDS", 0.0)
-    monkeypatch.setattr(pod_log, "QUIET_SECONDS", 0.0)
+    monkeypatch.setattr(kubectl, "FIRST_LINE_SECONDS", 0.0)
+    monkeypatch.setattr(kubectl, "QUIET_SECONDS", 0.0)
     monkeypatch.setattr(pod_route, "EXPLANATION_SECONDS", 0.05)
     return found
 

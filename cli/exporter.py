@@ -1,4 +1,4 @@
-"""Follows a cluster, makes its metrics when they are asked for, and hands changes of its condition to the hooks."""
+"""Follows a cluster, makes its metrics when they are asked for, and calls a command or a URL at each change of its condition."""
 
 from __future__ import annotations
 
