@@ -1,7 +1,7 @@
 """The whole HTTP interface of one member as one ASGI application: operators' paths, the console's interface, events, metrics.
 
-The console's interface, ``/quarterdeck/v1``, describes itself; its contract is docs/reference/http-api.md. Everything goes through
-`Face`.
+The console's interface, ``/quarterdeck/v1``, describes itself; its contract is docs/reference/http-api.md. Everything goes
+through `Face`.
 """
 
 from __future__ import annotations

@@ -265,7 +265,8 @@ class PeerConnection(asyncio.BufferedProtocol):
             return
         self._owner.opened(self)
         if self.dialled is None:
-            self._await_hello()
+            self._handshake = self._owner.responder(self)
+            self._hello_timer = asyncio.get_running_loop().call_at(self._hello_by, self._hello_is_late)
         if self._owner.paused:
             transport.pause_reading()
         elif self.dialled is not None:
@@ -334,10 +335,6 @@ class PeerConnection(asyncio.BufferedProtocol):
         handshake = self._handshake = self._owner.initiator(self)
         self.send(frame_of(handshake.hello))
 
-    def _await_hello(self) -> None:
-        self._handshake = self._owner.responder(self)
-        self._hello_timer = asyncio.get_running_loop().call_at(self._hello_by, self._hello_is_late)
-
     def _await_hello_anew(self) -> None:
         seconds = self._owner.hello_timeout_seconds
         self._hello_timer = asyncio.get_running_loop().call_later(seconds, self._hello_is_late)
@@ -385,10 +382,7 @@ class PeerConnection(asyncio.BufferedProtocol):
             self.settled = None
 
     def _await_frame(self, completed: int) -> None:
-        """Begin to wait for the rest of the frame after `completed` others. There is one timer at most.
-
-        There is none for frames that come at once.
-        """
+        """Begin to wait for the rest of the frame after `completed` others; frames that come at once need no timer."""
         seconds = self._owner.frame_timeout_seconds
         self._frame_timer = asyncio.get_running_loop().call_later(seconds, self._frame_is_late, completed)
 

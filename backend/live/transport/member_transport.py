@@ -271,7 +271,8 @@ class MemberTransport:
         peer = self.peers.get(connection.peer)
         if peer is not None and peer.connection is connection:
             peer.connection = None
-            self._forget_idle(peer)
+            if peer.idle:  # addresses of long ago do not pile up
+                del self.peers[peer.address]
             if reason and not self._network.hides_loss(peer.address, self.address):
                 self._unreachable(peer.address, reason)
 
@@ -281,11 +282,6 @@ class MemberTransport:
         if (peer := self.peers.get(address)) is None:
             peer = self.peers[address] = TransportPeer(address)
         return peer
-
-    def _forget_idle(self, peer: TransportPeer) -> None:
-        """Let go of an address with which there is nothing under way, so that those of long ago do not pile up."""
-        if peer.idle:
-            del self.peers[peer.address]
 
     def _hello(self) -> HandshakeHello:
         return hello_of(self._cluster, self.address, self._uuid())
