@@ -36,7 +36,6 @@ from quarterdeck.backend.service.http.face import Face
 from quarterdeck.backend.service.http.request_guard import RequestGuard, RequestLimits
 from quarterdeck.backend.service.http.responses import Denied, failure, no_such_path, on_crash, wrong_method
 from quarterdeck.backend.service.member_log import software_version
-from quarterdeck.backend.service.meters import TimedRequests
 from quarterdeck.backend.service.rest import configuration, health, management, maps
 from quarterdeck.backend.service.rest.endpoint import rest_routes
 from quarterdeck.backend.service.rest.metrics import metrics_route
@@ -173,7 +172,7 @@ def application(face: Face, limits: RequestLimits | None = None) -> ASGIApp:
     guarded = RequestGuard(
         _for_browsers(app, face.configuration.security.allowed_origins), face, limits or RequestLimits()
     )
-    return TimedRequests(AuditedRequests(guarded, face), face.meters)
+    return AuditedRequests(guarded, face)
 
 
 def _for_browsers(app: ASGIApp, origins: tuple[str, ...]) -> ASGIApp:

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from typing import TYPE_CHECKING
 
 from quarterdeck.backend.core.causes import RefusalCause
-
-if TYPE_CHECKING:
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 BOUNDS_SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 
@@ -53,32 +48,6 @@ ROOMS = {
     "/metrics": "metrics",
 }
 """By how a path begins; the first that fits counts. Short, for each is a label of metrics."""
-
-
-class TimedRequests:
-    """Times the requests of an application, from the head to the end of the answer, by subject and outcome."""
-
-    def __init__(self, app: ASGIApp, meters: Meters) -> None:
-        self._app = app
-        self._meters = meters
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        began, status = time.perf_counter(), 0
-
-        async def watch(message: Message) -> None:
-            nonlocal status
-            if message["type"] == "http.response.start":
-                status = message["status"]
-            await send(message)
-
-        try:
-            await self._app(scope, receive, watch)
-        finally:
-            kind = f"{status // 100}xx" if status else "none"
-            self._meters.requests[room_of(scope["path"]), kind].add(time.perf_counter() - began)
 
 
 def room_of(path: str) -> str:

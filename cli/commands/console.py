@@ -14,18 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from msgspec.structs import replace
 
-from quarterdeck.cli.commands.run_options import (
-    JournalOption,
-    LogOption,
-    NoJournalOption,
-    ProcessesOption,
-    PropertyOption,
-    ZoneOption,
-    log_options,
-    new_run,
-    recording,
-    write_log,
-)
+from quarterdeck.cli.commands import run_options
 from quarterdeck.cli.commands.simulate import play, scenario_of
 from quarterdeck.cli.configuration.connection import ConnectionTarget, with_connection
 from quarterdeck.cli.configuration.paths import configuration_file, console_state_file
@@ -64,11 +53,11 @@ def console(
     preset: Annotated[
         PresetName, option("Timing properties: seconds for training, or the documented defaults.")
     ] = PresetName.TRAINING,
-    properties: PropertyOption = None,
-    journal: JournalOption = None,
-    no_journal: NoJournalOption = False,
-    processes: ProcessesOption = False,
-    log: LogOption = None,
+    properties: run_options.PropertyOption = None,
+    journal: run_options.JournalOption = None,
+    no_journal: run_options.NoJournalOption = False,
+    processes: run_options.ProcessesOption = False,
+    log: run_options.LogOption = None,
     write: Annotated[bool, flag("With --connect or --cluster: allow changes.", "--write")] = False,
     read_only: Annotated[
         bool, flag("Allow no changes, not even in a cluster that is started here.", "--read-only")
@@ -77,7 +66,7 @@ def console(
         Path | None, option("Open a recorded run: a run's folder in a journal, one file, or members' logs.", "DIR")
     ] = None,
     follow: Annotated[bool, flag("With --replay of logs: keep reading as they grow.", "--follow")] = False,
-    zone: ZoneOption = "",
+    zone: run_options.ZoneOption = "",
     at: Annotated[str | None, option("With --replay: seconds, or MEMBER#NUMBER of an event.", "MOMENT")] = None,
     simulate: Annotated[
         Path | None, option("Open a scenario, or a copy that `cluster fork` wrote, in simulated time.", "FILE|DIR")
@@ -125,7 +114,7 @@ def console(
         raise BadUsage("--write is for a running cluster; name it with --connect or --cluster")
     settings = read_settings(properties or [], preset)
     looks = console_settings(theme)
-    write_log(log)
+    run_options.write_log(log)
     if not has_terminal():
         run_headless(journal, wanted=not no_journal)
         return
@@ -253,7 +242,7 @@ def opened_recording(
     from quarterdeck.backend.journal.files import NoJournal
     from quarterdeck.backend.picture.replay.moments import BadMoment, named_event, seconds_of
 
-    options = log_options(zone)
+    options = run_options.log_options(zone)
     with failing_as(ExitCode.BAD_INPUT, NoJournal, OSError, about="--replay"):
         cluster = recorded_run(path, options=options, follow=follow)
         if at is None:
@@ -281,7 +270,7 @@ def open_new_cluster(
     """Open the console on a new cluster in this process, or with `processes` in some of its own; recorded, if `wanted`."""
     from quarterdeck.backend.clusters.starting_cluster import StartingCluster
 
-    with recording(journal, new_run(CLUSTER_NAME) if wanted else "", wanted=wanted) as writer:
+    with run_options.recording(journal, run_options.new_run(CLUSTER_NAME) if wanted else "", wanted=wanted) as writer:
 
         def make() -> LiveCluster:
             from quarterdeck.backend.clusters.local import LocalCluster, ProcessCluster

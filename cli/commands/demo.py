@@ -11,15 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from quarterdeck.cli.commands.run_options import (
-    JournalOption,
-    LogOption,
-    NoJournalOption,
-    ProcessesOption,
-    new_run,
-    recording,
-    write_log,
-)
+from quarterdeck.cli.commands import run_options
 from quarterdeck.cli.commands.simulate import play, report, scenario_of, simulated
 from quarterdeck.cli.configuration.paths import console_state_file
 from quarterdeck.cli.exits import BadUsage, ExitCode, fail_if, failing_as
@@ -126,10 +118,10 @@ def run_demo(
     demo: DemoArgument,
     simulate: SimulateOption = False,
     seed: SeedOption = None,
-    journal: JournalOption = None,
-    no_journal: NoJournalOption = False,
-    processes: ProcessesOption = False,
-    log: LogOption = None,
+    journal: run_options.JournalOption = None,
+    no_journal: run_options.NoJournalOption = False,
+    processes: run_options.ProcessesOption = False,
+    log: run_options.LogOption = None,
     output: ResultFormatOption = None,
 ) -> None:
     """Run a demo and report each step on stderr. Exits with 1 when an expectation is missed.
@@ -137,7 +129,7 @@ def run_demo(
     A live run is recorded unless --no-journal is given, a simulated one only with --journal.
     """
     _check_kind(simulate, seed, (("--processes", processes), ("--no-journal", no_journal), ("--log", log is not None)))
-    write_log(log)
+    run_options.write_log(log)
     scenario = scenario_of(demo)
     name = Path(demo).stem
     if simulate:
@@ -153,8 +145,8 @@ def tutor(
     demo: DemoArgument,
     simulate: SimulateOption = False,
     seed: SeedOption = None,
-    journal: JournalOption = None,
-    no_journal: NoJournalOption = False,
+    journal: run_options.JournalOption = None,
+    no_journal: run_options.NoJournalOption = False,
     output: ResultFormatOption = None,
 ) -> None:
     """Lead through a demo in plain text: narrate on stderr, read answers from stdin, and print the score at the end.
@@ -240,8 +232,8 @@ def _lesson(scenario: Scenario, name: str, seed: int | None, journal: Path | Non
     from quarterdeck.backend.training.text_lesson import LessonFailed, TextLesson
     from quarterdeck.backend.training.tutor import Tutor
 
-    run = new_run(name) if seed is None else seeded_run(name, seed)
-    with recording(journal, run, wanted=recorded) as writer:
+    run = run_options.new_run(name) if seed is None else seeded_run(name, seed)
+    with run_options.recording(journal, run, wanted=recorded) as writer:
         if seed is not None:
             stage = VirtualStage(scenario, seed, writer, run=run)
             lesson = Lesson(Tutor(scenario, seed=seed), stage)

@@ -38,7 +38,8 @@ class Counting(MemberMachine):
 def measure(members: int, seconds: float) -> dict[str, object]:
     """Start `members`, let them settle, and measure for `seconds` of wall-clock time at one heartbeat a second."""
     settings = Settings.of({"hazelcast.heartbeat.interval.seconds": 1, "hazelcast.max.no.heartbeat.seconds": 10})
-    cluster = LocalCluster(members, settings=settings, base_port=BASE_PORT, machine=Counting)
+    LocalCluster.machine = Counting
+    cluster = LocalCluster(members, settings=settings, base_port=BASE_PORT)
     try:
         began = time.perf_counter()
         cluster.started.result(timeout=members * 4)

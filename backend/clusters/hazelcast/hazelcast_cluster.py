@@ -29,18 +29,10 @@ from quarterdeck.backend.hazelcast import SCHEME
 from quarterdeck.backend.hazelcast.logs.event_reconstruction import UNKNOWN_UUID_PREFIX
 from quarterdeck.backend.hazelcast.logs.observations.recorded import RecordObservers
 from quarterdeck.backend.hazelcast.logs.observations.story import LogStory
+from quarterdeck.backend.hazelcast.wire import messages
 from quarterdeck.backend.hazelcast.wire.connection import MemberWatch, NoAnswer
 from quarterdeck.backend.hazelcast.wire.followers import is_address
 from quarterdeck.backend.hazelcast.wire.member_configuration import ReportedConfiguration
-from quarterdeck.backend.hazelcast.wire.messages import (
-    ConnectionReport,
-    Forgotten,
-    Heard,
-    NameResolved,
-    NotFollowed,
-    Observation,
-    Renamed,
-)
 from quarterdeck.backend.hazelcast.wire.requests import GetMemberConfig
 from quarterdeck.backend.hazelcast.wire.settings import WatchSettings
 from quarterdeck.backend.hazelcast.witness.cluster_witness import ClusterWitness, HeardEvent
@@ -104,7 +96,7 @@ class HazelcastCluster:
         )
         self._logs = following if has_logs else None
         self._witness = ClusterWitness()
-        self._connections: dict[Address, ConnectionReport] = {}
+        self._connections: dict[Address, messages.ConnectionReport] = {}
         self._heard: dict[Address, int] = {}
         self._dialled = dict.fromkeys(settings.name_of(address) or address for address in settings.addresses)
         """Where a member is looked for that has not said how it names itself."""
@@ -214,9 +206,7 @@ class HazelcastCluster:
         return (self._not_followed,) if self._not_followed else ()
 
     def execute(self, command: Command) -> Future[None]:
-        done: Future[None] = Future()
-        begun = self._background.hand_over(lambda: self._background.spawn(self._carry_out(command, done)))
-        return done if begun else refused(f"{self._name} is closed")
+        return self._background.ask(lambda: self._carry_out(command), self._name)
 
     def call(self, member: str, operation: Operation, *, watched: bool = False) -> Future[Answer]:
         """Refuse: the data of real members is not looked into."""
@@ -249,33 +239,33 @@ class HazelcastCluster:
 
     # What is heard
 
-    def _hear(self, observation: Observation) -> None:
+    def _hear(self, observation: messages.Observation) -> None:
         with self._lock:
             match observation:
-                case Renamed(dialled=dialled):
+                case messages.Renamed(dialled=dialled):
                     self._dialled.pop(dialled, None)
                     self._connections.pop(dialled, None)
                     self._aliases.add(dialled)
-                case NotFollowed(address=address, limit=limit):
+                case messages.NotFollowed(address=address, limit=limit):
                     self._not_followed = f"{address} is not followed, for {limit} members are"
-                case NameResolved(name=name, addresses=addresses):
+                case messages.NameResolved(name=name, addresses=addresses):
                     for replaced in (name, *self._resolved.pop(name, ())):
                         self._dialled.pop(replaced, None)
                         if replaced not in addresses and replaced not in self._witness.members:
                             self._connections.pop(replaced, None)
                     self._resolved[name] = addresses
                     self._dialled.update(dict.fromkeys(addresses))
-                case Forgotten(address=address):
+                case messages.Forgotten(address=address):
                     self._connections.pop(address, None)
                     self._heard.pop(address, None)
                     self._dialled.pop(address, None)
                     self._witness.forget(address)
-                case ConnectionReport(address=address):
+                case messages.ConnectionReport(address=address):
                     self._connections[address] = observation
-                case Heard(at_us=at_us, address=address):
+                case messages.Heard(at_us=at_us, address=address):
                     self._heard[address] = at_us
             self._take(self._witness.hear(observation))
-        if isinstance(observation, Heard) and not self.started.done():
+        if isinstance(observation, messages.Heard) and not self.started.done():
             self.started.set_result(None)
 
     def _take(self, heard: Sequence[HeardEvent]) -> None:
@@ -336,28 +326,26 @@ class HazelcastCluster:
 
     # Commands
 
-    async def _carry_out(self, command: Command, done: Future[None]) -> None:
+    async def _carry_out(self, command: Command) -> None:
         granted, answer = False, ""
         try:
             if not self.writable:
                 raise CommandRefused(READ_ONLY)
             answer = await self._actions.do(command)
             granted = True
-            done.set_result(None)
         except asyncio.CancelledError:
-            done.set_exception(CommandRefused(f"{self._name} was closed; whether it was done is not known"))
-            raise
-        except Exception as problem:  # noqa: BLE001 - belongs to the holder of the future
+            raise CommandRefused(f"{self._name} was closed; whether it was done is not known") from None
+        except Exception as problem:
             answer = str(problem)
-            done.set_exception(problem)
+            raise
         finally:
             with self._lock:
                 target, tag = getattr(command, "member", ""), str(command.__struct_config__.tag)
                 words = (command_text(command), "write", self._operator, granted, answer)
                 asked = OperatorAsked(*words, do=tag, target=target)
                 self._numbering.add(self.now_us(), self._name, self._run, asked, self.now_us())
-        if isinstance(command, SetJoinList):
-            await self._ask_for_join_lists()
+            if isinstance(command, SetJoinList):
+                self._background.hand_over(lambda: self._background.spawn(self._ask_for_join_lists()))
 
     async def _ask_for_join_lists(self) -> None:
         """Whom the edit has reached is seen at once, not with the next look at configurations."""
@@ -370,4 +358,4 @@ class HazelcastCluster:
                 answer = await self._watch.ask(address, GetMemberConfig())
             except (NoAnswer, TimeoutError):
                 continue
-            self._hear(Heard(self.now_us(), address, uuid, answer))
+            self._hear(messages.Heard(self.now_us(), address, uuid, answer))

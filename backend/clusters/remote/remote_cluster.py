@@ -11,13 +11,13 @@ import asyncio
 import logging
 import threading
 import time
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from random import Random
-from typing import Any, Literal, TypeVar
+from typing import Literal
 from uuid import uuid4
 
-from quarterdeck.backend.clusters.cluster import NOT_REMOTE, ConnectionStatus, ProcessFacts, refused
+from quarterdeck.backend.clusters.cluster import NOT_REMOTE, ConnectionStatus, ProcessFacts
 from quarterdeck.backend.clusters.remote.access import MemberCredentials, address_in, member_url, url_of_other
 from quarterdeck.backend.clusters.remote.map_calls import call_map
 from quarterdeck.backend.clusters.remote.member_client import MemberClient, Unreachable, present_state, urls_known_of
@@ -34,8 +34,6 @@ from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.core.witnessed.events import ConnectionChanged, ConnectionState
 from quarterdeck.backend.live.cluster.background_loop import BackgroundLoop
 from quarterdeck.backend.member_api.beliefs import ThisMember
-
-Result = TypeVar("Result")
 
 _LOG = logging.getLogger(__name__)
 
@@ -159,7 +157,7 @@ class RemoteCluster:
         }  # fmt: skip
 
     def present_state(self, *, tables: bool = False) -> Future[Sequence[Record]]:
-        return self._hand_over(lambda: self._present_state(tables))
+        return self._background.ask(lambda: self._present_state(tables), self._name)
 
     async def _present_state(self, tables: bool) -> Sequence[Record]:
         connected = [stream for stream in self._followed.values() if stream.contact == "connected"]
@@ -176,14 +174,14 @@ class RemoteCluster:
 
     def execute(self, command: Command) -> Future[None]:
         """Do as the protocol says; the future fails with `PartiallyDone` when some members have done it and some have not."""
-        return self._hand_over(lambda: self._carry_out(command))
+        return self._background.ask(lambda: self._carry_out(command), self._name)
 
     def call(self, member: str, operation: Operation, *, watched: bool = False) -> Future[Answer]:
         """Ask `member` for `operation`. Whether it is recorded is the member's affair, not `watched`'s."""
-        return self._hand_over(lambda: self._call(member, operation))
+        return self._background.ask(lambda: self._call(member, operation), self._name)
 
     def snapshot(self) -> Future[ClusterSnapshot]:
-        return self._hand_over(self._take_snapshot)
+        return self._background.ask(self._take_snapshot, self._name)
 
     def close(self) -> None:
         """End all connections; the members go on. Closing twice is harmless."""
@@ -195,21 +193,6 @@ class RemoteCluster:
         for url in seeds:
             self._follow(url)
         self._background.spawn(self._poll_for_members())
-
-    def _hand_over(self, begin: Callable[[], Coroutine[Any, Any, Result]]) -> Future[Result]:
-        done: Future[Result] = Future()
-
-        async def do() -> None:
-            try:
-                done.set_result(await begin())
-            except asyncio.CancelledError:
-                done.set_exception(CommandRefused(f"{self._name} was closed"))
-                raise
-            except Exception as problem:  # noqa: BLE001 - belongs to the holder of the future
-                done.set_exception(problem)
-
-        begun = self._background.hand_over(lambda: self._background.spawn(do()))
-        return done if begun else refused(f"{self._name} is closed")
 
     # Finding members
 

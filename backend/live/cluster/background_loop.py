@@ -5,7 +5,12 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Coroutine
-from typing import Any
+from concurrent.futures import Future
+from typing import Any, TypeVar
+
+from quarterdeck.backend.core.commands.commands import CommandRefused
+
+Result = TypeVar("Result")
 
 
 class BackgroundLoop:
@@ -45,6 +50,26 @@ class BackgroundLoop:
         task = self.loop.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+    def ask(self, work: Callable[[], Coroutine[Any, Any, Result]], owner: str) -> Future[Result]:
+        """Do `work` in the thread, beside everything else; what it returns or raises is for the holder of the future.
+
+        The future fails with `CommandRefused`, which names the `owner` of the loop, when that is closed before.
+        """
+        done: Future[Result] = Future()
+
+        async def do() -> None:
+            try:
+                done.set_result(await work())
+            except asyncio.CancelledError:
+                done.set_exception(CommandRefused(f"{owner} was closed"))
+                raise
+            except Exception as problem:  # noqa: BLE001 - belongs to the holder of the future
+                done.set_exception(problem)
+
+        if not self.hand_over(lambda: self.spawn(do())):
+            done.set_exception(CommandRefused(f"{owner} is closed"))
+        return done
 
     def close(self, end: Callable[[], Coroutine[Any, Any, None]] | None = None) -> bool:
         """Cancel what was spawned, let `end` run to its end, then end the thread.

@@ -17,20 +17,15 @@ from uuid import uuid4
 
 from quarterdeck.backend.core.address import Address, make_address
 from quarterdeck.backend.core.causes import RefusalCause
-from quarterdeck.backend.core.cluster_snapshot import ClusterSnapshot
-from quarterdeck.backend.core.commands.check import Condition, check, refuse_outside_simulation, with_addresses
-from quarterdeck.backend.core.commands.commands import (
-    CallMap,
-    Command,
-    CommandRefused,
-    KillAt,
-    KillMember,
-    LinkCommand,
-    PauseMember,
-    ResumeMember,
-    StartMember,
-    StopMember,
+from quarterdeck.backend.core.cluster_snapshot import (
+    CapturedMember,
+    ClusterSnapshot,
+    InFlight,
+    MemberSnapshot,
+    SilentMember,
 )
+from quarterdeck.backend.core.commands import commands
+from quarterdeck.backend.core.commands.check import Condition, check, refuse_outside_simulation, with_addresses
 from quarterdeck.backend.core.events import ProcessKilled, ProcessPaused, ProcessResumed, Record, StrangerRefused
 from quarterdeck.backend.core.member import MemberConfiguration
 from quarterdeck.backend.core.operations import Answer, Operation
@@ -38,7 +33,6 @@ from quarterdeck.backend.core.properties import SECOND_US, Settings
 from quarterdeck.backend.journal.writer import JournalWriter
 from quarterdeck.backend.live.cluster.addressing import HeldPorts, checked_join_lists, checked_labels
 from quarterdeck.backend.live.cluster.background_loop import BackgroundLoop
-from quarterdeck.backend.live.cluster.captured_states import captures
 from quarterdeck.backend.live.cluster.run_recorder import RunRecorder
 from quarterdeck.backend.live.member.member_host import Host
 from quarterdeck.backend.live.member.run_clock import RunClock
@@ -68,16 +62,6 @@ class MemberOptions(TypedDict, total=False):
     late: Collection[str]
     lite: Collection[str]
     zones: Mapping[str, str] | None
-
-
-class Options(MemberOptions, total=False):
-    """What every `LiveCluster` takes besides its labels."""
-
-    name: str
-    journal: JournalWriter | None
-    base_port: int
-    seed: int | None
-    timeouts: Timeouts
 
 
 class LiveCluster(ABC):
@@ -140,18 +124,17 @@ class LiveCluster(ABC):
         self._network = LiveNetwork(self.addresses, Random(f"{self._seed}/network"))
         self._hosts: dict[str, Host] = {}
         self._incarnations: dict[str, int] = dict.fromkeys(self._labels, 0)
-        self._kill_points: dict[str, KillAt] = {}
+        self._kill_points: dict[str, commands.KillAt] = {}
         """Where a member's present incarnation is to end; its next one, while it is down."""
         self._background = BackgroundLoop(f"cluster {name}")
-        self._commands: asyncio.Queue[tuple[Command, Future[None]]] = asyncio.Queue()
+        self._commands: asyncio.Queue[tuple[commands.Command, Future[None]]] = asyncio.Queue()
         self._tasks: list[asyncio.Task[None]] = []
-        self._snapshots: set[asyncio.Task[None]] = set()
         self._stopping: dict[asyncio.Task[None], Future[None]] = {}
         """The stops under way, and who waits for each."""
         self._background.start(self._begin)
 
     @abstractmethod
-    def _host(self, configuration: MemberConfiguration, incarnation: int, kill_point: KillAt | None) -> Host:
+    def _host(self, configuration: MemberConfiguration, incarnation: int, kill_point: commands.KillAt | None) -> Host:
         """Return what runs the `incarnation`-th incarnation of the member of this configuration; the first is 1.
 
         It may have to end at a named point.
@@ -173,7 +156,7 @@ class LiveCluster(ABC):
     def drain(self) -> list[Record]:
         return self._recorder.drain()
 
-    def execute(self, command: Command) -> Future[None]:
+    def execute(self, command: commands.Command) -> Future[None]:
         """Do `command` after those given before it. The future fails with `CommandRefused` when it cannot be done.
 
         A stop may take long, as the member gives its data away first: its future ends with it, but what is asked meanwhile of
@@ -195,24 +178,30 @@ class LiveCluster(ABC):
 
     def snapshot(self) -> Future[ClusterSnapshot]:
         """Return what its members know now. Paused members that are processes are in it without a state."""
-        done: Future[ClusterSnapshot] = Future()
-        self._hand_over(done, lambda: self._snapshots.add(self._background.loop.create_task(self._take_snapshot(done))))
-        return done
+        return self._background.ask(self._take_snapshot, f"the cluster {self._name}")
 
-    async def _take_snapshot(self, done: Future[ClusterSnapshot]) -> None:
+    async def _take_snapshot(self) -> ClusterSnapshot:
         configurations, hosts = {label: self._configuration(label) for label in self._labels}, dict(self._hosts)
         links = tuple(condition for _, condition in sorted(self._network.links.conditions.items()))
-        down = tuple(one for label, one in configurations.items() if label not in hosts)
-        try:
-            at_us, states, untold, in_flight = await captures(hosts, configurations, self._incarnations, self._clock)
-            utc_us = self._clock.utc_origin_us + at_us
-            done.set_result(ClusterSnapshot(self._name, at_us, utc_us, states, untold, down, links, in_flight))
-        except Exception as problem:  # noqa: BLE001 - belongs to the holder of the future
-            done.set_exception(problem)
+        down = tuple(known for label, known in configurations.items() if label not in hosts)
+        answers = await asyncio.gather(*(_captured(host) for host in hosts.values()))
+        at_us = self.now_us()
+        members: list[MemberSnapshot] = []
+        untold: list[SilentMember] = []
+        in_flight: list[InFlight] = []
+        for (label, host), answer in zip(hosts.items(), answers, strict=True):
+            if isinstance(answer, str):
+                untold.append(SilentMember(configurations[label], answer))
+            else:
+                number = self._incarnations[label]
+                members.append(MemberSnapshot(configurations[label], answer.state, at_us, host.paused, number))
+                in_flight += answer.waiting
+        states = tuple(members), tuple(untold), down, links, tuple(in_flight)
+        return ClusterSnapshot(self._name, at_us, self._clock.utc_origin_us + at_us, *states)
 
     def _hand_over(self, done: Future[Any], act: Callable[..., None], *arguments: object) -> None:
         if not self._background.hand_over(act, *arguments):
-            done.set_exception(CommandRefused(f"the cluster {self._name} is closed"))
+            done.set_exception(commands.CommandRefused(f"the cluster {self._name} is closed"))
 
     def close(self) -> None:
         """Stop the members that run, kill the paused ones, flush the journal; returns when the ports are free again.
@@ -236,7 +225,7 @@ class LiveCluster(ABC):
         try:
             for label in self._prompt:
                 if label not in self._hosts:
-                    await self._start(StartMember(label))
+                    await self._start(commands.StartMember(label))
                 await self._wait_for_join(label)
         except asyncio.CancelledError:
             self.started.cancel()
@@ -258,7 +247,7 @@ class LiveCluster(ABC):
             command, done = await self._commands.get()
             if not done.set_running_or_notify_cancel():
                 continue
-            if isinstance(command, StopMember):
+            if isinstance(command, commands.StopMember):
                 stopping = self._background.loop.create_task(self._carry_out(command, done))
                 self._stopping[stopping] = done
                 stopping.add_done_callback(self._stopping.pop)
@@ -266,15 +255,15 @@ class LiveCluster(ABC):
             else:
                 await self._carry_out(command, done)
 
-    async def _carry_out(self, command: Command, done: Future[None]) -> None:
+    async def _carry_out(self, command: commands.Command, done: Future[None]) -> None:
         try:
             check(command, self._labels, self._condition_of)
             await self._do(command)
         except asyncio.CancelledError:
-            done.set_exception(CommandRefused(f"the cluster {self._name} was closed"))
+            done.set_exception(commands.CommandRefused(f"the cluster {self._name} was closed"))
             raise
         except OSError as problem:
-            done.set_exception(CommandRefused(str(problem)))
+            done.set_exception(commands.CommandRefused(str(problem)))
         except Exception as problem:  # noqa: BLE001 - belongs to the holder of the future
             done.set_exception(problem)
         else:
@@ -284,8 +273,8 @@ class LiveCluster(ABC):
         if not done.set_running_or_notify_cancel():
             return
         try:
-            check(CallMap(member, operation), self._labels, self._condition_of)
-        except CommandRefused as refusal:
+            check(commands.CallMap(member, operation), self._labels, self._condition_of)
+        except commands.CommandRefused as refusal:
             done.set_exception(refusal)
         else:
             self._hosts[member].call(operation, watched, done.set_result)
@@ -296,7 +285,7 @@ class LiveCluster(ABC):
         for task in running:
             task.cancel()
         await asyncio.gather(*running, return_exceptions=True)
-        closed = CommandRefused(f"the cluster {self._name} was closed")
+        closed = commands.CommandRefused(f"the cluster {self._name} was closed")
         for done in stops.values():
             if not done.done():  # it had not even begun
                 done.set_exception(closed)
@@ -316,14 +305,16 @@ class LiveCluster(ABC):
     async def _end(self, host: Host) -> None:
         if not host.paused:
             try:
-                await host.execute(StopMember(host.label))
-                await host.execute(StopMember(host.label))  # asked twice, it does not wait to give its data away
+                await host.execute(commands.StopMember(host.label))
+                await host.execute(
+                    commands.StopMember(host.label)
+                )  # asked twice, it does not wait to give its data away
                 async with asyncio.timeout(GOODBYE_TIMEOUT_SECONDS):
                     await host.wait_ended()
                 return
             except TimeoutError as late:
                 _LOG.warning("%s is killed, for it does not stop: %s", host.label, late)
-            except CommandRefused:  # it ended by itself meanwhile, and that is recorded
+            except commands.CommandRefused:  # it ended by itself meanwhile, and that is recorded
                 return
         await host.kill()
         self._recorder.record(ProcessKilled(host.label))
@@ -336,7 +327,7 @@ class LiveCluster(ABC):
             return "down"
         return "paused" if host.paused else "running"
 
-    async def _do(self, command: Command) -> None:
+    async def _do(self, command: commands.Command) -> None:
         refuse_outside_simulation(command)
         await HANDLERS.get(type(command), LiveCluster._ask_member)(self, command)
 
@@ -344,27 +335,27 @@ class LiveCluster(ABC):
         tries = self._settings.join_port_try_count
         await self._hosts[command.member].execute(with_addresses(command, self.addresses, tries))
 
-    async def _kill(self, command: KillMember) -> None:
+    async def _kill(self, command: commands.KillMember) -> None:
         host = self._hosts.pop(command.member, None)
         if host is not None:  # one that stops may have ended in the meantime
             await host.kill()
             self._kill_points.pop(command.member, None)
             self._recorder.record(ProcessKilled(command.member))
 
-    async def _kill_at(self, command: KillAt) -> None:
+    async def _kill_at(self, command: commands.KillAt) -> None:
         self._kill_points[command.member] = command
         if command.member in self._hosts:
             await self._hosts[command.member].execute(command)
 
-    async def _pause(self, command: PauseMember) -> None:
+    async def _pause(self, command: commands.PauseMember) -> None:
         self._hosts[command.member].pause()
         self._recorder.record(ProcessPaused(command.member))
 
-    async def _resume(self, command: ResumeMember) -> None:
+    async def _resume(self, command: commands.ResumeMember) -> None:
         self._recorder.record(ProcessResumed(command.member))
         self._hosts[command.member].resume()
 
-    async def _stop(self, command: StopMember) -> None:
+    async def _stop(self, command: commands.StopMember) -> None:
         """Return when the member has said goodbye. Raises `CommandRefused` when it dies before, or takes too long."""
         host = self._hosts[command.member]
         await host.execute(command)
@@ -374,11 +365,11 @@ class LiveCluster(ABC):
             async with asyncio.timeout(seconds):
                 left = await host.wait_ended()
         except TimeoutError as late:
-            raise CommandRefused(f"{host.label} has not left within {seconds:g} s; kill it") from late
+            raise commands.CommandRefused(f"{host.label} has not left within {seconds:g} s; kill it") from late
         if not left:
-            raise CommandRefused(f"{host.label} was killed before it had left")
+            raise commands.CommandRefused(f"{host.label} was killed before it had left")
 
-    async def _start(self, command: StartMember) -> None:
+    async def _start(self, command: commands.StartMember) -> None:
         """Start a new incarnation at the member's address. Raises OSError, naming both, when there is no port or no process."""
         label = command.member
         self._incarnations[label] += 1
@@ -404,7 +395,7 @@ class LiveCluster(ABC):
             cluster_name=self._cluster_names.get(label, self._name),
         )
 
-    async def _change_links(self, command: LinkCommand) -> None:
+    async def _change_links(self, command: commands.LinkCommand) -> None:
         conditions = self._network.links.apply(command)
         for condition in conditions:
             self._recorder.record(condition)
@@ -432,13 +423,21 @@ class LiveCluster(ABC):
             self._recorder.record(ProcessKilled(host.label))
 
 
-HANDLERS: dict[type[Command], Callable[[LiveCluster, Any], Awaitable[None]]] = {
-    StartMember: LiveCluster._start,
-    StopMember: LiveCluster._stop,
-    KillMember: LiveCluster._kill,
-    KillAt: LiveCluster._kill_at,
-    PauseMember: LiveCluster._pause,
-    ResumeMember: LiveCluster._resume,
-    **dict.fromkeys(get_args(LinkCommand), LiveCluster._change_links),
+HANDLERS: dict[type[commands.Command], Callable[[LiveCluster, Any], Awaitable[None]]] = {
+    commands.StartMember: LiveCluster._start,
+    commands.StopMember: LiveCluster._stop,
+    commands.KillMember: LiveCluster._kill,
+    commands.KillAt: LiveCluster._kill_at,
+    commands.PauseMember: LiveCluster._pause,
+    commands.ResumeMember: LiveCluster._resume,
+    **dict.fromkeys(get_args(commands.LinkCommand), LiveCluster._change_links),
 }
 """Who carries out each command. The others are for members themselves."""
+
+
+async def _captured(host: Host) -> CapturedMember | str:
+    """Return what the member knows, or why it does not say."""
+    try:
+        return await host.captured_state()
+    except (commands.CommandRefused, TimeoutError) as silence:
+        return str(silence)

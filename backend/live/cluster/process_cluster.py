@@ -20,7 +20,6 @@ from collections.abc import Callable, Sequence
 from importlib.resources import files
 from pathlib import Path
 from random import Random
-from typing import Unpack
 
 import msgspec
 
@@ -29,50 +28,24 @@ from quarterdeck.backend.core.commands.commands import CommandRefused, KillAt
 from quarterdeck.backend.core.link_condition import LinkChanged
 from quarterdeck.backend.core.member import MemberConfiguration, MemberMachine
 from quarterdeck.backend.core.membership.events import ListInstalled
-from quarterdeck.backend.core.membership.state import Stopwatch
-from quarterdeck.backend.core.membership.views.identity import Randomness
 from quarterdeck.backend.core.operations import Answer, Operation
-from quarterdeck.backend.live.cluster.live_cluster import LiveCluster, Options
-from quarterdeck.backend.live.cluster.pipe_messages import (
-    MAX_LINE_BYTES,
-    PIPE_REPORT,
-    BeginCall,
-    CaptureState,
-    EventRecorded,
-    ExecuteCommand,
-    IncarnationEnded,
-    IncarnationStarted,
-    PeerRejection,
-    PipeReport,
-    PipeRequest,
-    Reply,
-    SetLinks,
-    StartIncarnation,
-    line_of,
-)
+from quarterdeck.backend.live.cluster import pipe_messages as pipe
+from quarterdeck.backend.live.cluster.live_cluster import LiveCluster
 from quarterdeck.backend.live.member.member_host import AnswerCallback, Host, HostObserver, MemberCommand, MemberHost
 
 
 class LocalCluster(LiveCluster):
-    """A `LiveCluster` in one process. Of all that it takes only `machine` is its own: what makes a member's state machine.
+    """A `LiveCluster` in one process.
 
     To pause a member here means that its sockets are not read and its clock not looked at; to kill it, that its sockets
     are broken off.
     """
 
-    def __init__(
-        self,
-        labels: Sequence[str] | int = 3,
-        *,
-        machine: Callable[[MemberConfiguration, Randomness, Stopwatch], MemberMachine] = MemberMachine,
-        **options: Unpack[Options],
-    ) -> None:
-        self._machine = machine
-        super().__init__(labels, **options)
+    machine: type[MemberMachine] = MemberMachine
 
     def _host(self, configuration: MemberConfiguration, incarnation: int, kill_point: KillAt | None) -> Host:
         randomness = Random(f"{self._seed}/{configuration.label}/{incarnation}")
-        machine = self._machine(configuration, randomness, self._clock.now_us)
+        machine = self.machine(configuration, randomness, self._clock.now_us)
         return MemberHost(
             configuration.label,
             configuration.cluster_name,
@@ -103,7 +76,7 @@ _LOG = logging.getLogger(__name__)
 class ProcessHost:
     """A `Host` whose member runs in another process, which ends when this one does."""
 
-    def __init__(self, begin: StartIncarnation, observer: HostObserver) -> None:
+    def __init__(self, begin: pipe.StartIncarnation, observer: HostObserver) -> None:
         self.label = begin.configuration.label
         self.paused = False
         self.joined = False
@@ -112,7 +85,7 @@ class ProcessHost:
         self._process: asyncio.subprocess.Process | None = None
         self._began: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._numbers = itertools.count(1)
-        self._waiting: dict[int, Callable[[Reply], None]] = {}
+        self._waiting: dict[int, Callable[[pipe.Reply], None]] = {}
         """What to do with the reply to each request."""
         self._following: asyncio.Task[None] | None = None
         self._started = False
@@ -127,7 +100,7 @@ class ProcessHost:
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
-            limit=MAX_LINE_BYTES,
+            limit=pipe.MAX_LINE_BYTES,
             env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, (ROOT, os.environ.get("PYTHONPATH"))))},
             process_group=0,
         )
@@ -149,10 +122,10 @@ class ProcessHost:
             raise CommandRefused(f"{self.label} has ended")
         number = next(self._numbers)
         if self.paused:
-            self._order(ExecuteCommand(number, command))
+            self._order(pipe.ExecuteCommand(number, command))
             return
         try:
-            await self._reply_to(ExecuteCommand(number, command), ANSWER_TIMEOUT_SECONDS)
+            await self._reply_to(pipe.ExecuteCommand(number, command), ANSWER_TIMEOUT_SECONDS)
         except TimeoutError as silent:
             raise TimeoutError(f"{self.label} did not answer within {ANSWER_TIMEOUT_SECONDS:g} s; kill it") from silent
 
@@ -162,21 +135,21 @@ class ProcessHost:
             return
         number = next(self._numbers)
         self._waiting[number] = lambda reply: on_answer(reply.answer or Answer(problem=reply.refusal))
-        self._order(BeginCall(number, operation, watched))
+        self._order(pipe.BeginCall(number, operation, watched))
 
     async def captured_state(self) -> CapturedMember:
         """All that the member knows. Raises `CommandRefused` when it is frozen or gone, TimeoutError when it does not answer."""
         if self.paused or self._has_ended:
             raise CommandRefused("it is paused" if self.paused else "it has ended")
         try:
-            reply = await self._reply_to(CaptureState(next(self._numbers)), STATE_TIMEOUT_SECONDS)
+            reply = await self._reply_to(pipe.CaptureState(next(self._numbers)), STATE_TIMEOUT_SECONDS)
         except TimeoutError as silent:
             raise TimeoutError(f"it did not answer within {STATE_TIMEOUT_SECONDS:g} s") from silent
         assert reply.captured is not None
         return reply.captured
 
-    async def _reply_to(self, request: ExecuteCommand | CaptureState, seconds: float) -> Reply:
-        replied: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+    async def _reply_to(self, request: pipe.ExecuteCommand | pipe.CaptureState, seconds: float) -> pipe.Reply:
+        replied: asyncio.Future[pipe.Reply] = asyncio.get_running_loop().create_future()
         self._waiting[request.number] = lambda reply: None if replied.done() else replied.set_result(reply)
         self._order(request)
         try:
@@ -209,7 +182,7 @@ class ProcessHost:
 
     def links_changed(self, conditions: Sequence[LinkChanged]) -> None:
         """Send the new conditions to the process; it applies them to what its member sends."""
-        self._order(SetLinks(tuple(conditions)))
+        self._order(pipe.SetLinks(tuple(conditions)))
 
     # The pipes
 
@@ -217,10 +190,10 @@ class ProcessHost:
     def _has_ended(self) -> bool:
         return self._following is None or self._following.done()
 
-    def _order(self, order: PipeRequest) -> None:
+    def _order(self, order: pipe.PipeRequest) -> None:
         process = self._process
         if process is not None and process.stdin is not None and not process.stdin.is_closing():
-            process.stdin.write(line_of(order))
+            process.stdin.write(pipe.line_of(order))
 
     def _signal(self, number: signal.Signals) -> None:
         if self._process is not None and self._process.returncode is None:
@@ -235,7 +208,7 @@ class ProcessHost:
         reading_stderr = asyncio.create_task(self._read_stderr(process.stderr))
         try:
             while line := await process.stdout.readline():
-                self._handle_report(PIPE_REPORT.decode(line))
+                self._handle_report(pipe.PIPE_REPORT.decode(line))
         except msgspec.DecodeError:  # cut off in the middle of a word, as a kill may do
             self._signal(signal.SIGKILL)
         await process.wait()
@@ -247,20 +220,20 @@ class ProcessHost:
             self._last_stderr_line = line.decode(errors="replace").rstrip()
             _LOG.warning("%s: %s", self.label, self._last_stderr_line)
 
-    def _handle_report(self, report: PipeReport) -> None:
+    def _handle_report(self, report: pipe.PipeReport) -> None:
         match report:
-            case EventRecorded(record):
+            case pipe.EventRecorded(record):
                 self.joined = self.joined or isinstance(record.event, ListInstalled)
                 self._observer.recorded(record)
-            case PeerRejection(remote, reason, cause):
+            case pipe.PeerRejection(remote, reason, cause):
                 self._observer.peer_rejected(remote, reason, cause)
-            case Reply(number):
+            case pipe.Reply(number):
                 if on_reply := self._waiting.pop(number, None):
                     on_reply(report)
-            case IncarnationStarted(reason, number):
+            case pipe.IncarnationStarted(reason, number):
                 self._started = not reason
                 self._begins(OSError(number, reason) if reason else None)
-            case IncarnationEnded():
+            case pipe.IncarnationEnded():
                 self._left = True
 
     def _on_exit(self, process: asyncio.subprocess.Process) -> None:
@@ -268,7 +241,7 @@ class ProcessHost:
         self._begins(OSError(f"its process ended at once: {why}"))
         waiting, self._waiting = self._waiting, {}
         for number, on_reply in waiting.items():
-            on_reply(Reply(number, f"{self.label} has ended"))
+            on_reply(pipe.Reply(number, f"{self.label} has ended"))
         if self._started and not self._killed:
             self._observer.ended(self, crashed=not self._left)
 
@@ -291,7 +264,7 @@ class ProcessCluster(LiveCluster):
     def _host(self, configuration: MemberConfiguration, incarnation: int, kill_point: KillAt | None) -> Host:
         links = tuple(condition for _, condition in sorted(self._network.links.conditions.items()))
         seed = f"{self._seed}/{configuration.label}/{incarnation}"
-        begin = StartIncarnation(
+        begin = pipe.StartIncarnation(
             configuration, self._clock, dict(self.addresses), links, seed, self._timeouts, kill_point
         )
         return ProcessHost(begin, self)

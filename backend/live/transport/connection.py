@@ -25,15 +25,7 @@ from quarterdeck.backend.core.causes import RecordId, RefusalCause, UnreachableC
 from quarterdeck.backend.core.messages import Message
 from quarterdeck.backend.live.security.cluster_secret import ClusterSecret
 from quarterdeck.backend.live.security.tls import is_tls_refusal, tls_reason
-from quarterdeck.backend.live.transport.frames import (
-    MAX_FRAME_BYTES,
-    MAX_HANDSHAKE_BYTES,
-    PREFIX_BYTES,
-    BadFrame,
-    FrameParser,
-    content_of,
-    frame_of,
-)
+from quarterdeck.backend.live.transport import frames
 from quarterdeck.backend.live.transport.handshake import (
     Agreement,
     HandshakeRefused,
@@ -74,7 +66,7 @@ RESENT_WITHIN_MS = 1_000
 """TCP doubles the time between its attempts to send again. On a link that fails again and again, that would soon be silence
 for longer than members wait for heartbeats."""
 
-GOODBYE = bytes(PREFIX_BYTES)
+GOODBYE = bytes(frames.PREFIX_BYTES)
 
 TLS_ALERT = re.compile(rb"\x15\x03[\x00-\x04]\x00\x02[\x01\x02]")
 """What a member says that expects TLS and is called without. No frame of a handshake begins so."""
@@ -160,7 +152,7 @@ class PeerConnection(asyncio.BufferedProtocol):
         self._bulk_bytes = 0
         self._bulk_ahead_bytes = 0
         """The last frame of bulk that was written."""
-        self._parser = FrameParser(MAX_HANDSHAKE_BYTES)
+        self._parser = frames.FrameParser(frames.MAX_HANDSHAKE_BYTES)
         self._transport: asyncio.Transport | None = None
         self._hello_by = hello_by
         self._hello_timer: asyncio.TimerHandle | None = None
@@ -288,14 +280,14 @@ class PeerConnection(asyncio.BufferedProtocol):
                 if self.peer is None:
                     self._shake_hands(payload)
                 elif payload:
-                    content = content_of(MESSAGE, payload)
+                    content = frames.content_of(MESSAGE, payload)
                     if isinstance(content, CausedMessage):
                         self._owner.received(self, content.message, RecordId(content.uuid, content.seq))
                     else:
                         self._owner.received(self, content, None)
                 else:
                     self._hang_up()
-        except BadFrame as problem:
+        except frames.BadFrame as problem:
             if self.dialled is not None and self.peer is None and TLS_ALERT.match(data):
                 self._fail(HandshakeRefused("it speaks TLS, which is not switched on at this member"))
                 self.abort()
@@ -333,7 +325,7 @@ class PeerConnection(asyncio.BufferedProtocol):
 
     def _say_hello(self) -> None:
         handshake = self._handshake = self._owner.initiator(self)
-        self.send(frame_of(handshake.hello))
+        self.send(frames.frame_of(handshake.hello))
 
     def _await_hello_anew(self) -> None:
         seconds = self._owner.hello_timeout_seconds
@@ -361,7 +353,7 @@ class PeerConnection(asyncio.BufferedProtocol):
             self._say_refusal(peer_rejected.answer)
         else:
             if answer is not None:
-                self.send(frame_of(answer))
+                self.send(frames.frame_of(answer))
             if handshake.agreement is not None:
                 self._agree(handshake.agreement)
 
@@ -369,7 +361,7 @@ class PeerConnection(asyncio.BufferedProtocol):
         self.peer, self.peer_uuid, self.secret = agreement.address, agreement.uuid, agreement.secret
         self.version = agreement.version
         self._handshake = None
-        self._parser.limit = MAX_FRAME_BYTES
+        self._parser.limit = frames.MAX_FRAME_BYTES
         self._forget_hello_timer()
         self._settle()
         if self.outcome is not None and not self.outcome.done():
@@ -408,7 +400,7 @@ class PeerConnection(asyncio.BufferedProtocol):
             self.reset(f"the other side {reason}")
 
     def _say_refusal(self, answer: HandshakeRejection) -> None:
-        self.send(frame_of(structs.replace(answer, joined=self._owner.joined())))
+        self.send(frames.frame_of(structs.replace(answer, joined=self._owner.joined())))
         self.close()
 
     def _fail(self, problem: ConnectionError) -> None:

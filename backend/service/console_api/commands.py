@@ -21,15 +21,7 @@ from quarterdeck.backend.core.commands.catalogue import CATALOGUE, CommandDescri
 from quarterdeck.backend.core.commands.commands import CommandRefused, LinkCommand
 from quarterdeck.backend.core.link_condition import LinkChanged
 from quarterdeck.backend.live.security.cluster_secret import ClusterKeyring, ClusterSecret
-from quarterdeck.backend.member_api.answers import (
-    AcceptedSecrets,
-    Done,
-    Faults,
-    JoinList,
-    LinkCondition,
-    Properties,
-    Snapshot,
-)
+from quarterdeck.backend.member_api import answers
 from quarterdeck.backend.picture.text.formatting import bytes_text
 from quarterdeck.backend.service.console_api.queries import properties_of
 from quarterdeck.backend.service.console_api.route_classes import (
@@ -98,9 +90,9 @@ def _path(of_kind: CommandDescription, form: HttpForm, **options: Any) -> Callab
 
 def _add_plain_path(of_kind: CommandDescription, form: HttpForm) -> None:
 
-    async def do(face: FaceDependency, caller: CallerDependency) -> Done:
+    async def do(face: FaceDependency, caller: CallerDependency) -> answers.Done:
         await face.do(of_kind.make({"member": face.label}), caller)
-        return Done(message=form.answer.format(member=face.label))
+        return answers.Done(message=form.answer.format(member=face.label))
 
     _path(of_kind, form, name=of_kind.tag, description=form.summary, status_code=ACCEPTED)(do)
 
@@ -111,7 +103,7 @@ for _description in CATALOGUE:
 
 
 @_path_of(commands.SetJoinList)
-async def set_join_list(wanted: NewJoinList, face: FaceDependency, caller: CallerDependency) -> JoinList:
+async def set_join_list(wanted: NewJoinList, face: FaceDependency, caller: CallerDependency) -> answers.JoinList:
     """Edit the join list of this member's whole cluster; it reaches the other members by itself."""
     try:
         addresses = resolve_join_list(
@@ -122,45 +114,45 @@ async def set_join_list(wanted: NewJoinList, face: FaceDependency, caller: Calle
     except BadJoinList as problem:
         raise Denied(HTTPStatus.CONFLICT, f"addresses: {problem}", "nothing was changed") from problem
     await face.do(commands.SetJoinList(face.label, addresses), caller)
-    return JoinList(addresses=face.member.join_list)
+    return answers.JoinList(addresses=face.member.join_list)
 
 
 @_path_of(commands.ChangeState, status_code=ACCEPTED)
-async def change_state(wanted: StateWanted, face: FaceDependency, caller: CallerDependency) -> Done:
+async def change_state(wanted: StateWanted, face: FaceDependency, caller: CallerDependency) -> answers.Done:
     """Ask the cluster to change its state. Events show whether it did."""
     await face.do(commands.ChangeState(face.label, wanted.state), caller)
-    return Done(message=f"the cluster was asked to be {wanted.state}")
+    return answers.Done(message=f"the cluster was asked to be {wanted.state}")
 
 
 @_path_of(commands.StopMember, status_code=ACCEPTED)
-async def stop(face: FaceDependency, caller: CallerDependency) -> Done:
+async def stop(face: FaceDependency, caller: CallerDependency) -> answers.Done:
     """Stop gracefully: give the data away, say goodbye, end."""
     face.shut_down(caller)
-    return Done(message=f"{face.label} stops")
+    return answers.Done(message=f"{face.label} stops")
 
 
 @_path_of(commands.SetProperties)
-async def reconfigure(wanted: NewProperties, face: FaceDependency, caller: CallerDependency) -> Properties:
+async def reconfigure(wanted: NewProperties, face: FaceDependency, caller: CallerDependency) -> answers.Properties:
     """Change properties of this member while it runs: all of them, or none."""
     await face.reconfigure(dict(wanted.properties), caller)
     return properties_of(face)
 
 
 @_path_of(commands.SuspectMember, status_code=ACCEPTED)
-async def suspect(wanted: SuspectWanted, face: FaceDependency, caller: CallerDependency) -> Done:
+async def suspect(wanted: SuspectWanted, face: FaceDependency, caller: CallerDependency) -> answers.Done:
     """Suspect another member: a master removes it from the list, any other member suspects it."""
     await face.do(commands.SuspectMember(face.label, wanted.suspect), caller)
-    return Done(message=f"{face.label} was asked to suspect {wanted.suspect}")
+    return answers.Done(message=f"{face.label} was asked to suspect {wanted.suspect}")
 
 
 @faults.get("")
-async def link_conditions(face: FaceDependency) -> Faults:
+async def link_conditions(face: FaceDependency) -> answers.Faults:
     """Return the link conditions that this member applies to what it sends."""
     return _faults(face.faults)
 
 
 @_path_of(commands.CutLink, openapi_extra=LINK_COMMAND_BODY)
-async def change_links(request: Request, face: FaceDependency, caller: CallerDependency) -> Faults:
+async def change_links(request: Request, face: FaceDependency, caller: CallerDependency) -> answers.Faults:
     """Change conditions of links. Members are named by address, or by label where this member knows it."""
     try:
         command = LINK_COMMAND.decode(await request.body())
@@ -172,26 +164,28 @@ async def change_links(request: Request, face: FaceDependency, caller: CallerDep
 
 
 @_path_of(commands.Heal)
-async def heal(face: FaceDependency, caller: CallerDependency) -> Faults:
+async def heal(face: FaceDependency, caller: CallerDependency) -> answers.Faults:
     """Heal every link: end all faults."""
     await face.do(commands.Heal(), caller)
     return _faults(face.faults)
 
 
-def _faults(conditions: Sequence[LinkChanged]) -> Faults:
-    return Faults(
-        faults=tuple(msgspec.convert(condition, LinkCondition, from_attributes=True) for condition in conditions)
+def _faults(conditions: Sequence[LinkChanged]) -> answers.Faults:
+    return answers.Faults(
+        faults=tuple(
+            msgspec.convert(condition, answers.LinkCondition, from_attributes=True) for condition in conditions
+        )
     )
 
 
 @copying.get("/secret")
-async def accepted_secrets(face: FaceDependency, caller: CallerDependency) -> AcceptedSecrets:
+async def accepted_secrets(face: FaceDependency, caller: CallerDependency) -> answers.AcceptedSecrets:
     """Return the fingerprints of the secrets that this member accepts."""
     return _accepted(_keyring_for(face, caller))
 
 
 @copying.post("/secret")
-async def turn_secret(wanted: SecretTurn, face: FaceDependency, caller: CallerDependency) -> AcceptedSecrets:
+async def turn_secret(wanted: SecretTurn, face: FaceDependency, caller: CallerDependency) -> answers.AcceptedSecrets:
     """Accept a second secret, use one of the two, or give up the one that is not used; of this member alone."""
     keyring = _keyring_for(face, caller)
     secret = await asyncio.to_thread(ClusterSecret, wanted.secret, face.configuration.cluster_name)
@@ -231,8 +225,8 @@ def _require_written(face: Face, removed: ClusterSecret) -> None:
             )
 
 
-def _accepted(keyring: ClusterKeyring) -> AcceptedSecrets:
-    return AcceptedSecrets(keyring.used.fingerprint, tuple(secret.fingerprint for secret in keyring.accepted))
+def _accepted(keyring: ClusterKeyring) -> answers.AcceptedSecrets:
+    return answers.AcceptedSecrets(keyring.used.fingerprint, tuple(secret.fingerprint for secret in keyring.accepted))
 
 
 MOST_BYTES = 32 * 1024 * 1024
@@ -240,7 +234,7 @@ MOST_BYTES = 32 * 1024 * 1024
 
 
 @copying.get("/snapshot")
-async def snapshot(face: FaceDependency, caller: CallerDependency) -> Snapshot:
+async def snapshot(face: FaceDependency, caller: CallerDependency) -> answers.Snapshot:
     """Return all that this member knows at this moment, for a simulated copy that continues from there."""
     if caller.groups is not None and "DATA" not in caller.groups:
         problem = f"values of maps are included, and {caller.name} is limited to {', '.join(caller.groups)}"
@@ -249,4 +243,4 @@ async def snapshot(face: FaceDependency, caller: CallerDependency) -> Snapshot:
     if len(content) > MOST_BYTES:
         held, most = bytes_text(len(content)), bytes_text(MOST_BYTES)
         raise Denied(HTTPStatus.CONFLICT, f"{face.label} holds {held}, of which no copy is made", f"the most is {most}")
-    return Snapshot(face.label, face.uuid, software_version(), content)
+    return answers.Snapshot(face.label, face.uuid, software_version(), content)

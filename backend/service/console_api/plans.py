@@ -42,96 +42,86 @@ ONE_SIDE = {
 
 MODELS: tuple[type[BaseModel], ...] = (Disconnections, Meeting, PlannedRows, Rebalance)
 """What the paths accept, for the description."""
+Plan = Callable[[bytes, bool], object]
+"""Plans for the text of a body; the second argument: whether to add why."""
 Explain = Annotated[bool, Query(description="add why")]
 
 
-def _body_description(model: type[BaseModel], example: object, *, or_list: bool = False) -> dict[str, Any]:
+def _path(
+    path: str, model: type[BaseModel], example: object, answer: Any = dict[str, Any], *, or_list: bool = False
+) -> Callable[[Plan], Plan]:
+    """Return a decorator that makes a function the planner of a path which accepts `model`, or also a list of it."""
     item: dict[str, Any] = {"$ref": f"#/components/schemas/{model.__name__}"}
     schema = {"anyOf": [item, {"type": "array", "items": item}]} if or_list else item
-    content = {JSON_TYPE: {"schema": schema, "examples": {"one": {"value": example}}}}
-    return {"requestBody": {"required": True, "content": content}}
+    body = {"required": True, "content": {JSON_TYPE: {"schema": schema, "examples": {"one": {"value": example}}}}}
+
+    def add(plan: Plan) -> Plan:
+        @router.post(
+            path,
+            name=plan.__name__,
+            description=plan.__doc__,
+            response_model=answer,
+            openapi_extra={"requestBody": body},
+        )
+        async def planned(request: Request, explain: Explain = False) -> Response:
+            text = await request.body()
+            if len(text) > MOST_BYTES:
+                raise Denied(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"the most is {MOST_BYTES} bytes", PLAN_LOCALLY)
+            state = request.app.state
+            if state.planning:
+                raise Denied(HTTPStatus.TOO_MANY_REQUESTS, "another plan is being worked out", PLAN_LOCALLY)
+            state.planning = True
+            try:
+                content = await asyncio.to_thread(lambda: msgspec.json.encode(plan(text, explain)))
+            except BadInput as problem:
+                status = HTTPStatus.CONFLICT if problem.contradictory else HTTPStatus.BAD_REQUEST
+                raise Denied(status, f"the body: {problem}", REFERENCE) from problem
+            finally:
+                state.planning = False
+            return Response(content, media_type=JSON_TYPE)
+
+        return plan
+
+    return add
 
 
-@router.post(
+@_path(
     "/disconnections",
-    response_model=dict[str, Any],
-    openapi_extra=_body_description(
-        Disconnections, {"members": [{"name": "N1"}, {"name": "N2"}, {"name": "N3"}], "suspicions": {"N2": ["N3"]}}
-    ),
+    Disconnections,
+    {"members": [{"name": "N1"}, {"name": "N2"}, {"name": "N3"}], "suspicions": {"N2": ["N3"]}},
 )
-async def disconnections(request: Request, explain: Explain = False) -> Response:
+def disconnections(text: bytes, explain: bool) -> object:
     """Plan which members stay and which are removed when some cannot reach one another."""
-
-    def plan(text: bytes) -> object:
-        given = Disconnections.read(text)
-        _check_size(len(given.members))
-        seconds = min(given.timeout_seconds or MOST_SEARCH_SECONDS, MOST_SEARCH_SECONDS)
-        return plan_disconnections(given.model_copy(update={"timeout_seconds": seconds}), explain=explain)
-
-    return await _plan_response(request, plan)
+    given = Disconnections.read(text)
+    _check_size(len(given.members))
+    seconds = min(given.timeout_seconds or MOST_SEARCH_SECONDS, MOST_SEARCH_SECONDS)
+    return plan_disconnections(given.model_copy(update={"timeout_seconds": seconds}), explain=explain)
 
 
-@router.post(
-    "/merge",
-    response_model=dict[str, Any],
-    openapi_extra=_body_description(Meeting, {"local": ONE_SIDE, "remote": None}),
-)
-async def merge(request: Request, explain: Explain = False) -> Response:
+@_path("/merge", Meeting, {"local": ONE_SIDE, "remote": None})
+def merge(text: bytes, explain: bool) -> object:
     """Plan which of two clusters that meet would merge into the other."""
-    return await _plan_response(request, lambda text: plan_merge(Meeting.read(text), explain=explain))
+    return plan_merge(Meeting.read(text), explain=explain)
 
 
-@router.post(
-    "/migrations",
-    response_model=list[Any] | dict[str, Any],
-    openapi_extra=_body_description(PlannedRows, {"current": ["A", "B"], "target": ["A", "C"]}, or_list=True),
+@_path(
+    "/migrations", PlannedRows, {"current": ["A", "B"], "target": ["A", "C"]}, list[Any] | dict[str, Any], or_list=True
 )
-async def migrations(request: Request, explain: Explain = False) -> Response:
+def migrations(text: bytes, explain: bool) -> object:
     """Plan the steps from the current to the targeted replicas of a partition, or of each of a list."""
-
-    def plan(text: bytes) -> object:
-        explain_plan = explained_plan if explain else steps_of
-        planned = read_and_plan(text)
-        return [explain_plan(rows) for rows in planned] if isinstance(planned, list) else explain_plan(planned)
-
-    return await _plan_response(request, plan)
+    explain_plan = explained_plan if explain else steps_of
+    planned = read_and_plan(text)
+    return [explain_plan(rows) for rows in planned] if isinstance(planned, list) else explain_plan(planned)
 
 
-@router.post(
-    "/rebalance",
-    response_model=dict[str, Any],
-    openapi_extra=_body_description(
-        Rebalance, {"partitions": 3, "backups": 1, "members": [{"name": "A"}, {"name": "B"}]}
-    ),
-)
-async def rebalance(request: Request, explain: Explain = False) -> Response:
+@_path("/rebalance", Rebalance, {"partitions": 3, "backups": 1, "members": [{"name": "A"}, {"name": "B"}]})
+def rebalance(text: bytes, explain: bool) -> object:
     """Plan which member would hold which replica after members came or went."""
-
-    def plan(text: bytes) -> object:
-        given = Rebalance.read(text)
-        _check_size(len(given.members))
-        return plan_rebalance(given, explain=explain)
-
-    return await _plan_response(request, plan)
+    given = Rebalance.read(text)
+    _check_size(len(given.members))
+    return plan_rebalance(given, explain=explain)
 
 
 def _check_size(members: int) -> None:
     if members > MOST_MEMBERS:
         raise BadInput(f"members: {members} are too many for a member to plan for; the most is {MOST_MEMBERS}")
-
-
-async def _plan_response(request: Request, plan: Callable[[bytes], object]) -> Response:
-    text = await request.body()
-    if len(text) > MOST_BYTES:
-        raise Denied(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"the most is {MOST_BYTES} bytes", PLAN_LOCALLY)
-    state = request.app.state
-    if state.planning:
-        raise Denied(HTTPStatus.TOO_MANY_REQUESTS, "another plan is being worked out", PLAN_LOCALLY)
-    state.planning = True
-    try:
-        return Response(await asyncio.to_thread(lambda: msgspec.json.encode(plan(text))), media_type=JSON_TYPE)
-    except BadInput as problem:
-        status = HTTPStatus.CONFLICT if problem.contradictory else HTTPStatus.BAD_REQUEST
-        raise Denied(status, f"the body: {problem}", REFERENCE) from problem
-    finally:
-        state.planning = False

@@ -19,25 +19,8 @@ from starlette.responses import Response
 from quarterdeck.backend.core.partitions.events import Holder
 from quarterdeck.backend.core.partitions.table.partition_table import packed
 from quarterdeck.backend.core.properties import FIXED_AT_START
+from quarterdeck.backend.member_api import beliefs
 from quarterdeck.backend.member_api.answers import JoinList, Properties, RecordPage, StateIs
-from quarterdeck.backend.member_api.beliefs import (
-    Belief,
-    Draining,
-    Finished,
-    LostPartition,
-    MemberRow,
-    Members,
-    Migrations,
-    Running,
-    Suspicions,
-    Table,
-    ThisMember,
-    WhyNotMerging,
-    remembered_by,
-    suspicions_of,
-    whole_belief,
-    why_not_merging_of,
-)
 from quarterdeck.backend.service.console_api.event_stream import fitting
 from quarterdeck.backend.service.console_api.route_classes import (
     FaceDependency,
@@ -62,11 +45,11 @@ router = APIRouter(route_class=GuardedRoute, responses=with_error_responses())
 
 
 @router.get("/member")
-async def member(face: FaceDependency, request: Request) -> ThisMember:
+async def member(face: FaceDependency, request: Request) -> beliefs.ThisMember:
     """Return the identity of this member, the master it follows, and its member list."""
     listed, table = face.member.members, face.member.partitions.table
     return _gathered(
-        ThisMember,
+        beliefs.ThisMember,
         (face, face.configuration, face.member),
         version=software_version(),
         started_utc=request.app.state.started_utc,
@@ -76,29 +59,29 @@ async def member(face: FaceDependency, request: Request) -> ThisMember:
         lineage=listed.lineage if listed else "",
         members=listed.members if listed else (),
         join_list=face.member.join_list,
-        remembered=remembered_by(own_belief(face)),
+        remembered=beliefs.remembered_by(own_belief(face)),
         table_version=table.version if table else 0,
         table_digest=f"{table.digest:016x}" if table else "",
     )
 
 
 @router.get("/picture")
-async def picture(face: FaceDependency) -> Belief:
+async def picture(face: FaceDependency) -> beliefs.Belief:
     """Return all that this member believes."""
-    return whole_belief(own_belief(face), face.node_state, face.now_us())
+    return beliefs.whole_belief(own_belief(face), face.node_state, face.now_us())
 
 
 @router.get("/members")
-async def members(face: FaceDependency) -> Members:
+async def members(face: FaceDependency) -> beliefs.Members:
     """Return the member list, with what each member holds of the partitions."""
     listed, belief = face.member.members, own_belief(face)
     table = belief.table
-    return Members(
+    return beliefs.Members(
         list_version=listed.version if listed else 0,
         lineage=listed.lineage if listed else "",
         master=face.member.master,
         members=tuple(
-            MemberRow(
+            beliefs.MemberRow(
                 **asdict(listed_member),
                 this=listed_member.uuid == face.uuid,
                 master=listed_member.address == face.member.master,
@@ -112,9 +95,9 @@ async def members(face: FaceDependency) -> Members:
 
 
 @router.get("/suspicions")
-async def suspicions(face: FaceDependency) -> Suspicions:
+async def suspicions(face: FaceDependency) -> beliefs.Suspicions:
     """Return the members that this one suspects; on a master also what slaves reported and which members are held back."""
-    return suspicions_of(own_belief(face))
+    return beliefs.suspicions_of(own_belief(face))
 
 
 @router.get("/table")
@@ -122,17 +105,17 @@ async def table(
     face: FaceDependency,
     first: Annotated[int, Query(alias="from", ge=0, le=1_000_000, description="first partition")] = 0,
     last: Annotated[int | None, Query(alias="to", ge=0, le=1_000_000, description="last partition")] = None,
-) -> Table:
+) -> beliefs.Table:
     """Return the partition table, up to 5,000 rows at a time."""
     found = face.member.partitions.table
     if found is None:
-        return Table(
+        return beliefs.Table(
             table_version=0, digest="", partitions=0, replicas=0, holders=(), rows=(), next=None
         )  # nothing is arranged yet
     wanted = range(first, min(len(found), len(found) if last is None else last + 1))[:MOST_ROWS]
     rows = packed(found.row(partition) for partition in wanted)
     after = wanted.stop if wanted.stop < min(len(found), len(found) if last is None else last + 1) else None
-    return Table(
+    return beliefs.Table(
         table_version=found.version,
         digest=f"{found.digest:016x}",
         partitions=len(found),
@@ -144,16 +127,16 @@ async def table(
 
 
 @router.get("/migrations")
-async def migrations(face: FaceDependency) -> Migrations:
+async def migrations(face: FaceDependency) -> beliefs.Migrations:
     """Return what runs, what is planned, and how the latest ended."""
     belief, history = own_belief(face), face.picture.history
     leading = belief.leading
     ended = sorted(chain(history.done, history.failed), key=lambda migration: -migration.at_us)
     return _gathered(
-        Migrations,
+        beliefs.Migrations,
         (leading,),
         leading=belief.is_master,
-        draining=tuple(starmap(Draining, leading.draining.items())),
+        draining=tuple(starmap(beliefs.Draining, leading.draining.items())),
         queued=leading.waiting,
         running_count=len(leading.running),
         done=history.done_count,
@@ -161,18 +144,19 @@ async def migrations(face: FaceDependency) -> Migrations:
         lost=history.lost_count,
         planned=tuple(islice(leading.queue(), PLANNED_SHOWN)),
         running=tuple(
-            _gathered(Running, (running, running.begun)) for running in islice(leading.running.values(), PLANNED_SHOWN)
+            _gathered(beliefs.Running, (running, running.begun))
+            for running in islice(leading.running.values(), PLANNED_SHOWN)
         ),
         taking_part=tuple(islice(belief.taking_part.values(), PLANNED_SHOWN)),
-        ended=tuple(_gathered(Finished, (end, end.begun)) for end in ended[:ENDED_SHOWN]),
-        lost_partitions=tuple(LostPartition(lost.partition, lost.at_us) for lost in reversed(history.lost)),
+        ended=tuple(_gathered(beliefs.Finished, (end, end.begun)) for end in ended[:ENDED_SHOWN]),
+        lost_partitions=tuple(beliefs.LostPartition(lost.partition, lost.at_us) for lost in reversed(history.lost)),
     )
 
 
 @router.get("/why-not-merging")
-async def why_not_merging(face: FaceDependency) -> WhyNotMerging:
+async def why_not_merging(face: FaceDependency) -> beliefs.WhyNotMerging:
     """Return why the clusters that this member could meet do not become one."""
-    return why_not_merging_of(own_belief(face))
+    return beliefs.why_not_merging_of(own_belief(face))
 
 
 @router.get("/join-list")

@@ -1,10 +1,11 @@
-"""Puts every request that changes something, or is refused, into the audit log of the member.
+"""Times every request, and puts those that change something, or are refused, into the audit log of the member.
 
 The application's layers note what they find out about a request in its `RequestNote`; the answer says what became of it.
 """
 
 from __future__ import annotations
 
+import time
 from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -15,6 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from quarterdeck.backend.journal.audit_log import AuditEntry, Outcome
 from quarterdeck.backend.picture.text.formatting import one_line
 from quarterdeck.backend.service.http.face import Caller, Face
+from quarterdeck.backend.service.meters import room_of
 
 REFUSALS = frozenset({401, 403, 429})
 """Statuses of requests that are refused for who sent them, or from where."""
@@ -57,12 +59,15 @@ class AuditedRequests:
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             return
-        note, answer = RequestNote(), _SentAnswer(send)
+        note, answer, began = RequestNote(), _SentAnswer(send), time.perf_counter()
         token = _NOTE.set(note)
         try:
             await self._app(scope, receive, answer.send)
         finally:
             _NOTE.reset(token)
+            if scope["type"] == "http":
+                outcome = f"{answer.status // 100}xx" if answer.status else "none"
+                self._face.meters.requests[room_of(scope["path"]), outcome].add(time.perf_counter() - began)
             method = str(scope.get("method", "GET"))
             failed = answer.status >= 400 and method not in READING
             if note.changes or failed or answer.status in REFUSALS:

@@ -119,11 +119,12 @@ class RestRequest:
     caller: Caller
     payload: Value = ""
 
-    def require_joined(self) -> None:
-        """Raise `Denied` while the member belongs to no cluster."""
+    def joined(self) -> Face:
+        """Return the face of the member. Raises `Denied` while that belongs to no cluster."""
         if not self.face.member.joined:
             hint = "wait until hazelcast/health/ready answers 200"
             raise Denied(503, f"{self.face.label} has not joined a cluster yet", hint)
+        return self.face
 
     def text(self, name: str) -> str:
         """Return the third part, where it must be text. Raises `Denied`."""

@@ -157,45 +157,6 @@ async def health_headers(rest_request: RestRequest) -> Response:
     return Response(status_code=_status(rest_request.face), headers=headers)
 
 
-async def ready(rest_request: RestRequest) -> Response:
-    """Answer whether it should be sent work."""
-    return Response(status_code=_status(rest_request.face))
-
-
-async def node_state(rest_request: RestRequest) -> Response:
-    """Answer whether the process runs, from what it knows itself."""
-    state = rest_request.face.node_state
-    return Response(status_code=503) if state == "SHUT_DOWN" else json_response(state)
-
-
-async def cluster_state(rest_request: RestRequest) -> Response:
-    """Answer with the state of the cluster; refused until the member has joined one."""
-    rest_request.require_joined()
-    return json_response(rest_request.face.member.cluster_state)
-
-
-async def cluster_safe(rest_request: RestRequest) -> Response:
-    """Answer 200 when every partition has its backups, else 503."""
-    return Response(status_code=503 if why_unsafe(rest_request.face) else 200)
-
-
-async def queue_size(rest_request: RestRequest) -> Response:
-    """Answer how many migrations are planned or under way."""
-    return json_response(migration_queue_size(rest_request.face))
-
-
-async def cluster_size(rest_request: RestRequest) -> Response:
-    """Answer how many members the list has; 0 before there is one."""
-    return json_response(_size(rest_request.face))
-
-
-async def no_such_health(rest_request: RestRequest) -> Response:
-    """Refuse a part that health does not have."""
-    raise Denied(
-        404 if rest_request.request.method == "HEAD" else 400, "health has no such part", "see hazelcast/health"
-    )
-
-
 def _size(face: Face) -> int:
     member = face.member
     return len(member.members.members) if member.joined and member.members is not None else 0
@@ -205,6 +166,16 @@ def _status(face: Face) -> int:
     return 503 if why_not_ready(face) else 200
 
 
+def _node_state(asked: RestRequest) -> Response:
+    state = asked.face.node_state
+    return Response(status_code=503) if state == "SHUT_DOWN" else json_response(state)
+
+
+def _no_such_part(asked: RestRequest) -> Response:
+    status = 404 if asked.request.method == "HEAD" else 400
+    raise Denied(status, "health has no such part", "see hazelcast/health")
+
+
 def _probe(below: str, answer: EndpointHandler, method: str = "GET") -> RestEndpoint:
     return RestEndpoint(f"/hazelcast/health{below}", (method,), "HEALTH_CHECK", answer, role=None)
 
@@ -212,11 +183,11 @@ def _probe(below: str, answer: EndpointHandler, method: str = "GET") -> RestEndp
 PATHS = (
     _probe("", health),
     _probe("", health_headers, "HEAD"),
-    _probe("/ready", ready),
-    _probe("/node-state", node_state),
-    _probe("/cluster-state", cluster_state),
-    _probe("/cluster-safe", cluster_safe),
-    _probe("/migration-queue-size", queue_size),
-    _probe("/cluster-size", cluster_size),
-    _probe("{rest:any}", no_such_health),
+    _probe("/ready", lambda asked: Response(status_code=_status(asked.face))),
+    _probe("/node-state", _node_state),  # whether the process runs, from what it knows itself
+    _probe("/cluster-state", lambda asked: json_response(asked.joined().member.cluster_state)),
+    _probe("/cluster-safe", lambda asked: Response(status_code=503 if why_unsafe(asked.face) else 200)),
+    _probe("/migration-queue-size", lambda asked: json_response(migration_queue_size(asked.face))),
+    _probe("/cluster-size", lambda asked: json_response(_size(asked.face))),
+    _probe("{rest:any}", _no_such_part),
 )

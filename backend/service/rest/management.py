@@ -62,14 +62,12 @@ _SET_AS: dict[str, str] = {}
 
 async def state(rest_request: RestRequest) -> Response:
     """Answer with the state of the cluster."""
-    rest_request.require_joined()
-    return success(state=rest_request.face.member.cluster_state.lower())
+    return success(state=rest_request.joined().member.cluster_state.lower())
 
 
 async def change_state(rest_request: RestRequest) -> Response:
     """Change the state. Answer when it has changed, or the change was refused."""
-    rest_request.require_joined()
-    face, wanted = rest_request.face, _state_named(rest_request.text("state"))
+    face, wanted = rest_request.joined(), _state_named(rest_request.text("state"))
     if face.member.cluster_state != wanted:
         await _change(rest_request, wanted)
     return success(state=wanted.lower())
@@ -77,15 +75,13 @@ async def change_state(rest_request: RestRequest) -> Response:
 
 async def nodes(rest_request: RestRequest) -> Response:
     """Answer with the members, the version of this program, and that of Python."""
-    rest_request.require_joined()
-    members = rest_request.face.member.members
-    assert members is not None
-    own = rest_request.face.member.uuid
-    listed = ", ".join(
-        f"Member {bracketed(member.address)} - {member.uuid}{' this' * (member.uuid == own)}{' lite' * member.lite}"
-        for member in members.members
+    member = rest_request.joined().member
+    assert member.members is not None
+    texts = (
+        f"Member {bracketed(listed.address)} - {listed.uuid}{' this' * (listed.uuid == member.uuid)}{' lite' * listed.lite}"
+        for listed in member.members.members
     )
-    return success(response=f"[{listed}]\n{software_version()}\n{platform.python_version()}")
+    return success(response=f"[{', '.join(texts)}]\n{software_version()}\n{platform.python_version()}")
 
 
 async def change_version(rest_request: RestRequest) -> Response:

@@ -46,8 +46,7 @@ async def remove(rest_request: RestRequest) -> Response:
 
 
 async def _done(rest_request: RestRequest, operation: Operation) -> Answer:
-    rest_request.require_joined()
-    answer = await rest_request.face.call(operation, rest_request.caller)
+    answer = await rest_request.joined().call(operation, rest_request.caller)
     if answer.problem:
         hint = "nothing was changed; try again" if answer.untouched else "whether it was done is not known; look"
         raise Denied(503, answer.problem, hint, more={"untouched": answer.untouched})

@@ -39,8 +39,9 @@ class Telling(MemberMachine):
 
 
 @pytest.fixture
-def watched() -> Iterator[ObservedCluster]:
-    cluster = LocalCluster(2, settings=QUICK, base_port=BASE_PORT, seed=1, machine=Telling)
+def watched(monkeypatch: pytest.MonkeyPatch) -> Iterator[ObservedCluster]:
+    monkeypatch.setattr(LocalCluster, "machine", Telling)
+    cluster = LocalCluster(2, settings=QUICK, base_port=BASE_PORT, seed=1)
     try:
         cluster.started.result(60)
         watched = ObservedCluster(cluster)

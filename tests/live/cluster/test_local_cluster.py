@@ -279,7 +279,9 @@ def test_everything_drained_is_in_the_journal(start: Callable[..., ObservedClust
     assert sorted(written, key=key) == sorted(watched.records, key=key)
 
 
-def test_a_member_whose_core_raises_dies_alone(start: Callable[..., ObservedCluster]) -> None:
+def test_a_member_whose_core_raises_dies_alone(
+    start: Callable[..., ObservedCluster], monkeypatch: pytest.MonkeyPatch
+) -> None:
     class Fragile(MemberMachine):
         def step(self, now: int, input: Input, because: RecordId | None = None) -> Sequence[Effect]:
             if isinstance(input, Tick) and self.address == doomed and now > 1_000_000:
@@ -287,7 +289,8 @@ def test_a_member_whose_core_raises_dies_alone(start: Callable[..., ObservedClus
             return super().step(now, input, because)
 
     doomed = ""
-    watched = start(3, machine=Fragile)
+    monkeypatch.setattr(LocalCluster, "machine", Fragile)
+    watched = start(3)
     doomed = watched.cluster.addresses["n3"]
     watched.until(lambda: watched.agree(["n1", "n2"]))
     assert watched.events(ProcessKilled) == [ProcessKilled("n3")]
