@@ -46,11 +46,12 @@ def fail_if(found: object) -> None:
 
 FORESEEN = {
     ExitCode.BAD_INPUT: (
-        *("BadCertificate", "BadCheckpoint", "BadDocument", "NoJournal", "NoLogs", "OnlySimulated", "RunExists"),
-        "UnknownDemo",
+        *("BadCertificate", "BadCheckpoint", "BadDocument", "BadExportFolder", "CampaignRefused", "NoAuditLog"),
+        *("NoJournal", "NoLogs", "OnlySimulated", "PipelineMissing", "ReportRefused", "RunExists", "StoreRefused"),
+        *("UnknownDemo", "UnknownRule"),
     ),
-    ExitCode.UNREACHABLE: ("BadResponse", "Unreachable"),
-    ExitCode.REFUSED: ("CommandRefused",),
+    ExitCode.UNREACHABLE: ("BadResponse", "JavaMissing", "SparkUnreachable", "Unreachable"),
+    ExitCode.REFUSED: ("CommandRefused", "StreamDied"),
 }
 """Exceptions whose message says all that a user needs, by name: to import them would cost the start of every command."""
 

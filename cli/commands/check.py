@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from quarterdeck.cli.commands.run_options import JobsOption, JournalOption, recording, stopping
-from quarterdeck.cli.commands.spark.campaign import MasterOption, failing_without_spark
+from quarterdeck.cli.commands.spark.campaign import MasterOption
 from quarterdeck.cli.exits import ExitCode, fail_if, failing_as
 from quarterdeck.cli.output import Format, FormatOption, argument, flag, option, say, write_document, write_rows
 
@@ -165,7 +165,7 @@ def _explorations_on_spark(models: list[Model], search: CheckRun, master: str) -
     from quarterdeck.backend.pipeline.spark.requirements import needing_packages
 
     stop = threading.Event()
-    with failing_without_spark(), stopping(stop), tempfile.TemporaryDirectory() as temporary:
+    with stopping(stop), tempfile.TemporaryDirectory() as temporary:
         with needing_packages():
             from quarterdeck.backend.pipeline.checking.spark_explorer import SparkExplorer
             from quarterdeck.backend.pipeline.spark.session import spark_session

@@ -188,7 +188,7 @@ def start(
     A flag goes before an environment variable (HZ_…, QUARTERDECK_…), that before the file. Exits with 0 when it has left, 1
     when it has crashed, 2 for a bad configuration, 3 when its port is taken or no cluster would have it.
     """
-    from quarterdeck.backend.service.configuration.sources import BadConfiguration, Override, process_configuration
+    from quarterdeck.backend.service.configuration.sources import Override, process_configuration
     from quarterdeck.backend.service.process.foreground_member import CannotRun, run_member
 
     network = ("hazelcast", "network")
@@ -214,8 +214,7 @@ def start(
     ]
     given = [Override(place, value, flag) for flag, place, value in texts if value is not None]
     given += [_property(text) for text in properties or ()]
-    with failing_as(ExitCode.BAD_INPUT, BadConfiguration):
-        configuration = process_configuration(config, os.environ, given)
+    configuration = process_configuration(config, os.environ, given)
     try:
         end = run_member(configuration, ready_file)
     except CannotRun as problem:
@@ -238,7 +237,7 @@ def print_audit_log(
     output: FormatOption = Format.TABLE,
 ) -> None:
     """Print who asked members for what over HTTP, and what became of it. Exits with 1 when a line could not be read."""
-    from quarterdeck.backend.journal.audit_log import AuditLogReader, NoAuditLog
+    from quarterdeck.backend.journal.audit_log import AuditLogReader
 
     if follow and output not in (Format.TABLE, Format.JSONL):
         raise BadUsage(f"--follow: {output} has an end; use -o jsonl or a table")
@@ -253,12 +252,11 @@ def print_audit_log(
             and entry.at >= after
         )
 
-    with failing_as(ExitCode.BAD_INPUT, NoAuditLog, OSError):
-        reader = AuditLogReader(path)
-        if follow:
-            _follow(reader, wanted, output)
-        else:
-            write_rows((_audit_row(entry) for entry in reader.new_entries() if wanted(entry)), AUDIT_COLUMNS, output)
+    reader = AuditLogReader(path)
+    if follow:
+        _follow(reader, wanted, output)
+    else:
+        write_rows((_audit_row(entry) for entry in reader.new_entries() if wanted(entry)), AUDIT_COLUMNS, output)
     if reader.problems:
         raise CommandFailed(ExitCode.CHECK_FAILED, f"{path}: {reader.problems} lines are no entries of an audit log")
 

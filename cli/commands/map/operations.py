@@ -219,10 +219,10 @@ def export_command(
 
     Members go on serving. Run it again after an interruption: it goes on with the partitions that are missing.
     """
-    from quarterdeck.backend.clusters.remote.map_backup import BadExportFolder, export_maps
+    from quarterdeck.backend.clusters.remote.map_backup import export_maps
 
     target = connection.require_http_api()
-    with failing_as(ExitCode.BAD_INPUT, BadExportFolder, OSError):
+    with failing_as(ExitCode.BAD_INPUT, OSError):
         exported = asked(target, lambda client: export_maps(client, list(target.urls), folder, name))
     write_document(_counted(exported), output)
 
@@ -236,10 +236,10 @@ def import_command(
 
     Nothing is stored before the whole export is checked. Run it again after an interruption: it goes on with the next partition.
     """
-    from quarterdeck.backend.clusters.remote.map_backup import BadExportFolder, ExportFolder, import_maps
+    from quarterdeck.backend.clusters.remote.map_backup import ExportFolder, import_maps
 
     target = connection.require_http_api().require_writable()
-    with failing_as(ExitCode.BAD_INPUT, BadExportFolder, OSError):
+    with failing_as(ExitCode.BAD_INPUT, OSError):
         exported = ExportFolder.opened(folder)
         stored = asked(target, lambda client: import_maps(client, list(target.urls), exported, name))
     write_document(_counted(exported) | {"stored": stored}, output)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from quarterdeck.cli.commands.run_options import ZoneOption, log_options
-from quarterdeck.cli.commands.spark.campaign import MasterOption, RemoteOption, failing_without_spark, require_one_spark
+from quarterdeck.cli.commands.spark.campaign import MasterOption, RemoteOption, require_one_spark
 from quarterdeck.cli.exits import ExitCode, fail_if, failing_as
 from quarterdeck.cli.output import Format, FormatOption, argument, option, say, write_document, write_rows
 
@@ -55,17 +55,12 @@ def audit(
     """Check journals against the invariants. Exits with 1 when one is violated."""
     import msgspec
 
-    from quarterdeck.backend.hazelcast.logs.reader import NoLogs
-    from quarterdeck.backend.journal.files import NoJournal
     from quarterdeck.backend.pipeline import audit as pipeline
-    from quarterdeck.backend.pipeline.commit import StoreRefused
-    from quarterdeck.backend.pipeline.rules import UnknownRule
 
     require_one_spark(master, remote)
     options = log_options(zone)
     names = [name.strip() for name in rules.split(",") if name.strip()]
-    bad = (NoJournal, NoLogs, UnknownRule, StoreRefused, OSError)
-    with reporting(report) as write_report, failing_without_spark(*bad):
+    with reporting(report) as write_report, failing_as(ExitCode.BAD_INPUT, OSError):
         result = pipeline.audit(
             paths,
             out,
@@ -91,18 +86,17 @@ def audit(
 def reporting(file: Path | None) -> Iterator[Callable[[AuditResult, RunReader], None] | None]:
     """Audit in the block, and call what it gives with the result and the runs; without a `file` there is nothing to call.
 
-    Raises `CommandFailed` before the block where the report could not be written anyway.
+    Raises `ReportRefused` before the block where the report could not be written anyway.
     """
     if file is None:
         yield None
         return
-    from quarterdeck.backend.pipeline.spark.requirements import PipelineMissing, needing_packages
+    from quarterdeck.backend.pipeline.spark.requirements import needing_packages
 
-    with failing_as(ExitCode.BAD_INPUT, PipelineMissing), needing_packages():
+    with needing_packages():
         from quarterdeck.backend.pipeline.report.audit_report import report_on
         from quarterdeck.backend.pipeline.report.output import ReportRefused, check_destination, write_report
-    with failing_as(ExitCode.BAD_INPUT, ReportRefused):
-        check_destination(file)
+    check_destination(file)
 
     def write(result: AuditResult, reader: RunReader) -> None:
         report = report_on(reader, result)

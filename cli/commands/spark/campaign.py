@@ -34,21 +34,6 @@ MasterOption = Annotated[
 RemoteOption = Annotated[str, option("Run through this Spark Connect server: sc://HOST:15002.", "URL")]
 
 
-@contextmanager
-def failing_without_spark(*bad_input: type[Exception]) -> Iterator[None]:
-    """End with one sentence and exit code 3 where Spark, its Java or what its executors need is missing or ends.
-
-    With code 2 the command ends where packages are missing here, and for `bad_input`.
-    """
-    from quarterdeck.backend.pipeline.spark.requirements import JavaMissing, PipelineMissing, SparkUnreachable
-
-    with (
-        failing_as(ExitCode.BAD_INPUT, PipelineMissing, *bad_input),
-        failing_as(ExitCode.UNREACHABLE, SparkUnreachable, JavaMissing),
-    ):
-        yield
-
-
 def require_one_spark(master: str, remote: str) -> None:
     """Return unless both a master and a Spark Connect server are named. Raises `CommandFailed`."""
     if master and remote:
@@ -149,11 +134,10 @@ def _value(text: str) -> PropertyValue:
 def _on_spark(campaign: Campaign, seeds: range, out: Path, master: str, remote: str, **how: Any) -> CampaignSummary:
     from quarterdeck.backend.pipeline.spark.requirements import SparkFailed, needing_packages
 
-    with failing_without_spark(), needing_packages():
+    with needing_packages():
         from quarterdeck.backend.pipeline.campaign.driver import run_campaign
-        from quarterdeck.backend.pipeline.campaign.store import CampaignRefused
         from quarterdeck.backend.pipeline.spark.session import spark_session
-    with failing_without_spark(CampaignRefused, OSError):
+    with failing_as(ExitCode.BAD_INPUT, OSError):
         try:
             with spark_session(master, remote=remote, profile="throughput") as spark, _progress() as print_progress:
                 return run_campaign(spark, campaign, seeds, out, on_progress=print_progress, on_warning=say, **how)

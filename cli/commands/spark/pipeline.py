@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from quarterdeck.cli.commands.run_options import stopping
-from quarterdeck.cli.commands.spark.campaign import MasterOption, RemoteOption, failing_without_spark, require_one_spark
+from quarterdeck.cli.commands.spark.campaign import MasterOption, RemoteOption, require_one_spark
 from quarterdeck.cli.exits import BadUsage, ExitCode, fail_if, failing_as
 from quarterdeck.cli.output import Format, FormatOption, argument, flag, option, say, write_document, write_rows
 
@@ -48,28 +48,23 @@ def stream(
     """
     if output not in (Format.JSONL, Format.TABLE):
         raise BadUsage(f"-o {output}: a stream of records is printed as jsonl or table")
-    from quarterdeck.backend.journal.files import NoJournal
     from quarterdeck.backend.pipeline.streaming import stream as streaming
 
     if master:
         _stream_on_spark(path, findings, checkpoint, master, once, trigger_ms, forget_hours, output)
         return
     stop = threading.Event()
-    with stopping(stop), failing_as(ExitCode.REFUSED, streaming.StreamDied, OSError):
-        with failing_as(ExitCode.BAD_INPUT, NoJournal):
-            where = streaming.stream_paths(Path(path), findings, checkpoint)
-            say(
-                f"audits {where.root} as it grows; findings go to {where.findings}"
-                + ("" if once else "; Ctrl-C ends it")
-            )
-            done = streaming.stream(
-                where,
-                stop=stop,
-                on_change=lambda change: _print_change(change, output),
-                on_message=say,
-                once=once,
-                look_ms=trigger_ms,
-            )
+    with stopping(stop), failing_as(ExitCode.REFUSED, OSError):
+        where = streaming.stream_paths(Path(path), findings, checkpoint)
+        say(f"audits {where.root} as it grows; findings go to {where.findings}" + ("" if once else "; Ctrl-C ends it"))
+        done = streaming.stream(
+            where,
+            stop=stop,
+            on_change=lambda change: _print_change(change, output),
+            on_message=say,
+            once=once,
+            look_ms=trigger_ms,
+        )
     bad = f", {done.problems} of them no records" if done.problems else ""
     say(f"{done.lines} lines read{bad}; {done.violations or 'no'} violations in {done.findings}")
     _exit(once, done.violations)
@@ -91,9 +86,9 @@ def _stream_on_spark(
     forget_hours: float,
     output: Format,
 ) -> None:
-    from quarterdeck.backend.journal.files import RUN_PREFIX, NoJournal
+    from quarterdeck.backend.journal.files import RUN_PREFIX
     from quarterdeck.backend.pipeline.spark.requirements import needing_packages
-    from quarterdeck.backend.pipeline.streaming.stream import CHECKPOINTS, StreamDied
+    from quarterdeck.backend.pipeline.streaming.stream import CHECKPOINTS
 
     if "://" not in path:
         place = Path(path).resolve()
@@ -104,7 +99,7 @@ def _stream_on_spark(
         beside = Path()
     table, state = findings or beside / "findings", checkpoint or beside / "spark"
     stop = threading.Event()
-    with failing_without_spark(NoJournal), failing_as(ExitCode.REFUSED, StreamDied, OSError), stopping(stop):
+    with failing_as(ExitCode.REFUSED, OSError), stopping(stop):
         with needing_packages():
             from quarterdeck.backend.pipeline.streaming.spark_stream import stream_on_spark
         say(f"audits {path} on Spark as it grows; findings go to {table}" + ("" if once else "; Ctrl-C ends it"))
@@ -178,11 +173,9 @@ def make_tables(
     """Make tables of journals, or bring them up to date: only runs with anything new are touched."""
     import msgspec
 
-    from quarterdeck.backend.journal.files import NoJournal
-    from quarterdeck.backend.pipeline.commit import StoreRefused
     from quarterdeck.backend.pipeline.spark.requirements import needing_packages
 
-    with failing_without_spark(NoJournal, StoreRefused, OSError):
+    with failing_as(ExitCode.BAD_INPUT, OSError):
         with needing_packages():
             from quarterdeck.backend.pipeline.tables.store import update_store
         folded = update_store(paths, out, table_form.value if table_form else "")
@@ -202,14 +195,12 @@ def print_metrics(
     output: FormatOption = Format.TABLE,
 ) -> None:
     """Measure what journals tell: how long faults went unnoticed, members disagreed, data was out of reach."""
-    from quarterdeck.backend.journal.files import NoJournal
-    from quarterdeck.backend.pipeline.commit import StoreRefused
     from quarterdeck.backend.pipeline.metrics.measuring import MAX_ROWS, TABLE_NAMES, measure
 
     if table and table not in TABLE_NAMES:
         raise BadUsage(f"--table: there is no {table!r}; one of {', '.join(TABLE_NAMES)}")
     require_one_spark(master, remote)
-    with failing_without_spark(NoJournal, StoreRefused, OSError):
+    with failing_as(ExitCode.BAD_INPUT, OSError):
         measured = measure(paths, by.value, table, master=master, remote=remote)
     write_rows(
         ({name: _short(value, output) for name, value in row.items()} for row in measured.rows),
