@@ -19,7 +19,6 @@ import uvicorn
 from quarterdeck.backend.core.address import Address, parse_address, parse_join_list
 from quarterdeck.backend.core.commands.commands import ChangeState, Command, SearchClusters, SetJoinList, SetProperties
 from quarterdeck.backend.core.effects import Halt, Happened, OperationAnswered, Transmit
-from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.inputs import START, TICK, Call, Input, PeerUnreachable, Receive
 from quarterdeck.backend.core.link_condition import LinkChanged
 from quarterdeck.backend.core.member import MemberConfiguration, MemberMachine
@@ -35,7 +34,7 @@ from quarterdeck.backend.service.configuration.process_configuration import Proc
 from quarterdeck.backend.service.http.face import Caller
 from quarterdeck.backend.service.http.request_guard import RequestLimits
 from quarterdeck.backend.service.meters import Meters
-from quarterdeck.backend.service.record_buffer import BEGINNING, StoredRecord
+from quarterdeck.backend.service.record_buffer import RecordBuffer
 from tests.waiting import until
 
 SETTINGS = Settings.of(preset="training")
@@ -80,7 +79,7 @@ class ServedMember:
         self.machine = MemberMachine(member_configuration, Random(seed))
         self.member = self.machine.inspect()
         self.picture = Picture()
-        self.records: list[Record] = []
+        self.records = RecordBuffer()
         self.audit: list[AuditEntry] = []
         self.shutdowns: list[tuple[Caller, bool]] = []
         self.connections = 0
@@ -103,12 +102,6 @@ class ServedMember:
 
     def now_us(self) -> int:
         return self.harness.now_us
-
-    def records_after(self, uuid: str, seq: int) -> tuple[bool, Sequence[StoredRecord]]:
-        return True, [StoredRecord.of(record) for record in self.records if record.uuid != uuid or record.seq > seq]
-
-    def latest_position(self) -> tuple[str, int]:
-        return (self.records[-1].uuid, self.records[-1].seq) if self.records else BEGINNING
 
     async def do(self, command: Command, caller: Caller) -> None:
         match command:

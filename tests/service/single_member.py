@@ -43,7 +43,7 @@ from quarterdeck.backend.service.configuration.process_configuration import Proc
 from quarterdeck.backend.service.http.face import Caller
 from quarterdeck.backend.service.http.http_protocol import BoundedWebSocketProtocol
 from quarterdeck.backend.service.meters import Meters
-from quarterdeck.backend.service.record_buffer import RecordBuffer, StoredRecord
+from quarterdeck.backend.service.record_buffer import RecordBuffer
 from tests.waiting import until
 
 ADDRESS = Address("127.0.0.1:5701")
@@ -86,7 +86,7 @@ class SingleMemberFace:
         self.keyring: ClusterKeyring | None = None
         self.given_up: list[ClusterSecret] = []
         self._now = 1_000
-        self._buffer = RecordBuffer(buffer_records)
+        self.records = RecordBuffer(buffer_records)
         self._links = LinkConditions()
         self._answers: dict[int, Answer] = {}
         self._calls = 0
@@ -118,12 +118,6 @@ class SingleMemberFace:
 
     def now_us(self) -> int:
         return self._now
-
-    def records_after(self, uuid: str, seq: int) -> tuple[bool, Sequence[StoredRecord]]:
-        return self._buffer.after(uuid, seq)
-
-    def latest_position(self) -> tuple[str, int]:
-        return self._buffer.latest_position()
 
     async def do(self, command: Command, caller: Caller) -> None:
         self.asked.append(command)
@@ -184,7 +178,7 @@ class SingleMemberFace:
                 self._answers[effect.call] = effect.answer
 
     def _record(self, record: Record) -> None:
-        self._buffer.append(record)
+        self.records.append(record)
         self.picture.apply(record)
 
 

@@ -92,7 +92,7 @@ class EventFeed:
         """Add a client that knows everything up to `after`; `BEGINNING` stands for nothing."""
         self.clients += 1
         if self._polling is None:
-            self._seen = self._face.latest_position()
+            self._seen = self._face.records.latest_position()
             self._polling = asyncio.get_running_loop().create_task(self._poll())
         return StreamPosition(after)
 
@@ -116,8 +116,8 @@ class EventFeed:
 
     def _batch_after(self, place: tuple[str, int]) -> Batch | None:
         batch = self._batches.get(place)
-        if batch is None and place != self._face.latest_position():
-            complete, records = self._face.records_after(*place)
+        if batch is None and place != self._face.records.latest_position():
+            complete, records = self._face.records.after(*place)
             if not records:
                 return None
             held = fitting(records[:MOST_RECORDS], MOST_BYTES)
@@ -132,7 +132,7 @@ class EventFeed:
     async def _poll(self) -> None:
         while True:
             await asyncio.sleep(POLL_SECONDS)
-            latest = self._face.latest_position()
+            latest = self._face.records.latest_position()
             if latest != self._seen:
                 self._seen = latest
                 self._changed.set()

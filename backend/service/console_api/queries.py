@@ -190,7 +190,7 @@ async def records(
 
     Ask again, after the last one received, until none come.
     """
-    complete, found = face.records_after(after_uuid, after_seq)
+    complete, found = face.records.after(after_uuid, after_seq)
     held = fitting(found[:limit], MOST_RECORD_BYTES)
     page = b'{"complete":%s,"records":[%s]}' % (
         b"true" if complete else b"false",

@@ -23,7 +23,7 @@ from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.service.configuration.process_configuration import ProcessConfiguration, Role, UserGroup
 from quarterdeck.backend.service.meters import Meters
-from quarterdeck.backend.service.record_buffer import StoredRecord
+from quarterdeck.backend.service.record_buffer import RecordBuffer
 
 
 class Caller(Struct, frozen=True):
@@ -53,6 +53,10 @@ class Face(Protocol):
     """What the member knows and believes, to be read only; commands go through `do` and `call`."""
     meters: Meters
     """What its process has counted and timed."""
+    records: RecordBuffer
+    """The latest of its records."""
+    keyring: ClusterKeyring | None
+    """The secrets of the cluster that it accepts; None when members need none."""
 
     @property
     def address(self) -> Address:
@@ -74,10 +78,6 @@ class Face(Protocol):
     def journal(self) -> JournalCondition | None:
         """The condition of its journal; None when it has none."""
 
-    @property
-    def keyring(self) -> ClusterKeyring | None:
-        """The secrets of the cluster that it accepts; None when members need none."""
-
     def disconnect_proven(self, secret: ClusterSecret) -> None:
         """Close the connections with members that were agreed on with this secret. They are dialled anew."""
 
@@ -98,12 +98,6 @@ class Face(Protocol):
 
     def now_us(self) -> int:
         """Return the time on the clock that its records carry."""
-
-    def records_after(self, uuid: str, seq: int) -> tuple[bool, Sequence[StoredRecord]]:
-        """Return whether no record is lost since (`uuid`, `seq`), and the records, oldest first; see `RecordBuffer`."""
-
-    def latest_position(self) -> tuple[str, int]:
-        """Return incarnation and number of the newest record, for `records_after`."""
 
     async def do(self, command: Command, caller: Caller) -> None:
         """Carry out a command. Raises `CommandRefused`.

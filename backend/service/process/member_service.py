@@ -40,7 +40,7 @@ from quarterdeck.backend.journal.retention import Retention
 from quarterdeck.backend.journal.writer import JournalCondition, JournalWriter
 from quarterdeck.backend.live.member.member_host import Host, MemberCommand, MemberHost
 from quarterdeck.backend.live.member.run_clock import RunClock
-from quarterdeck.backend.live.security.cluster_secret import ClusterKeyring, ClusterSecret
+from quarterdeck.backend.live.security.cluster_secret import ClusterSecret
 from quarterdeck.backend.live.security.tls import TlsFiles, WireSecurity
 from quarterdeck.backend.live.transport.limits import (
     DEFAULT_LIMITS,
@@ -58,7 +58,7 @@ from quarterdeck.backend.service.http.audited_requests import request_note
 from quarterdeck.backend.service.http.face import Caller
 from quarterdeck.backend.service.http.http_server import HttpServer
 from quarterdeck.backend.service.meters import Meters
-from quarterdeck.backend.service.record_buffer import RecordBuffer, StoredRecord
+from quarterdeck.backend.service.record_buffer import RecordBuffer
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
@@ -109,7 +109,7 @@ class MemberService:
         self.network = network
         self.http = HttpServer(self._application)
         self._clock = clock
-        self._buffer = RecordBuffer()
+        self.records = RecordBuffer()
         self._journal, self._audit_log = journal, audit_log
         if journal is not None:
             journal.on_change = self._journal_changed
@@ -135,6 +135,7 @@ class MemberService:
             limits=limits,
             bind_host=configuration.bind_host,
         )
+        self.keyring = self.host.transport.keyring
 
     async def start(self) -> None:
         """Bind the ports and begin to look for the cluster. After an OSError this service cannot be used."""
@@ -184,10 +185,6 @@ class MemberService:
     def journal(self) -> JournalCondition | None:
         return self._journal.condition if self._journal is not None else None
 
-    @property
-    def keyring(self) -> ClusterKeyring | None:
-        return self.host.transport.keyring
-
     def disconnect_proven(self, secret: ClusterSecret) -> None:
         self.host.transport.disconnect(proven=secret)
 
@@ -211,12 +208,6 @@ class MemberService:
 
     def now_us(self) -> int:
         return self._clock.now_us()
-
-    def records_after(self, uuid: str, seq: int) -> tuple[bool, Sequence[StoredRecord]]:
-        return self._buffer.after(uuid, seq)
-
-    def latest_position(self) -> tuple[str, int]:
-        return self._buffer.latest_position()
 
     async def do(self, command: commands.Command, caller: Caller) -> None:
         request_note().detail = command_text(command)
@@ -336,7 +327,7 @@ class MemberService:
         self.recorded(Record(self.run, name, self._own_records_uuid, self._own_records, at, utc, event, form=FORM))
 
     def recorded(self, record: Record) -> None:
-        self._buffer.append(record)
+        self.records.append(record)
         self.picture.apply(record)
         if self._journal is not None:
             self._journal.append(record)

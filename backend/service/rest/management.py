@@ -126,11 +126,11 @@ def _state_named(text: str) -> ClusterState:
 
 async def _change(rest_request: RestRequest, wanted: ClusterState) -> None:
     face = rest_request.face
-    last = face.latest_position()
+    last = face.records.latest_position()
     deadline_us = face.now_us() + face.member.settings.state_lease_us + SECOND_US
     await face.do(ChangeState(face.label, wanted), rest_request.caller)
     while face.member.cluster_state != wanted:
-        _, records = face.records_after(*last)
+        _, records = face.records.after(*last)
         for stored in records:
             event = stored.record.event
             if isinstance(event, ClusterStateRefused) and event.wanted == wanted:

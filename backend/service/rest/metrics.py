@@ -149,7 +149,7 @@ class MemberCollector(Collector):
         )
 
     def _events_by_kind(self) -> Metric:
-        complete, records = self._face.records_after(*self._counted)
+        complete, records = self._face.records.after(*self._counted)
         if records and not complete:
             first = next((stored.seq for stored in records if stored.uuid == self._counted[0]), 1)
             self._events[LOST] += max(1, first - self._counted[1] - 1)

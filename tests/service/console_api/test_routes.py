@@ -86,7 +86,7 @@ def test_a_member_is_asked_to_hold_no_data_or_to_hold_it(client: Client, face: S
     refused = client.post(f"{V1}/promote")
     assert refused.status_code == 409 and "holds data already" in refused.json()["message"]
     assert client.post(f"{V1}/demote").status_code == 202
-    _, records = face.records_after(face.uuid, 0)
+    _, records = face.records.after(face.uuid, 0)
     events = [stored.record.event for stored in records]
     assert [event.cause for event in events if isinstance(event, LiteChangeRefused)] == ["last-data-member"]
 
@@ -232,7 +232,7 @@ def test_a_path_that_is_none_and_a_failure_of_the_member_are_told_like_everythin
     for path, hint in (("membres", f"did you mean {V1}/members?"), ("nothing", f"see {V1}/openapi.json")):
         answer = client.get(f"{V1}/{path}")
         assert answer.status_code == 404 and answer.json()["hint"] == hint
-    monkeypatch.setattr(face, "records_after", None)
+    monkeypatch.setattr(face.records, "after", None)
     with pytest.raises(TypeError):  # for the server's log
         client.get(f"{V1}/records")
     forgiving = Client(Starlette(routes=console_routes(face)), raises=False)

@@ -82,7 +82,7 @@ def during(test: Callable[[MemberService], Awaitable[None]], **options: bool) ->
 
 
 def recorded(service: MemberService) -> list[Event]:
-    return [stored.record.event for stored in service.records_after("", 0)[1]]
+    return [stored.record.event for stored in service.records.after("", 0)[1]]
 
 
 def seen(service: MemberService, kind: type[Any]) -> list[Any]:
