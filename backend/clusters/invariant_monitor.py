@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 
+from quarterdeck.backend.clusters.record_order import HeldInOrder
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.witnessed.events import MemberWitnessed
 from quarterdeck.backend.invariants import PROVEN_BY_WITNESSES, InvariantChecker, Violation
@@ -14,6 +14,8 @@ __all__ = ["InvariantMonitor", "Violation"]
 HOLD_US = 100_000
 """How late a record of one member may come behind those of others: processes share a clock but not a queue."""
 
+NEVER_US = 1 << 62
+
 
 class InvariantMonitor:
     """Judges the records of one run in the order of their times, as causes come before effects there."""
@@ -22,7 +24,7 @@ class InvariantMonitor:
         """`hold_us`: how late a record may come; 0 where they come in order."""
         self._checker = InvariantChecker()
         self._hold_us = hold_us
-        self._held: list[Record] = []
+        self._held: HeldInOrder[Record] = HeldInOrder()
         self._is_witnessed = False
 
     @property
@@ -32,23 +34,14 @@ class InvariantMonitor:
 
     def take(self, records: Iterable[Record], now_us: int) -> None:
         """Take in `records`, in any order; those of the last moment before `now_us` wait for the next call."""
-        self._held += records
-        if not self._held:
-            return
-        self._held.sort(key=_when)
-        settled = bisect_right(self._held, now_us - self._hold_us, key=_when)
-        for record in self._held[:settled]:
+        for record in records:
+            self._held.add(record.at, record.at + self._hold_us, record)
+        for _, record in self._held.release(now_us):
             if isinstance(record.event, MemberWitnessed) and not self._is_witnessed:
                 # Its members keep no journal, so most of what is never said did happen.
                 self._is_witnessed, self._checker = True, InvariantChecker(PROVEN_BY_WITNESSES)
             self._checker.observe(record)
-        del self._held[:settled]
 
     def finish(self) -> None:
         """No more records come: judge those that wait."""
-        if self._held:
-            self.take((), self._held[-1].at + self._hold_us)
-
-
-def _when(record: Record) -> int:
-    return record.at
+        self.take((), NEVER_US)

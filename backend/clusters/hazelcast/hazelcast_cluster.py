@@ -18,7 +18,7 @@ from typing import Literal
 from quarterdeck.backend.clusters.cluster import SNAPSHOTS, ConnectionStatus, Contact, ProcessFacts, refused
 from quarterdeck.backend.clusters.hazelcast.log_following import HOLD_US, LogFollowing, LogSource
 from quarterdeck.backend.clusters.hazelcast.operator_actions import CAN_DO, OperatorActions
-from quarterdeck.backend.clusters.hazelcast.record_numbering import RecordNumbering
+from quarterdeck.backend.clusters.record_order import RecordNumbering
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.commands.catalogue import CATALOGUE, command_text
 from quarterdeck.backend.core.commands.commands import Command, CommandRefused, SetJoinList

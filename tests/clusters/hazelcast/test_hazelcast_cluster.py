@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from quarterdeck.backend.clusters.hazelcast.operator_actions import DIAGNOSTICS
-from quarterdeck.backend.clusters.hazelcast.record_numbering import RecordNumbering
+from quarterdeck.backend.clusters.record_order import RecordNumbering
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.commands.commands import (
     ChangeState,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quarterdeck.backend.clusters.remote.record_merge import RecordMerge
+from quarterdeck.backend.clusters.record_order import RecordMerge
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.membership import events
 
