@@ -8,10 +8,11 @@ The list of an import, of what is stored already, is kept beside it.
 from __future__ import annotations
 
 import asyncio
-import base64
 import os
 from collections.abc import AsyncIterator, Iterable, Iterator
 from hashlib import sha256
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 from typing import TypeVar
 
@@ -19,7 +20,7 @@ import msgspec
 from msgspec import Struct
 
 from quarterdeck.backend.clusters.remote.access import url_of_other
-from quarterdeck.backend.clusters.remote.map_calls import call_map, segment
+from quarterdeck.backend.clusters.remote.map_calls import call_map, in_batches, segment, value_of
 from quarterdeck.backend.clusters.remote.member_client import (
     BadResponse,
     HttpRequest,
@@ -197,8 +198,7 @@ def _read_lines(path: Path, kind: type[Line]) -> Iterator[Line]:
 
 
 BATCH_ENTRIES = 500
-BATCH_BYTES = 1024 * 1024
-"""About what is stored with one call; a single entry may be longer."""
+"""What is stored with one call at most."""
 AGAIN_SECONDS = 0.3
 """How long to wait for owners that moved or ended."""
 LONGEST_WAIT_SECONDS = 60.0
@@ -279,20 +279,10 @@ async def _store(client: MemberClient, urls: list[str], batch: PutAll) -> None:
 
 def batches(folder: ExportFolder, partition: int, map: str = "") -> Iterator[PutAll]:
     """Yield what to store of a partition, each map for itself, a bounded number of entries and bytes at a time."""
-    batch: list[tuple[str, bytes]] = []
-    name, size = "", 0
-    for entry in folder.entries(partition):
-        if map and entry.map != map:
-            continue
-        value = entry.value.encode() if entry.value is not None else base64.b64decode(entry.value_base64 or "")
-        if batch and (entry.map != name or len(batch) >= BATCH_ENTRIES or size + len(value) > BATCH_BYTES):
+    wanted = (entry for entry in folder.entries(partition) if map in ("", entry.map))
+    for name, entries in groupby(wanted, attrgetter("map")):
+        for batch in in_batches(((entry.key, value_of(entry) or b"") for entry in entries), BATCH_ENTRIES):
             yield PutAll(name, tuple(batch))
-            batch, size = [], 0
-        name = entry.map
-        batch.append((entry.key, value))
-        size += len(entry.key) + len(value)
-    if batch:
-        yield PutAll(name, tuple(batch))
 
 
 async def _any_member(client: MemberClient, urls: list[str]) -> tuple[ThisMember, str]:

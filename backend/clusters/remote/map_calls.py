@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Iterable, Iterator
 from http import HTTPStatus
 from urllib.parse import quote
 
@@ -12,7 +13,7 @@ from msgspec.json import Decoder
 from quarterdeck.backend.clusters.remote.member_client import HttpRequest, MemberClient, Method, RequestRefused, decoded
 from quarterdeck.backend.core.commands.commands import CommandRefused
 from quarterdeck.backend.core.operations import Answer, Get, Keys, Operation, Put, PutAll, Remove, Size
-from quarterdeck.backend.member_api.answers import EntriesStored, Entry, MapKeys, MapSize
+from quarterdeck.backend.member_api.answers import EntriesStored, Entry, ExportedEntry, MapKeys, MapSize
 
 BODY_BYTES = 2 * 1024 * 1024
 """So many bytes of keys and values, at most, are sent in one request of many entries; one entry may be longer."""
@@ -76,27 +77,25 @@ async def _of_key(
     content = await client.send(
         url, HttpRequest(method, f"/maps/{segment(name)}/{segment(key)}", body, may_take_long=True)
     )
-    entry = decoded(Decoder(Entry), content, url)
-    if entry.value_base64 is not None:
-        return Answer(value=base64.b64decode(entry.value_base64))
-    return Answer(value=None if entry.value is None else entry.value.encode())
+    return Answer(value=value_of(decoded(Decoder(Entry), content, url)))
 
 
 async def _put_all(client: MemberClient, url: str, wanted: PutAll) -> Answer:
     """All of them in as few requests as their size allows; no more after the first that fails."""
-    for some in _batches(wanted.entries):
+    for some in in_batches(wanted.entries):
         body = {"map": wanted.map, "entries": [{"key": key, **_body_of(value)} for key, value in some]}
         content = await client.send(url, HttpRequest("POST", "/entries", body, may_take_long=True))
         decoded(Decoder(EntriesStored), content, url)
     return Answer()
 
 
-def _batches(entries: Sequence[tuple[str, bytes]]) -> Iterator[list[tuple[str, bytes]]]:
+def in_batches(entries: Iterable[tuple[str, bytes]], most: int = sys.maxsize) -> Iterator[list[tuple[str, bytes]]]:
+    """Yield the entries, at most so many at a time, and not more than fit into one request."""
     batch: list[tuple[str, bytes]] = []
     size = 0
     for key, value in entries:
         length = LENGTH_IN_JSON * (len(key) + len(value))
-        if batch and size + length > BODY_BYTES:
+        if batch and (len(batch) >= most or size + length > BODY_BYTES):
             yield batch
             batch, size = [], 0
         batch.append((key, value))
@@ -110,6 +109,13 @@ def _body_of(value: bytes) -> dict[str, str]:
         return {"value": value.decode()}
     except UnicodeDecodeError:
         return {"value_base64": base64.b64encode(value).decode()}
+
+
+def value_of(entry: Entry | ExportedEntry) -> bytes | None:
+    """Return the value of an entry as it is stored; None when there is none."""
+    if entry.value_base64 is not None:
+        return base64.b64decode(entry.value_base64)
+    return None if entry.value is None else entry.value.encode()
 
 
 def segment(text: str) -> str:
