@@ -34,7 +34,7 @@ def export(
     """
     from prometheus_client import CollectorRegistry, start_http_server
 
-    from quarterdeck.cli.exporter import ClusterExporter, Hooks
+    from quarterdeck.cli.commands.exporter import ClusterExporter, Hooks
 
     host, _, port = listen.rpartition(":")
     if not port.isdecimal() or int(port) > 65_535:

@@ -22,11 +22,11 @@ from quarterdeck.backend.hazelcast.logs.observations.observation import Observat
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.health.cluster_health import Condition, cluster_health
 from quarterdeck.backend.picture.operations.cluster_metrics import PREFIX, cluster_metrics, observed_metrics
-from quarterdeck.cli import exporter as exporter_module
+from quarterdeck.cli.commands import exporter as exporter_module
+from quarterdeck.cli.commands.exporter import HOOKS_WAITING, ClusterExporter, Hooks
 from quarterdeck.cli.configuration.connection import ConnectionTarget
 from quarterdeck.cli.configuration.opening import open_cluster
 from quarterdeck.cli.exits import CommandFailed
-from quarterdeck.cli.exporter import HOOKS_WAITING, ClusterExporter, Hooks
 from quarterdeck.cli.main import app
 from tests.clusters.hazelcast.fake_cluster import FakeCluster, fake_cluster
 from tests.waiting import wait_until

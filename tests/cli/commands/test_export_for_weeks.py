@@ -28,7 +28,7 @@ from quarterdeck.backend.core.witnessed.events import (
 from quarterdeck.backend.hazelcast.logs.observations import recorded
 from quarterdeck.backend.hazelcast.logs.observations.recorded import RecordObservers
 from quarterdeck.backend.hazelcast.logs.observations.story import LogStory
-from quarterdeck.cli.exporter import ClusterExporter
+from quarterdeck.cli.commands.exporter import ClusterExporter
 from tests.cli.commands.test_export import HeardHooks
 
 PODS, REMEMBERED = 4, 24
