@@ -42,7 +42,7 @@ from quarterdeck.backend.clusters.cluster import Cluster
 from quarterdeck.backend.core.commands.commands import Command
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.replay.tape import Tape
-from quarterdeck.backend.picture.text.refusal import Refusal
+from quarterdeck.backend.picture.text.formatting import Refusal
 from quarterdeck.widgets.line_table import TableCell
 
 if TYPE_CHECKING:

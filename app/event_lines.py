@@ -15,12 +15,11 @@ from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.membership.events import MemberStarted
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.events.catalogue import kind_of, record_words, tone_of
-from quarterdeck.backend.picture.explain.episodes.decisions import BusySecond, Decisions
 from quarterdeck.backend.picture.explain.episodes.episode import Episode
-from quarterdeck.backend.picture.explain.episodes.episodes import Episodes
+from quarterdeck.backend.picture.explain.episodes.episodes import BusySecond, Decisions, Episodes
 from quarterdeck.backend.picture.explain.episodes.sentences import Sentence, sentence_of
-from quarterdeck.backend.picture.explain.event_filter import EventFilter
 from quarterdeck.backend.picture.explain.event_index import identity
+from quarterdeck.backend.picture.explain.event_trace import EventFilter
 from quarterdeck.backend.picture.text.fact import Fact
 from quarterdeck.backend.picture.text.formatting import (
     NAMES_SPELT_OUT,

@@ -24,8 +24,7 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from quarterdeck.backend.picture.text.formatting import counted, one_line
-from quarterdeck.backend.picture.text.refusal import Refusal
+from quarterdeck.backend.picture.text.formatting import Refusal, counted, one_line
 
 OVERWRITE_SIGN = "!"
 

@@ -23,7 +23,7 @@ from quarterdeck.backend.picture.boards.belief_matrix import BELIEF_CELLS, DISSE
 from quarterdeck.backend.picture.boards.member_board import STATE_GLYPHS
 from quarterdeck.backend.picture.boards.migration_board import SIGNS as MIGRATION_SIGNS
 from quarterdeck.backend.picture.network.network_board import LINK_SIGNS
-from quarterdeck.backend.picture.text.text_filter import text_filter
+from quarterdeck.backend.picture.text.formatting import text_filter
 
 KEY_WIDTH = 12
 USAGE_WIDTH = 30

@@ -15,9 +15,8 @@ from quarterdeck.backend.picture.boards.member_board import members_by_age
 from quarterdeck.backend.picture.explain.episodes.episodes import Episodes
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.health.cluster_health import ClusterHealth, cluster_health
-from quarterdeck.backend.picture.health.copy_counts import CopyCounts
-from quarterdeck.backend.picture.replay.playhead import Playhead
-from quarterdeck.backend.picture.replay.tape import ReorderBuffer, Tape
+from quarterdeck.backend.picture.health.data_loss import CopyCounts
+from quarterdeck.backend.picture.replay.tape import Playhead, ReorderBuffer, Tape
 
 if TYPE_CHECKING:
     from quarterdeck.backend.clusters.invariant_monitor import InvariantMonitor, Violation

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 from textual.theme import Theme
 
-from quarterdeck.backend.picture.text.refusal import Refusal
+from quarterdeck.backend.picture.text.formatting import Refusal
 
 
 class ColourPalette(Struct, frozen=True):

@@ -21,7 +21,7 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from quarterdeck.backend.picture.replicas.replica_cell import EMPTY, SIGNS, Column, ReplicaCell
+from quarterdeck.backend.picture.replicas.replica_map import EMPTY, SIGNS, Column, ReplicaCell
 from quarterdeck.widgets.component_styles import ComponentStyles
 
 GUTTER = 4

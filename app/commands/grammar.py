@@ -22,7 +22,7 @@ from quarterdeck.backend.core.commands.commands import Command, LinkFault
 from quarterdeck.backend.core.events import EVENT_KINDS
 from quarterdeck.backend.core.messages import MESSAGE_KINDS
 from quarterdeck.backend.core.properties import SECOND_US, PropertyValue
-from quarterdeck.backend.picture.text.refusal import Refusal
+from quarterdeck.backend.picture.text.formatting import Refusal
 
 DELAY_FORM = re.compile(r"(\d+(?:\.\d+)?)(us|ms|s)")
 UNIT_US = {"us": 1, "ms": 1_000, "s": SECOND_US}

@@ -15,7 +15,7 @@ from quarterdeck.backend.core.commands.catalogue import KEY, description_of
 from quarterdeck.backend.core.commands.commands import CallMap, Command, CommandRefused
 from quarterdeck.backend.core.data.events import CallFinished
 from quarterdeck.backend.core.events import Record
-from quarterdeck.backend.picture.events.data import call_text
+from quarterdeck.backend.picture.events.partitions import call_text
 from quarterdeck.backend.picture.text.formatting import with_names
 
 

@@ -8,8 +8,7 @@ from functools import cache
 from quarterdeck.app.screen.view_screen import ViewScreen
 from quarterdeck.backend.core.commands.catalogue import ANY_MEMBER, CATALOGUE, CommandDescription
 from quarterdeck.backend.core.commands.commands import CutLink, Heal, Partition, PauseMember, ResumeMember, StopMember
-from quarterdeck.backend.picture.text.formatting import one_line
-from quarterdeck.backend.picture.text.refusal import Refusal
+from quarterdeck.backend.picture.text.formatting import Refusal, one_line
 
 
 @cache

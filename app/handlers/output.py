@@ -17,8 +17,7 @@ from quarterdeck.app.export import (
     target_of,
 )
 from quarterdeck.app.screen.view_screen import ViewScreen
-from quarterdeck.backend.picture.text.formatting import counted
-from quarterdeck.backend.picture.text.refusal import Refusal
+from quarterdeck.backend.picture.text.formatting import Refusal, counted
 
 EXPORT_USAGE = "export FILE.csv or FILE.json"
 SCREENSHOT_USAGE = "screenshot FILE.svg or FILE.txt"

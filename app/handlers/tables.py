@@ -5,7 +5,7 @@ from __future__ import annotations
 from quarterdeck.app.console_state import TableSettings
 from quarterdeck.app.screen.sort_filter_model import SortFilterModel
 from quarterdeck.app.screen.view_screen import ViewScreen
-from quarterdeck.backend.picture.text.refusal import Refusal
+from quarterdeck.backend.picture.text.formatting import Refusal
 
 
 def do_sort(view: ViewScreen, text: str) -> None:

@@ -20,11 +20,9 @@ from quarterdeck.backend.clusters.simulated.copied_cluster import CopiedCluster
 from quarterdeck.backend.core.cluster_snapshot import ClusterSnapshot
 from quarterdeck.backend.core.commands.commands import Command, CommandRefused
 from quarterdeck.backend.core.properties import SECOND_US
-from quarterdeck.backend.picture.replay.moments import moment_of
-from quarterdeck.backend.picture.replay.playhead import next_speed, previous_speed
-from quarterdeck.backend.picture.replay.timeline import seconds_text
-from quarterdeck.backend.picture.text.formatting import one_line
-from quarterdeck.backend.picture.text.refusal import Refusal
+from quarterdeck.backend.picture.replay.tape import next_speed, previous_speed
+from quarterdeck.backend.picture.replay.timeline import moment_of, seconds_text
+from quarterdeck.backend.picture.text.formatting import Refusal, one_line
 
 ASKED = "a copy is being made: each member reports what it knows …"
 

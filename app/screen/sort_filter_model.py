@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from quarterdeck.app.console_state import TableSettings
 from quarterdeck.app.screen.columns import SortableModel
-from quarterdeck.backend.picture.text.text_filter import text_filter
+from quarterdeck.backend.picture.text.formatting import text_filter
 from quarterdeck.widgets.line_table import Column, TableCell
 
 SORT_MARKS = ("↑", "↓")

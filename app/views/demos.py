@@ -21,8 +21,7 @@ from quarterdeck.app.session import ConsoleSession
 from quarterdeck.app.views.beliefs import BeliefMatrixModel
 from quarterdeck.backend.core.commands.commands import Command
 from quarterdeck.backend.picture.text.fact import Fact
-from quarterdeck.backend.picture.text.formatting import counted, one_line
-from quarterdeck.backend.picture.text.refusal import Refusal
+from quarterdeck.backend.picture.text.formatting import Refusal, counted, one_line
 from quarterdeck.backend.training.demo_cluster import DemoCluster, LiveDemo, SimulatedDemo
 from quarterdeck.backend.training.demos import Scenario, UnknownDemo, demo_names, load_demo
 from quarterdeck.backend.training.lesson import Lesson

@@ -25,7 +25,16 @@ from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.membership.events import JoinListChanged
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.fold.picture import Picture
-from quarterdeck.backend.picture.merging.join_list_board import JoinListBoard, ListRow, clusters_text
+from quarterdeck.backend.picture.merging.join_list_board import (
+    GLYPHS,
+    TONES,
+    JoinListBoard,
+    ListRow,
+    Pair,
+    clusters_text,
+    pairs_left_out,
+    why_not_merging,
+)
 from quarterdeck.backend.picture.merging.join_list_edit import (
     SIGN_TONES,
     Draft,
@@ -36,10 +45,8 @@ from quarterdeck.backend.picture.merging.join_list_edit import (
     spread_of,
     sub_cluster,
 )
-from quarterdeck.backend.picture.merging.why_not_merging import GLYPHS, TONES, Pair, pairs_left_out, why_not_merging
 from quarterdeck.backend.picture.text.fact import Fact
-from quarterdeck.backend.picture.text.formatting import counted, one_line
-from quarterdeck.backend.picture.text.refusal import Refusal
+from quarterdeck.backend.picture.text.formatting import Refusal, counted, one_line
 from quarterdeck.widgets.fact_sheet import FactSheet
 from quarterdeck.widgets.line_table import LineTable, TableCell
 from quarterdeck.widgets.status_line import StatusLine

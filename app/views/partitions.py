@@ -17,12 +17,12 @@ from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.boards.data_board import HEAT, heat_of, partition_rates, partition_text, rate_text
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.fold.table_belief import NO_HOLDER
-from quarterdeck.backend.picture.replicas.replica_cell import SIGNS
-from quarterdeck.backend.picture.replicas.replica_census import BadFilter, ReplicaCensus
-from quarterdeck.backend.picture.replicas.replica_map import NO_ROW, ReplicaMap
+from quarterdeck.backend.picture.replicas.replica_map import NO_ROW, SIGNS, ReplicaMap
 from quarterdeck.backend.picture.replicas.replica_text import (
     DIGEST_SHOWN,
+    BadFilter,
     HolderRow,
+    ReplicaCensus,
     census_facts,
     holder_row,
     holders,
@@ -30,8 +30,7 @@ from quarterdeck.backend.picture.replicas.replica_text import (
     partition_sentence,
 )
 from quarterdeck.backend.picture.text.fact import NOT_REPORTED, Fact
-from quarterdeck.backend.picture.text.formatting import one_line
-from quarterdeck.backend.picture.text.refusal import Refusal
+from quarterdeck.backend.picture.text.formatting import Refusal, one_line
 from quarterdeck.backend.picture.what_if.blast_radius import incarnations_left, loss_facts, loss_of
 from quarterdeck.widgets.line_table import LineTable, TableCell
 from quarterdeck.widgets.replica_map import HUES, ReplicaMapView

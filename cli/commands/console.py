@@ -212,7 +212,7 @@ def simulated_cluster(file: Path, seed: int | None, speed: float | None) -> Simu
     from quarterdeck.backend.clusters.simulated.copied_cluster import BadCopy, CopiedCluster, is_copy, read_copy
     from quarterdeck.backend.clusters.simulated.simulated_cluster import SimulatedCluster
     from quarterdeck.backend.journal.files import NoJournal
-    from quarterdeck.backend.picture.replay.playhead import BadSpeed, checked_speed
+    from quarterdeck.backend.picture.replay.tape import BadSpeed, checked_speed
     from quarterdeck.backend.scenarios.format.reading import load_scenario
 
     with failing_as(ExitCode.BAD_INPUT, BadSpeed, about="--speed"):
@@ -240,7 +240,7 @@ def opened_recording(
     """
     from quarterdeck.backend.clusters.recorded.recorded_run import recorded_run
     from quarterdeck.backend.journal.files import NoJournal
-    from quarterdeck.backend.picture.replay.moments import BadMoment, named_event, seconds_of
+    from quarterdeck.backend.picture.replay.timeline import BadMoment, named_event, seconds_of
 
     options = run_options.log_options(zone)
     with failing_as(ExitCode.BAD_INPUT, NoJournal, OSError, about="--replay"):

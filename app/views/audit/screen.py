@@ -31,8 +31,7 @@ from quarterdeck.app.views.audit.findings import (
 )
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.picture.text.fact import Fact
-from quarterdeck.backend.picture.text.formatting import NameOf, clock_text, counted, one_line, with_names
-from quarterdeck.backend.picture.text.refusal import Refusal
+from quarterdeck.backend.picture.text.formatting import NameOf, Refusal, clock_text, counted, one_line, with_names
 from quarterdeck.widgets.line_table import LineTable, TableCell
 from quarterdeck.widgets.status_line import StatusLine
 

@@ -24,13 +24,12 @@ from quarterdeck.app.views.events.log_screen import log_place, log_screen
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.picture.events.catalogue import kind_of, record_words
 from quarterdeck.backend.picture.explain.causes import causes
-from quarterdeck.backend.picture.explain.episodes.decisions import deciding_record
+from quarterdeck.backend.picture.explain.episodes.episodes import deciding_record
 from quarterdeck.backend.picture.explain.event_index import EventIndex
 from quarterdeck.backend.picture.explain.event_trace import Subject, event_trace, state_record, subjects_of
 from quarterdeck.backend.picture.explain.space_time import ZOOMS_US, SpaceTime
 from quarterdeck.backend.picture.replay.tape import ReorderBuffer
-from quarterdeck.backend.picture.text.formatting import duration_text, one_line
-from quarterdeck.backend.picture.text.refusal import Refusal
+from quarterdeck.backend.picture.text.formatting import Refusal, duration_text, one_line
 from quarterdeck.widgets.line_table import TableCell
 
 ZOOM_WORDS = {"event": 0, **{f"{us // 1000}ms" if us < 1_000_000 else f"{us // 1_000_000}s": us for us in ZOOMS_US[1:]}}

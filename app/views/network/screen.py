@@ -28,9 +28,8 @@ from quarterdeck.backend.picture.network.network_board import (
     zones_of,
 )
 from quarterdeck.backend.picture.text.fact import NOT_REPORTED, Fact
-from quarterdeck.backend.picture.text.formatting import one_line
-from quarterdeck.backend.picture.text.refusal import Refusal
-from quarterdeck.backend.picture.what_if.fault_presets import (
+from quarterdeck.backend.picture.text.formatting import Refusal, one_line
+from quarterdeck.backend.picture.what_if.blast_radius import (
     MEANINGS,
     MOST_SIDES,
     PRESET_NAMES,

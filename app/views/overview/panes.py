@@ -21,18 +21,20 @@ from quarterdeck.app.views.beliefs import BeliefMatrixModel
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.picture.boards.belief_matrix import DIGEST_SHOWN
 from quarterdeck.backend.picture.boards.member_detail import member_detail
-from quarterdeck.backend.picture.boards.overview.migration_lanes import SLOTS, LaneRow, MigrationLanes, queue_figure
-from quarterdeck.backend.picture.boards.overview.suspicion_rows import (
+from quarterdeck.backend.picture.boards.migration_lanes import SLOTS, LaneRow, MigrationLanes, queue_figure
+from quarterdeck.backend.picture.boards.overview_rows import (
     SuspicionRow,
     SuspicionRows,
+    TableRow,
+    TableRows,
     suspicion_figure,
     suspicion_rows,
+    table_figure,
 )
-from quarterdeck.backend.picture.boards.overview.table_rows import TableRow, TableRows, table_figure
-from quarterdeck.backend.picture.boards.table_agreement import DIGEST_SHOWN
 from quarterdeck.backend.picture.fold.picture import Picture
-from quarterdeck.backend.picture.health.copy_counts import STRIP_LENGTH
+from quarterdeck.backend.picture.health.data_loss import STRIP_LENGTH
 from quarterdeck.backend.picture.text.fact import Fact
 from quarterdeck.backend.picture.text.formatting import listed, one_line
 from quarterdeck.widgets.fact_sheet import FactSheet

@@ -31,8 +31,8 @@ from quarterdeck.app.views.overview.panes import (
 )
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.properties import SECOND_US
-from quarterdeck.backend.picture.boards.overview.activity import Activity
-from quarterdeck.backend.picture.text.refusal import Refusal
+from quarterdeck.backend.picture.boards.overview_rows import Activity
+from quarterdeck.backend.picture.text.formatting import Refusal
 from quarterdeck.widgets.line_table import LineTable, TableCell
 from quarterdeck.widgets.pane import Pane
 from quarterdeck.widgets.status_line import StatusLine

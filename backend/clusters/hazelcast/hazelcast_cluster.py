@@ -26,9 +26,8 @@ from quarterdeck.backend.core.events import OperatorAsked, Record
 from quarterdeck.backend.core.membership.events import ListInstalled
 from quarterdeck.backend.core.operations import Answer, Operation
 from quarterdeck.backend.hazelcast import SCHEME
-from quarterdeck.backend.hazelcast.logs.event_reconstruction import UNKNOWN_UUID_PREFIX
-from quarterdeck.backend.hazelcast.logs.observations.recorded import RecordObservers
-from quarterdeck.backend.hazelcast.logs.observations.story import LogStory
+from quarterdeck.backend.hazelcast.logs.interpretation import UNKNOWN_UUID_PREFIX
+from quarterdeck.backend.hazelcast.logs.observations.story import LogStory, RecordObservers
 from quarterdeck.backend.hazelcast.wire import messages
 from quarterdeck.backend.hazelcast.wire.connection import MemberWatch, NoAnswer
 from quarterdeck.backend.hazelcast.wire.followers import is_address

@@ -17,7 +17,6 @@ import msgspec
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.hazelcast.logs.lines.file_splits import UNREADABLE, opened
 from quarterdeck.backend.hazelcast.logs.lines.message_assembly import ClockContext, Message, MessageAssembler
-from quarterdeck.backend.hazelcast.logs.log_follower import follow_run
 from quarterdeck.backend.hazelcast.logs.observations.story import LogStory
 from quarterdeck.backend.hazelcast.logs.run_reader import (
     LogLine,
@@ -25,6 +24,7 @@ from quarterdeck.backend.hazelcast.logs.run_reader import (
     RecordsRead,
     RunRead,
     check_logs,
+    follow_run,
     read_run,
 )
 from quarterdeck.backend.hazelcast.logs.split_parser import LogOptions

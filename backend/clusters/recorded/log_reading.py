@@ -15,10 +15,9 @@ from queue import Empty, SimpleQueue
 
 import msgspec
 
-from quarterdeck.backend.hazelcast.logs.log_follower import follow_run
 from quarterdeck.backend.hazelcast.logs.parallel_skimming import received, send
 from quarterdeck.backend.hazelcast.logs.reader import NoLogs, log_files
-from quarterdeck.backend.hazelcast.logs.run_reader import News, read_run
+from quarterdeck.backend.hazelcast.logs.run_reader import News, follow_run, read_run
 from quarterdeck.backend.hazelcast.logs.split_parser import LogOptions
 
 IN_THREAD_BYTES = 16 << 20

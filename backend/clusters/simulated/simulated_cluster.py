@@ -19,7 +19,7 @@ from quarterdeck.backend.core.commands.commands import CallMap, Command, Command
 from quarterdeck.backend.core.events import ProcessKilled, Record
 from quarterdeck.backend.core.membership.events import MemberStopped
 from quarterdeck.backend.core.operations import Answer, Operation
-from quarterdeck.backend.picture.replay.playhead import checked_speed
+from quarterdeck.backend.picture.replay.tape import checked_speed
 from quarterdeck.backend.picture.text.formatting import counted
 from quarterdeck.backend.scenarios.format.scenario import Scenario, ScenarioStep, paragraphs
 from quarterdeck.backend.scenarios.interpreter import Interpreter

@@ -16,7 +16,7 @@ from quarterdeck.backend.core.events import Event
 from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.membership.events import ListInstalled
 from quarterdeck.backend.core.witnessed import events as witnessed
-from quarterdeck.backend.hazelcast.logs.event_reconstruction import EventReconstruction
+from quarterdeck.backend.hazelcast.logs.interpretation import EventReconstruction
 from quarterdeck.backend.hazelcast.logs.lines.message_assembly import ClockContext, Message, MessageAssembler
 from quarterdeck.backend.hazelcast.logs.patterns.matching import match_message
 

@@ -14,8 +14,7 @@ from msgspec import Struct
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.membership.views.identity import Member
-from quarterdeck.backend.picture.boards.belief_matrix import DISSENT_GLYPH, state_word, table_text
-from quarterdeck.backend.picture.boards.table_agreement import differs_from_master
+from quarterdeck.backend.picture.boards.belief_matrix import DISSENT_GLYPH, differs_from_master, state_word, table_text
 from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.text.fact import NOT_REPORTED, Fact, Tone, not_told

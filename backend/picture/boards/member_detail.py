@@ -14,14 +14,18 @@ from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.membership.views.member_list import MemberList, member_list_text
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.core.witnessed.events import LinkMeasured, MemberMeasured
-from quarterdeck.backend.picture.boards.belief_matrix import BELIEF_CELLS, DISSENT_GLYPH, state_word
+from quarterdeck.backend.picture.boards.belief_matrix import (
+    BELIEF_CELLS,
+    DISSENT_GLYPH,
+    differs_from_master,
+    state_word,
+)
 from quarterdeck.backend.picture.boards.data_board import data_facts
 from quarterdeck.backend.picture.boards.member_board import heartbeat, heartbeat_observers
 from quarterdeck.backend.picture.boards.migration_board import led_by
-from quarterdeck.backend.picture.boards.table_agreement import differs_from_master
 from quarterdeck.backend.picture.events.catalogue import PROCESS_FAULTS, record_words
 from quarterdeck.backend.picture.events.faults import condition_text
-from quarterdeck.backend.picture.events.split_brain import VERDICTS
+from quarterdeck.backend.picture.events.membership import VERDICTS
 from quarterdeck.backend.picture.events.witnessed import process_text, stands_still, work_text
 from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.picture import Picture

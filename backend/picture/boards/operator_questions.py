@@ -14,14 +14,14 @@ from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.picture.boards.belief_matrix import same_table
 from quarterdeck.backend.picture.boards.migration_board import progress_text
 from quarterdeck.backend.picture.boards.suspicion_board import lasting_facts
-from quarterdeck.backend.picture.boards.table_agreement import same_table
 from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.health.cluster_health import has_ended, is_merging, unseen_members
 from quarterdeck.backend.picture.health.data_loss import data_losses
-from quarterdeck.backend.picture.merging.why_not_merging import TONES, why_not_merging
+from quarterdeck.backend.picture.merging.join_list_board import TONES, why_not_merging
 from quarterdeck.backend.picture.text.fact import Fact, Tone, not_told, under
 from quarterdeck.backend.picture.text.formatting import age_text, counted, listed, names_text, with_names
 

@@ -7,13 +7,18 @@ from typing import Any
 
 from quarterdeck.backend.core.events import EVENT_KINDS, Event, Record
 from quarterdeck.backend.core.membership.events import MemberStarted
-from quarterdeck.backend.picture.events.data import DATA
 from quarterdeck.backend.picture.events.event_row import EpisodePart, EventRow
 from quarterdeck.backend.picture.events.faults import FAULTS, REQUESTS
-from quarterdeck.backend.picture.events.membership import CLAIMS, INCARNATIONS, LISTS
-from quarterdeck.backend.picture.events.partitions import MIGRATIONS, TABLE
-from quarterdeck.backend.picture.events.split_brain import CLUSTER_STATE, MERGES
-from quarterdeck.backend.picture.events.suspicion import PARTIAL_DISCONNECTIONS, SUSPICION
+from quarterdeck.backend.picture.events.membership import (
+    CLAIMS,
+    CLUSTER_STATE,
+    INCARNATIONS,
+    LISTS,
+    MERGES,
+    PARTIAL_DISCONNECTIONS,
+    SUSPICION,
+)
+from quarterdeck.backend.picture.events.partitions import DATA, MIGRATIONS, TABLE
 from quarterdeck.backend.picture.events.witnessed import WITNESSED
 from quarterdeck.backend.picture.text.fact import Tone
 from quarterdeck.backend.picture.text.formatting import NameOf, clock_text, one_line, with_names

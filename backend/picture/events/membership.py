@@ -1,12 +1,15 @@
-"""Incarnations, joining, member lists and mastership claims: the rows of their events."""
+"""Incarnations, lists, claims, suspicion, partial disconnections, merges, the cluster's state: the rows of their events."""
 
 from __future__ import annotations
 
 from logging import DEBUG, WARNING
 
+from quarterdeck.backend.core.address import bracketed
+from quarterdeck.backend.core.causes import NONE_FOUND
 from quarterdeck.backend.core.membership import events
+from quarterdeck.backend.core.membership.split_brain.merge_decision import MergeDirection
 from quarterdeck.backend.picture.events.event_row import EventRow, Follows, LandmarkMark, filled
-from quarterdeck.backend.picture.text.formatting import NameOf, names_text
+from quarterdeck.backend.picture.text.formatting import NameOf, duration_text, names_text
 
 
 def _started(event: events.MemberStarted, name_of: NameOf) -> str:
@@ -126,5 +129,157 @@ CLAIMS = (
         events.ClaimAbandoned, "abandons its claim: {reason}", "warning", WARNING, mark=("◇ drop", "warning"),
         landmark=lambda event, member: LandmarkMark("claims", "A", "bad", f"{member} abandons its claim"), decides=12,
         follows=(Follows(events.ClaimStarted, "it had claimed mastership"),),
+    ),
+)  # fmt: skip
+
+
+def _late(event: events.HeartbeatLate, name_of: NameOf) -> str:
+    name, silence = name_of(event.address), duration_text(event.silence)
+    if not event.over:
+        left = f", suspects it in {duration_text(max(event.timeout - event.silence, 0))}" if event.timeout else ""
+        return f"has not heard {name} for {silence}{left}"
+    return f"hears {name} again after {silence}" if event.silence else f"waits for the heartbeats of {name} anew"
+
+
+def _explicit_received(event: events.ExplicitSuspicionReceived, name_of: NameOf) -> str:
+    asked = f"is asked by {name_of(event.sender)} to suspect it and {'does' if event.heeded else 'does not'}"
+    return f"{asked}: {event.reason}" if event.reason else asked
+
+
+def _reported(event: events.DisconnectionReported, name_of: NameOf) -> str:
+    if not event.suspects:
+        return f"hears that {name_of(event.reporter)} reaches every member again"
+    return f"hears from {name_of(event.reporter)} that it cannot reach {names_text(event.suspects, name_of)}"
+
+
+def _resolved(event: events.DisconnectionResolved, name_of: NameOf) -> str:
+    how = "" if event.exact else " (the best found in time)"
+    keep, remove = names_text(event.keep, name_of), names_text(event.remove, name_of)
+    return f"settles who stays{how}: {keep}; removes {remove}: {event.why}"
+
+
+SUSPICION = (
+    EventRow(
+        events.HeartbeatLate, _late, lambda event: "good" if event.over else "warning", DEBUG, part="detail",
+        mark=lambda event: (f"{'○' if event.over else '◔'} {{address:name}}", "faint"),
+    ),
+    EventRow(
+        events.ObserverPaused, "stood still for {gap:duration} itself, so it suspects no member", level=WARNING,
+        logged_as="Resetting heartbeat timestamps: ",
+    ),
+    EventRow(
+        events.SuspicionRaised, "suspects {suspect:name}: {reason}", "warning", WARNING,
+        mark=("⊘ {suspect:name}", "warning"), mark_weight=5, decides=8,
+    ),
+    EventRow(
+        events.SuspicionCleared, "no longer suspects {suspect:name}: {reason}", "good",
+        mark=("○ {suspect:name}", "good"), decides=9,
+    ),
+    EventRow(
+        events.ExplicitSuspicionSent, "asks {to:name} to suspect it: {reason}", mark=("! {to:name}", "warning"),
+        part="detail", follows=(Follows(events.ListInstalled, "that one is not on it, or does not follow its master"),),
+    ),
+    EventRow(
+        events.ExplicitSuspicionReceived, _explicit_received, level=WARNING,
+        logged_as=lambda event: f"Received suspicion request from {bracketed(event.sender)}: ",
+        mark=("! {sender:name}", "warning"), part="detail",
+    ),
+    EventRow(
+        events.ComplaintSent, "complains to {master:name} of heartbeats from the stranger {stranger:name}",
+        mark=("¿ {stranger:name}", "faint"), part="detail",
+        follows=(Follows(events.ListInstalled, "the stranger is not on it", deeper=False),),
+    ),
+)  # fmt: skip
+
+PARTIAL_DISCONNECTIONS = (
+    EventRow(events.DisconnectionReported, _reported, "warning", mark=("≁ {reporter:name}", "warning")),
+    EventRow(
+        events.DisconnectionResolved, _resolved, "bad", WARNING, mark=("◆ settle", "bad"), decides=14,
+        follows=(Follows(events.DisconnectionReported, "members cannot reach one another"),),
+    ),
+)  # fmt: skip
+
+
+VERDICTS: dict[MergeDirection, str] = {
+    "local-merges": "this one merges into it",
+    "remote-merges": "it merges into this one",
+    "cannot-merge": "the two cannot merge",
+}
+"""What a verdict on two clusters says, as seen from the one that reports it."""
+
+
+def _remembered(event: events.AddressesRemembered, name_of: NameOf) -> str:
+    new = [f"remembers {names_text(event.addresses, name_of)}, to look for clusters there"] * bool(event.addresses)
+    old = [f"looks for clusters no longer at {names_text(event.forgotten, name_of)}"] * bool(event.forgotten)
+    return "; ".join((*new, *old))
+
+
+def _join_list(event: events.JoinListChanged, name_of: NameOf) -> str:
+    listed = names_text(event.addresses, name_of)
+    if not event.edition:  # no one edited it while it was watched
+        return f"looks for others at {listed or 'no address'}, as its configuration is read"
+    return f"takes edition {event.edition} of the join list, from {name_of(event.author)}: {listed}"
+
+
+MERGES = (
+    EventRow(
+        events.SearchPlanned, "looks for other clusters in {wait:span}, then every {every:span}", part="background",
+        follows=(
+            Follows(events.NotMerging, "it waits with merging", deeper=False),
+            Follows(events.MasterChanged, "a master looks for other clusters"),
+        ),
+    ),
+    EventRow(
+        events.AddressesRemembered, _remembered, mark=None, part="background",
+        follows=(Follows(events.ListInstalled, "they are on its list no more"),),
+    ),
+    EventRow(events.JoinListChanged, _join_list, "strong", mark=("list e{edition}", "strong")),
+    EventRow(
+        events.MergeVerdict,
+        lambda event, name_of: filled(
+            f"met the cluster of {{remote:name}}: {VERDICTS[event.decision]} ({{rule}}: {{why}})", event, name_of
+        ),
+        "strong", mark=("met {remote:name}", "strong"), mark_weight=4, decides=15,
+    ),
+    EventRow(
+        events.NotMerging,
+        lambda event, _: (
+            f"{'finds no other cluster' if event.cause in NONE_FOUND else 'is not merging'}: {event.reason}"
+            if event.reason
+            else "what kept it from merging is over"
+        ),
+        level=DEBUG, decides=16, follows=(Follows(events.MergeVerdict, "that is what it found"),),
+    ),
+    EventRow(
+        events.MergeStarted, "begins to merge {merging:names} into the cluster of {target:name}", "strong",
+        mark=("⇒ {target:name}", "strong"), mark_weight=5, decides=18,
+        follows=(Follows(events.MergeVerdict, "it is the one that has to go"),),
+    ),
+    EventRow(
+        events.MergeAbandoned, "gives up merging into the cluster of {target:name}: {reason}", "bad", WARNING,
+        mark=("⇏ {target:name}", "bad"), decides=19,
+        follows=(
+            Follows(events.ClusterStateRefused, "its cluster could not be frozen"),
+            Follows(events.MergeStarted, "it had begun to merge"),
+        ),
+    ),
+    EventRow(
+        events.MemberMerging, "leaves its cluster for that of {target:name}, and goes on as {next_uuid}", "strong",
+        WARNING, mark=("⇒ {target:name}", "strong"), decides=17,
+    ),
+)  # fmt: skip
+
+CLUSTER_STATE = (
+    EventRow(
+        events.ClusterStateChanged, "holds the cluster to be {state}: {reason}", "warning",
+        mark=lambda event: (event.state.casefold(), "warning"),
+    ),
+    EventRow(
+        events.ClusterStateRefused, "gives up changing the cluster to {wanted}: {reason}", "bad", WARNING, external=True,
+    ),
+    EventRow(
+        events.LiteChangeRefused,
+        lambda event, _: f"is not {'demoted' if event.lite else 'promoted'}: {event.reason}", "bad", WARNING,
+        external=True,
     ),
 )  # fmt: skip

@@ -1,30 +1,175 @@
 """Why something happened: from an event back to what brought it about, link by link, each with its reason.
 
-A record of our own members names the one that brought it about. What no member knows, such as what was done to the network, is
-found by rules, and so are the causes in logs of other members and in journals of form 2 and before, whose records name few.
-A rule draws a link only where two records name the same thing: a list, a claim, a suspect, a link of the network.
+A record of our own members names the one that brought it about. What no member knows, such as what was done to the network,
+is found by rules, and so are the causes in logs of other members and in journals of form 2 and before, whose records name
+few. A rule draws a link only where two records name the same thing: a list, a claim, a suspect, a link of the network. The
+rules of data and of healing (partial disconnections, merges, edits of join lists, the state of the cluster) are here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.causes import RecordId
+from quarterdeck.backend.core.data import events as data_events
 from quarterdeck.backend.core.events import OperatorAsked, Record
+from quarterdeck.backend.core.link_condition import LinkChanged
+from quarterdeck.backend.core.membership import events
+from quarterdeck.backend.core.partitions import events as partition_events
+from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.events.catalogue import ROWS
-from quarterdeck.backend.picture.explain.data_causes import DATA_RULES
 from quarterdeck.backend.picture.explain.event_index import (
     Causes,
     DirectCause,
     Effect,
     EventIndex,
+    Rule,
+    event_of,
     identity,
+    local_cause,
     message_cause,
+    request_cause,
 )
-from quarterdeck.backend.picture.explain.healing_causes import HEALING_RULES
-from quarterdeck.backend.picture.explain.membership_causes import MEMBERSHIP_RULES
+from quarterdeck.backend.picture.explain.membership_causes import MEMBERSHIP_RULES, causes_of_silence
 from quarterdeck.backend.picture.text.formatting import NameOf
+
+
+def _call_finished(effect: Effect, event: data_events.CallFinished) -> Causes:
+    yield from local_cause(effect.own(data_events.CallStarted, call=event.call), "a client asked for it")
+    if event.problem:
+        protection = effect.own(events.ProtectionChanged)
+        if protection is not None and not event_of(events.ProtectionChanged, protection).operating:
+            yield from local_cause(protection, "it sees too few members")
+    if event.operation == "get" and not event.found and not event.problem:
+        yield from _lost_write(effect, event)
+
+
+def _lost_write(effect: Effect, event: data_events.CallFinished) -> Causes:
+    """Yield what was written under the key, if that was not taken out again, and the loss of its partition."""
+    done = ("put", "remove")
+    written = effect.anywhere(
+        data_events.CallFinished, lambda call: call.operation in done and not call.problem, map=event.map, key=event.key
+    )
+    lost = effect.anywhere(partition_events.PartitionLost, partition=event.partition)
+    if written is not None and event_of(data_events.CallFinished, written).operation == "remove":
+        yield from local_cause(written, "the key was taken out")
+        return
+    if lost is not None and (written is None or lost.at >= written.at):
+        yield from local_cause(lost, f"p{event.partition} was lost with all that stood in it")
+    yield from local_cause(written, "the key had been written", deeper=False)
+
+
+def _out_of_step(effect: Effect, event: data_events.BackupOutOfStep) -> Causes:
+    yield from causes_of_silence(effect, effect.name(event.owner), "", "unknown")
+    partition = event.partition
+    changed = effect.own(partition_events.TableChanged, lambda table: any(row[0] == partition for row in table.rows))
+    yield from local_cause(changed, "the partition has other holders", deeper=False)
+
+
+DATA_RULES: Mapping[type, Rule] = {data_events.CallFinished: _call_finished, data_events.BackupOutOfStep: _out_of_step}
+"""By class of events, what finds the causes of one."""
+
+
+# Partial disconnections
+
+
+def _reported(effect: Effect, event: events.DisconnectionReported) -> Causes:
+    reporter = effect.name(event.reporter)
+    for suspect in event.suspects:
+        raised = effect.of(reporter, events.SuspicionRaised, suspect=suspect)
+        yield from message_cause(raised, f"{reporter} suspects {effect.name(suspect)}")
+    if not event.suspects:
+        yield from message_cause(
+            effect.of(reporter, events.SuspicionCleared), f"{reporter} suspects no member any more"
+        )
+
+
+# Merges
+
+
+def _verdict(effect: Effect, event: events.MergeVerdict) -> Causes:
+    theirs = effect.at(event.remote, events.ListInstalled)
+    there = _listed(theirs) or {event.remote}
+    edited = effect.own(events.JoinListChanged, lambda edit: not there.isdisjoint(edit.addresses))
+    yield from local_cause(edited, "its join list names a member there")
+    mine = effect.own(events.ListInstalled)
+    here = {effect.record.member, *map(effect.name, _listed(mine))}
+    healed = _healed_between(effect, here, set(map(effect.name, there)))
+    if healed is not None and (mine is None or theirs is None or healed.at >= max(mine.at, theirs.at)):
+        yield from local_cause(healed, "the two sides reach one another again")
+    yield from message_cause(
+        theirs, f"{effect.name(event.remote)} leads a cluster of its own", deeper=edited is healed is None
+    )
+
+
+def _listed(installed: Record | None) -> set[Address]:
+    if installed is None:
+        return set()
+    return {member.address for member in event_of(events.ListInstalled, installed).members}
+
+
+def _healed_between(effect: Effect, here: set[str], there: set[str]) -> Record | None:
+
+    def mended(link: LinkChanged) -> bool:
+        joins = (link.source in here and link.target in there) or (link.source in there and link.target in here)
+        return joins and link.is_plain
+
+    return effect.anywhere(LinkChanged, mended)
+
+
+def _member_merging(effect: Effect, event: events.MemberMerging) -> Causes:
+    own = effect.own(events.MergeStarted, target=event.target)
+    yield from local_cause(own, "it leads its cluster there")
+    if own is None:
+        led = effect.anywhere(
+            events.MergeStarted, lambda merge: any(map(effect.is_own, merge.merging)), target=event.target
+        )
+        yield from message_cause(led, "its master leads its cluster there")
+
+
+def _join_list_changed(effect: Effect, event: events.JoinListChanged) -> Causes:
+    if effect.is_own(event.author):
+        label, since_us = effect.record.member, effect.record.at - REQUEST_US
+        yield from request_cause(effect, "set-join-list", target=label, since_us=since_us)
+        return
+    author = effect.name(event.author)
+    edited = effect.of(author, events.JoinListChanged, edition=event.edition)
+    yield from message_cause(edited, f"the edit was handed to {author}")
+
+
+# The state of the cluster, and what was asked for
+
+REQUEST_US = 60 * SECOND_US
+"""What an operator asked for longer ago has led to nothing, or to something else."""
+
+
+def _state_changed(effect: Effect, event: events.ClusterStateChanged) -> Causes:
+    leads = effect.own(events.MasterChanged)
+    master = effect.name(event_of(events.MasterChanged, leads).master) if leads is not None else ""
+    if master == effect.record.member:
+        if event.state == "FROZEN":
+            yield from local_cause(effect.own(events.MergeStarted), "it is frozen for the merge")
+        elif event.state == "ACTIVE":
+            yield from local_cause(effect.own(events.MergeAbandoned), "the merge that it was frozen for is given up")
+        yield from request_cause(effect, "change-state", since_us=effect.record.at - REQUEST_US)
+        return
+    decided = effect.of(master, events.ClusterStateChanged, state=event.state)
+    yield from message_cause(decided, f"{master} decided it")
+    if decided is None and event.state == "FROZEN":
+        yield from message_cause(effect.of(master, events.MergeStarted), f"{master} freezes its cluster for the merge")
+
+
+HEALING_RULES: Mapping[type, Rule] = {
+    events.DisconnectionReported: _reported,
+    events.MergeVerdict: _verdict,
+    events.MemberMerging: _member_merging,
+    events.JoinListChanged: _join_list_changed,
+    events.ClusterStateChanged: _state_changed,
+}
+"""By class of events, what finds the causes of one."""
+
 
 RULES = {**MEMBERSHIP_RULES, **HEALING_RULES, **DATA_RULES}
 

@@ -15,8 +15,7 @@ from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.picture import Picture
-from quarterdeck.backend.picture.health.copy_counts import CopyCounts, most_copies
-from quarterdeck.backend.picture.health.data_loss import DataLoss, data_losses
+from quarterdeck.backend.picture.health.data_loss import CopyCounts, DataLoss, data_losses, most_copies
 from quarterdeck.backend.picture.text.fact import NOT_REPORTED, Tone
 from quarterdeck.backend.picture.text.formatting import age_text, counted, listed, one_line
 

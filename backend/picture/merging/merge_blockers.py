@@ -19,7 +19,7 @@ from quarterdeck.backend.core.links import conditions_by_kind
 from quarterdeck.backend.core.membership.split_brain.merge_decision import decide_merge
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.core.witnessed.discovery import JOINER, discovery_hint, discovery_remedies
-from quarterdeck.backend.picture.events.split_brain import VERDICTS
+from quarterdeck.backend.picture.events.membership import VERDICTS
 from quarterdeck.backend.picture.fold.picture import MemberBelief, Picture
 from quarterdeck.backend.picture.merging.join_list_edit import EditPlan, members_of, plan_edit, spelt
 from quarterdeck.backend.picture.text.fact import NOT_REPORTED, not_told

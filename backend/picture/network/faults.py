@@ -15,7 +15,7 @@ from quarterdeck.backend.core.events import ProcessKilled, ProcessPaused, Proces
 from quarterdeck.backend.core.link_condition import LinkChanged
 from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.membership.partial_disconnection.shrinking_graph import vertices_of
-from quarterdeck.backend.picture.events.link_impairments import (
+from quarterdeck.backend.picture.events.faults import (
     GLYPHS,
     Impairment,
     ImpairmentKind,
@@ -36,8 +36,7 @@ from quarterdeck.backend.picture.network.fault_shapes import (
     transposed,
     union,
 )
-from quarterdeck.backend.picture.text.formatting import age_text, counted, one_line
-from quarterdeck.backend.picture.text.refusal import Refusal
+from quarterdeck.backend.picture.text.formatting import Refusal, age_text, counted, one_line
 
 BURST_US = 100_000
 """Links that got worse within so much of one another did so at one time: by one command, as far as can be known."""

@@ -18,7 +18,7 @@ from quarterdeck.backend.core.links import LinkConditions
 from quarterdeck.backend.core.witnessed.events import IDLE_US
 from quarterdeck.backend.picture.boards.belief_matrix import state_word
 from quarterdeck.backend.picture.boards.member_board import members_by_age
-from quarterdeck.backend.picture.events.link_impairments import GLYPHS, heading_of, impairments_of
+from quarterdeck.backend.picture.events.faults import GLYPHS, heading_of, impairments_of
 from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.network.faults import FaultLedger

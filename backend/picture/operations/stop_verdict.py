@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal, NamedTuple
 
 from quarterdeck.backend.core.properties import SECOND_US
-from quarterdeck.backend.picture.boards.table_agreement import is_unsettled, table_digests
+from quarterdeck.backend.picture.boards.belief_matrix import is_unsettled, table_digests
 from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.health.cluster_health import ClusterHealth

@@ -1,4 +1,4 @@
-"""Amounts in words: lengths of time, sizes of data, counts of things."""
+"""Amounts in words: lengths of time, sizes of data, counts of things; and what a filter selects among texts."""
 
 from __future__ import annotations
 
@@ -132,3 +132,33 @@ def bars(numbers: Sequence[float], highest: float) -> str:
     return "".join(
         LEVELS[0] if number <= 0 else LEVELS[max(1, min(steps, round(number / highest * steps)))] for number in numbers
     )
+
+
+class Refusal(ValueError):
+    """Something that was asked for and cannot be done. The message says why, and what to write instead."""
+
+
+def text_filter(text: str) -> Callable[[str], bool]:
+    """Return the test for ``words``, ``!words`` or ``/expression/``, also ``!/expression/``. Case does not matter.
+
+    An expression that is not closed yet, or that cannot be read, is looked for as it stands: the user is still typing.
+    """
+    negated = text.startswith("!") and len(text) > 1
+    wanted = text[1:] if negated else text
+    finds = _expression(wanted) or _holding(wanted)
+    return (lambda text: not finds(text)) if negated else finds
+
+
+def _expression(wanted: str) -> Callable[[str], bool] | None:
+    if len(wanted) < 3 or not (wanted.startswith("/") and wanted.endswith("/")):
+        return None
+    try:
+        found = re.compile(wanted[1:-1], re.IGNORECASE)
+    except re.error:
+        return None
+    return lambda text: found.search(text) is not None
+
+
+def _holding(wanted: str) -> Callable[[str], bool]:
+    folded = wanted.casefold()
+    return lambda text: folded in text.casefold()

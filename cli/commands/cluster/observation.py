@@ -127,7 +127,7 @@ def observe(
 
 def await_tables(cluster: WatchedCluster, picture: Picture) -> None:
     """Return when witnessed members report one table, or have differed for so long that they have two."""
-    from quarterdeck.backend.picture.boards.table_agreement import is_unsettled
+    from quarterdeck.backend.picture.boards.belief_matrix import is_unsettled
 
     _follow_while(lambda: is_unsettled(picture, cluster.now_us()), cluster, picture)
 

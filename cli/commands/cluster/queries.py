@@ -393,7 +393,7 @@ def why_rows(seen: ObservedCluster, asked: list[str]) -> Iterator[dict[str, Any]
 
     from quarterdeck.app.commands.command_text import connect_options, lines_of
     from quarterdeck.backend.member_api.beliefs import why_not_merging_of
-    from quarterdeck.backend.picture.merging.why_not_merging import why_not_merging
+    from quarterdeck.backend.picture.merging.join_list_board import why_not_merging
 
     pairs = why_not_merging(seen.picture, seen.now_us)
     for label in asked:

@@ -13,7 +13,7 @@ from quarterdeck.backend.clusters.cluster import WatchedCluster, missed_members
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.health.cluster_health import ClusterHealth, cluster_health
-from quarterdeck.backend.picture.health.copy_counts import CopyCounts
+from quarterdeck.backend.picture.health.data_loss import CopyCounts
 from quarterdeck.cli.commands.journal import RECORD_COLUMNS, record_row
 from quarterdeck.cli.commands.run_options import DurationOption
 from quarterdeck.cli.configuration.connection import ConnectionTarget, with_connection

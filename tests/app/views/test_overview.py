@@ -8,7 +8,7 @@ from quarterdeck.app.views.events.screen import EventsScreen
 from quarterdeck.app.views.overview.panes import ListsPane
 from quarterdeck.backend.core.events import ProcessKilled
 from quarterdeck.backend.core.membership.events import ClaimFinished
-from quarterdeck.backend.picture.explain.episodes.decisions import deciding_record
+from quarterdeck.backend.picture.explain.episodes.episodes import deciding_record
 from tests.app.fakes.fake_cluster import FIVE, FakeCluster, formed
 from tests.app.fakes.long_run_cluster import LongRunCluster
 from tests.app.fakes.scenario_cluster import ScenarioCluster

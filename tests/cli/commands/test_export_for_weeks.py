@@ -25,9 +25,8 @@ from quarterdeck.backend.core.witnessed.events import (
     OwnersTold,
     ReplicaMigrated,
 )
-from quarterdeck.backend.hazelcast.logs.observations import recorded
-from quarterdeck.backend.hazelcast.logs.observations.recorded import RecordObservers
-from quarterdeck.backend.hazelcast.logs.observations.story import LogStory
+from quarterdeck.backend.hazelcast.logs.observations import story
+from quarterdeck.backend.hazelcast.logs.observations.story import LogStory, RecordObservers
 from quarterdeck.cli.commands.exporter import ClusterExporter
 from tests.cli.commands.test_export import HeardHooks
 
@@ -132,7 +131,7 @@ class ChangingPods:
 @pytest.mark.long
 def test_weeks_need_no_more_memory_than_days(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, bound in (("RENEWED_AFTER", 1_000), ("RENEWED_ANYWAY", 2_000), ("PAST_KEPT", 50)):
-        monkeypatch.setattr(recorded, name, bound)  # what is kept is reached within weeks then, not months
+        monkeypatch.setattr(story, name, bound)  # what is kept is reached within weeks then, not months
     pods, registry = ChangingPods(), CollectorRegistry(auto_describe=False)
     exporter = ClusterExporter(cast("Any", pods), HeardHooks())
     registry.register(exporter)

@@ -17,7 +17,7 @@ from quarterdeck.backend.core.partitions.events import (
 )
 from quarterdeck.backend.core.properties import Settings
 from quarterdeck.backend.live.cluster.process_cluster import ProcessCluster
-from quarterdeck.backend.picture.boards.overview.migration_lanes import LaneRow, MigrationLanes
+from quarterdeck.backend.picture.boards.migration_lanes import LaneRow, MigrationLanes
 from quarterdeck.backend.picture.fold.picture import Picture
 from tests.clusters.remote.fake_members import FakeMember, form, serving
 from tests.ports import take_ports

@@ -24,7 +24,7 @@ from quarterdeck.backend.core.membership.events import (
 )
 from quarterdeck.backend.core.partitions.events import PartitionLost
 from quarterdeck.backend.core.witnessed.events import MemberWitnessed
-from quarterdeck.backend.hazelcast.logs.event_reconstruction import EventReconstruction
+from quarterdeck.backend.hazelcast.logs.interpretation import EventReconstruction
 from quarterdeck.backend.hazelcast.logs.patterns.matching import match_message
 from quarterdeck.backend.hazelcast.logs.reader import NoLogs, read_logs
 from quarterdeck.backend.hazelcast.logs.split_parser import LogOptions

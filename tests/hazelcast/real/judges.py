@@ -15,7 +15,7 @@ from quarterdeck.backend.picture.boards.operator_questions import operator_quest
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.health.cluster_health import cluster_health
 from quarterdeck.backend.picture.health.data_loss import DataLoss
-from quarterdeck.backend.picture.merging.why_not_merging import why_not_merging
+from quarterdeck.backend.picture.merging.join_list_board import why_not_merging
 from tests.hazelcast.real.truth import Truth, TruthAtMoment
 
 Verdict = Literal["true", "not reported", "false", "not compared", "no rule"]

@@ -20,7 +20,7 @@ from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.witnessed.events import ConnectionChanged
 from quarterdeck.backend.hazelcast.logs.observations.observation import Observation
-from quarterdeck.backend.hazelcast.logs.observations.recorded import RecordObservers
+from quarterdeck.backend.hazelcast.logs.observations.story import RecordObservers
 from quarterdeck.backend.hazelcast.logs.reader import read_logs
 from quarterdeck.backend.hazelcast.logs.split_parser import LogOptions
 from quarterdeck.backend.picture.fold.picture import Picture

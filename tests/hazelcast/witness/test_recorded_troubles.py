@@ -6,7 +6,7 @@ import pytest
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import Record
-from quarterdeck.backend.hazelcast.logs.observations.recorded import RecordObservers
+from quarterdeck.backend.hazelcast.logs.observations.story import RecordObservers
 from quarterdeck.backend.hazelcast.wire.codec.answer_codec import decode_message
 from quarterdeck.backend.hazelcast.wire.codec.frames import FrameLimits, MessageReader
 from quarterdeck.backend.hazelcast.wire.messages import (

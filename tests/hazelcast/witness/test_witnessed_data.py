@@ -22,7 +22,7 @@ from quarterdeck.backend.hazelcast.wire.messages import (
 from quarterdeck.backend.picture.boards.data_board import data_facts, data_rows
 from quarterdeck.backend.picture.boards.member_detail import link_facts, process_facts
 from quarterdeck.backend.picture.boards.migration_board import progress_text
-from quarterdeck.backend.picture.boards.overview.migration_lanes import queue_figure
+from quarterdeck.backend.picture.boards.migration_lanes import queue_figure
 from quarterdeck.backend.picture.fold.member_data import Answered, answered
 from quarterdeck.backend.picture.health.cluster_health import cluster_health
 from quarterdeck.backend.picture.health.data_loss import data_losses

@@ -29,13 +29,17 @@ from quarterdeck.backend.picture.boards.suspicion_board import (
     suspicion_sentence,
 )
 from quarterdeck.backend.picture.fold.picture import Picture
-from quarterdeck.backend.picture.merging.join_list_board import JoinListBoard
-from quarterdeck.backend.picture.merging.why_not_merging import why_not_merging
+from quarterdeck.backend.picture.merging.join_list_board import JoinListBoard, why_not_merging
 from quarterdeck.backend.picture.network.faults import FaultLedger
 from quarterdeck.backend.picture.network.network_board import drawing, link_sentence, link_word, network_sentence
-from quarterdeck.backend.picture.replicas.replica_census import ReplicaCensus
 from quarterdeck.backend.picture.replicas.replica_map import ReplicaMap
-from quarterdeck.backend.picture.replicas.replica_text import census_facts, holder_row, map_facts, partition_sentence
+from quarterdeck.backend.picture.replicas.replica_text import (
+    ReplicaCensus,
+    census_facts,
+    holder_row,
+    map_facts,
+    partition_sentence,
+)
 from quarterdeck.backend.picture.text.fact import Fact
 from quarterdeck.backend.picture.what_if.blast_radius import blast_radius, loss_facts, loss_of
 from quarterdeck.backend.picture.what_if.disconnection_decision import Timing, decision_facts

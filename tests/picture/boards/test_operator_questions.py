@@ -29,13 +29,13 @@ from quarterdeck.backend.core.witnessed.events import (
     ReplicaMigrated,
 )
 from quarterdeck.backend.hazelcast.key_partition import partition_of_key
+from quarterdeck.backend.picture.boards.belief_matrix import differs_from_master
 from quarterdeck.backend.picture.boards.migration_board import migration_board
 from quarterdeck.backend.picture.boards.operator_questions import operator_questions
 from quarterdeck.backend.picture.boards.suspicion_board import suspicion_sentence
-from quarterdeck.backend.picture.boards.table_agreement import differs_from_master
 from quarterdeck.backend.picture.fold.picture import Picture
+from quarterdeck.backend.picture.merging.join_list_board import Pair, why_not_merging
 from quarterdeck.backend.picture.merging.merge_blockers import RETENTION
-from quarterdeck.backend.picture.merging.why_not_merging import Pair, why_not_merging
 
 A, B, C = (Address(f"10.0.0.{number}:5701") for number in (1, 2, 3))
 TOLD: tuple[Aspect, ...] = ("owners", "migration-ends", "losses", "cluster-state", "join-list")

@@ -26,10 +26,9 @@ from quarterdeck.backend.core.partitions.events import MigrationDecided, Migrati
 from quarterdeck.backend.core.witnessed.events import ConnectionChanged, MemberWitnessed, ReplicaMigrated
 from quarterdeck.backend.hazelcast.logs.reader import read_logs
 from quarterdeck.backend.picture.events.catalogue import describe_record
-from quarterdeck.backend.picture.explain.episodes import open_episodes
-from quarterdeck.backend.picture.explain.episodes.decisions import BusySecond, Decisions
+from quarterdeck.backend.picture.explain.episodes import episode as keeping
 from quarterdeck.backend.picture.explain.episodes.episode import Episode
-from quarterdeck.backend.picture.explain.episodes.episodes import Episodes
+from quarterdeck.backend.picture.explain.episodes.episodes import BusySecond, Decisions, Episodes
 from quarterdeck.backend.picture.explain.episodes.sentences import sentence_of
 from quarterdeck.backend.picture.text.formatting import clock_text
 from quarterdeck.backend.scenarios.format.reading import load_scenario
@@ -124,8 +123,8 @@ def test_members_that_miss_the_other_half_are_two_lines() -> None:
 
 
 def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(open_episodes, "MOST_EPISODES", 10)
-    monkeypatch.setattr(open_episodes, "MOST_RECORDS", 5)
+    monkeypatch.setattr(keeping, "MOST_EPISODES", 10)
+    monkeypatch.setattr(keeping, "MOST_RECORDS_KEPT", 5)
     records = [of_cluster(number, 2_000_000 * number, ProcessKilled(f"n{number}")) for number in range(1, 31)]
     episodes = folded(records)
     assert len(episodes.all) == 10

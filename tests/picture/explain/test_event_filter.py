@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.picture.events.catalogue import describe_record, kind_of
-from quarterdeck.backend.picture.explain.event_filter import EventFilter
+from quarterdeck.backend.picture.explain.event_trace import EventFilter
 from tests.picture.played_scenarios import records_of
 
 

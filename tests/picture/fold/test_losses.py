@@ -5,7 +5,7 @@ from __future__ import annotations
 from quarterdeck.backend.core.data.events import EntriesMerged
 from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.partitions.events import ALL_LOST, PartitionLost
-from quarterdeck.backend.picture.boards.overview.table_rows import TableRows
+from quarterdeck.backend.picture.boards.overview_rows import TableRows
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.health.data_loss import data_losses
 from tests.app.fakes.fake_cluster import FIVE, FakeCluster, fold, formed

@@ -14,7 +14,7 @@ from quarterdeck.backend.core.witnessed.events import ConnectionChanged, MemberW
 from quarterdeck.backend.picture.boards.operator_questions import operator_questions
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.health.cluster_health import LONGEST, ClusterHealth, cluster_health
-from quarterdeck.backend.picture.health.copy_counts import most_copies
+from quarterdeck.backend.picture.health.data_loss import most_copies
 from tests.app.fakes.fake_cluster import FakeCluster, fold
 
 CITIES = ("athens", "byzantium", "cyrene", "delphi", "euphesus")

@@ -22,8 +22,8 @@ from quarterdeck.backend.core.link_condition import LinkChanged
 from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.fold.picture import Picture
+from quarterdeck.backend.picture.merging.join_list_board import Pair, pairs_left_out, why_not_merging
 from quarterdeck.backend.picture.merging.merge_blockers import CONFIGURED, MERGING_TAKES
-from quarterdeck.backend.picture.merging.why_not_merging import Pair, pairs_left_out, why_not_merging
 from quarterdeck.backend.scenarios.format.reading import load_scenario, read_scenario
 from quarterdeck.backend.scenarios.format.scenario import Scenario
 from quarterdeck.backend.scenarios.interpreter import Interpreter

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quarterdeck.backend.core.properties import SECOND_US
-from quarterdeck.backend.picture.replay.playhead import SPEEDS, BadSpeed, Playhead, next_speed, previous_speed
-from quarterdeck.backend.picture.replay.tape import Tape
+from quarterdeck.backend.picture.replay.tape import SPEEDS, BadSpeed, Playhead, Tape, next_speed, previous_speed
 from tests.picture.replay.random_records import EVENTS, records_of
 
 

@@ -12,14 +12,14 @@ from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.core.witnessed.events import ConnectionChanged, MemberWitnessed
 from quarterdeck.backend.picture.replay.landmarks import Landmark, Landmarks
-from quarterdeck.backend.picture.replay.moments import BadMoment, moment_of
-from quarterdeck.backend.picture.replay.playhead import Playhead
-from quarterdeck.backend.picture.replay.tape import Tape
+from quarterdeck.backend.picture.replay.tape import Playhead, Tape
 from quarterdeck.backend.picture.replay.timeline import (
     LANES,
     LEVELS,
+    BadMoment,
     draw_timeline,
     greatest_zoom,
+    moment_of,
     seconds_text,
     window,
 )

@@ -14,15 +14,12 @@ from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.partitions import events as partition_events
 from quarterdeck.backend.core.partitions.events import PlannedMigration, TableChanged
 from quarterdeck.backend.picture.fold.picture import Picture
-from quarterdeck.backend.picture.replicas.replica_cell import SIGNS, ReplicaState
-from quarterdeck.backend.picture.replicas.replica_census import (
+from quarterdeck.backend.picture.replicas.replica_map import SIGNS, ReplicaMap, ReplicaState
+from quarterdeck.backend.picture.replicas.replica_text import (
     COUNTED_A_TIME,
     FILTER_WORDS,
     BadFilter,
     ReplicaCensus,
-)
-from quarterdeck.backend.picture.replicas.replica_map import ReplicaMap
-from quarterdeck.backend.picture.replicas.replica_text import (
     census_facts,
     holder_row,
     holders,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from quarterdeck.backend.picture.text.text_filter import text_filter
+from quarterdeck.backend.picture.text.formatting import text_filter
 
 TEXTS = ("athens v7 member", "byzantium v6 member", "cyrene v7 suspected", "a/b v7")
 

@@ -21,7 +21,7 @@ from quarterdeck.backend.core.commands.commands import (
 from quarterdeck.backend.core.link_condition import LinkChanged
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.what_if.blast_radius import blast_radius
-from quarterdeck.backend.picture.what_if.confirmation_level import ConfirmationLevel, confirmation_level
+from quarterdeck.backend.picture.what_if.prediction import ConfirmationLevel, confirmation_level
 from tests.app.fakes.fake_cluster import fold, formed
 
 FIVE = ("a", "b", "c", "d", "e")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from quarterdeck.backend.core.commands.commands import CutLink, Partition
 from quarterdeck.backend.core.links import LinkConditions
-from quarterdeck.backend.picture.what_if.fault_presets import (
+from quarterdeck.backend.picture.what_if.blast_radius import (
     PRESET_NAMES,
     FaultPlan,
     NoSuchFault,

@@ -6,18 +6,22 @@ import re
 from typing import NamedTuple
 
 from quarterdeck.backend.hazelcast.logs.parsed_messages import NoEvent, ParsedMessage, Subject
-from quarterdeck.backend.hazelcast.logs.patterns import (
-    diagnostics,
-    membership,
-    partitions_and_connections,
-    split_brain,
-    suspicion,
+from quarterdeck.backend.hazelcast.logs.patterns.membership import (
+    MEMBERSHIP_PATTERNS,
+    MERGE_PATTERNS,
+    SUSPICION_PATTERNS,
 )
-from quarterdeck.backend.hazelcast.logs.patterns.partitions_and_connections import CONNECTION_FAILURE, SUBJECT_OF_LOGGER
+from quarterdeck.backend.hazelcast.logs.patterns.partitions_and_connections import (
+    CONNECTION_FAILURE,
+    DIAGNOSTIC_PATTERNS,
+    PARTITION_PATTERNS,
+    SUBJECT_OF_LOGGER,
+)
 from quarterdeck.backend.hazelcast.logs.patterns.pattern import PatternMismatch
 
-_CHAPTERS = (suspicion, membership, split_brain, partitions_and_connections, diagnostics)
-_PATTERNS = tuple(pattern for chapter in _CHAPTERS for pattern in chapter.PATTERNS)
+_PATTERNS = (
+    *SUSPICION_PATTERNS, *MEMBERSHIP_PATTERNS, *MERGE_PATTERNS, *PARTITION_PATTERNS, *DIAGNOSTIC_PATTERNS,
+)  # fmt: skip
 EVENT_SIGNS = tuple(sign.encode() for pattern in _PATTERNS for sign in pattern.signs)
 EVENT_SIGNS = tuple(sorted(sign for sign in set(EVENT_SIGNS) if not any(o != sign and o in sign for o in EVENT_SIGNS)))
 """Pieces of text without which no line begins, continues or ends a message that makes an event."""

@@ -1,11 +1,23 @@
-"""Patterns of messages about incarnations, joining and member lists (Hazelcast: joining and member list and logs)."""
+"""Patterns of messages about membership, suspicion, mastership claims and split-brain recovery.
+
+They stand in this order: suspicion, claims and partial disconnections; incarnations, joining and member lists; merges and the
+state of the cluster.
+"""
 
 from __future__ import annotations
 
 import re
+from typing import Literal, cast
 
 from quarterdeck.backend.core.address import DEFAULT_PORT
-from quarterdeck.backend.core.membership.events import AddressUnusable, ListRejected
+from quarterdeck.backend.core.cluster_profile import CLUSTER_STATES, ClusterState
+from quarterdeck.backend.core.membership.events import (
+    AddressUnusable,
+    ClusterStateChanged,
+    DisconnectionReported,
+    ListRejected,
+    MergeVerdict,
+)
 from quarterdeck.backend.core.witnessed.discovery import JOIN_LIST
 from quarterdeck.backend.core.witnessed.events import JoinerRefused
 from quarterdeck.backend.hazelcast.logs import parsed_messages as logged
@@ -20,7 +32,107 @@ from quarterdeck.backend.hazelcast.logs.patterns.pattern import (
     known,
     log_pattern,
     mentioned_member,
+    mentioned_members,
+    view,
 )
+
+
+def _asking(found: re.Match[str]) -> logged.ParsedMessage:
+    text = found.string.replace("\n", "")
+    version, members = view(text)
+    behind = text.rpartition("]}")[2]
+    suspected, _, asked = behind.partition("initial addresses to ask")
+    return logged.LoggedClaimRequest(version, members, mentioned_members(suspected), mentioned_members(asked))
+
+
+SUSPICION_PATTERNS: list[LogPattern] = [
+    log_pattern(
+        "suspicion", "is suspected to be dead", rf"({MEMBER}) is suspected to be dead(?: for reason: ([^\n]*))?",
+        lambda found: logged.LoggedSuspicion(mentioned_member(found[1]), found[2] or ""), ("uspect",),
+    ),
+    log_pattern(
+        "suspicion", "because it has not sent any heartbeats",
+        rf"Suspecting ({MEMBER}) (because it has not sent any heartbeats [^\n]*)",
+        lambda found: logged.LoggedDetection(mentioned_member(found[1]), found[0]),
+    ),
+    log_pattern(
+        "suspicion", "because it has not sent any ",
+        rf"Removing ({MEMBER}) (because it has not sent any (?:heartbeats|master confirmation)[^\n]*)",
+        lambda found: logged.LoggedDetection(mentioned_member(found[1]), found[0]),
+    ),
+    log_pattern(
+        "suspicion", "could not ping ", rf"{ADDRESS} could not ping (?:reach )?({ADDRESS})",
+        lambda found: logged.LoggedDetection(mentioned_member(found[1]), found[0]),
+    ),
+    log_pattern(
+        "suspicion", "Removed suspicion ", rf"Removed suspicion (?:of|from) ({MEMBER})\. Reason: ([^\n]*)",
+        lambda found: logged.LoggedSuspicionCleared(mentioned_member(found[1]), found[2]), ("uspicion",),
+    ),
+    log_pattern(
+        "suspicion", "eceived suspicion request from", rf"Received suspicion request from:? ({MEMBER})",
+        lambda found: logged.LoggedExplicitSuspicion(address(found[1])),
+    ),
+    log_pattern("claim", "Starting mastership claim", r"Starting mastership claim process", lambda _: logged.LoggedClaimStart()),
+    log_pattern("claim", "with suspected members", r"Local MembersView\{", _asking),
+    log_pattern(
+        "claim", "Mastership is claimed with", r"Mastership is claimed with: ",
+        lambda found: logged.LoggedClaimFinish(*view(found.string)),
+    ),
+    log_pattern(
+        "claim", "Mastership of ", rf"Mastership of ({MEMBER}) is accepted",
+        lambda found: logged.LoggedClaimAcceptance(address(found[1])), ("astership",),
+    ),
+    log_pattern(
+        "claim", " claims mastership but ", rf"(?:[\w.$]+Exception: )?({MEMBER}) (claims mastership but [^\n!]*)",
+        lambda found: logged.LoggedClaimRefusal(address(found[1]), found[2]),
+    ),
+    log_pattern(
+        "claim", "annot accept mastership claim of ",
+        rf"(?:[\w.$]+Exception: )?Cannot accept mastership claim of ({MEMBER})([^\n]*)",
+        lambda found: logged.LoggedClaimRefusal(address(found[1]), found[0][:300]),
+    ),
+    log_pattern(
+        "disconnection", "Received suspected members", rf"Received suspected members: (\[.*\]) from ({MEMBER})\s*$",
+        lambda found: DisconnectionReported(
+            address(found[2]), tuple(member.address for member in mentioned_members(found[1]))
+        ),
+    ),
+    log_pattern(
+        "disconnection", "because it has disconnected from some",
+        rf"Removing ({MEMBER}) (because it has disconnected from some of the members)",
+        lambda found: logged.LoggedRemoval(mentioned_member(found[1]), found[0]), ("because it has ",),
+    ),
+    known(
+        "suspicion",
+        """
+        * has sent MasterConfirmation | * pinged | * will ping | Both complainer | Cannot handle heartbeat from |
+        Cannot handle suspect of | Cannot send heartbeat complaint | Cannot suspect | Complainee | Complainer |
+        Could not send MasterConfirmation | Error while sending heartbeat | Ignoring explicit suspicion |
+        Ignoring heartbeat | Local UUID mismatch on received heartbeat | No need for explicit suspicion |
+        Not receiving any heartbeats from | Not removing suspicion | Not sending MasterConfirmation |
+        Not sending heartbeat complaint | Received heartbeat from | Removing suspected address |
+        Sending MasterConfirmation | Sending explicit suspicion | Sending heartbeat complaint |
+        Sending latest member list | This node does not have a connection to
+        """,
+    ),
+    known(
+        "claim",
+        """
+        A more recent MembersView | Asking MembersView | Cannot accept mastership claim | Claiming mastership |
+        Exception thrown while running DecideNewMembersViewTask | Ignoring decided members view |
+        Ignoring mastership claim | Latest MembersView | Should not accept mastership claim
+        """,
+    ),
+    known(
+        "disconnection",
+        """
+        * is disconnected to | Cannot check disconnected members | Ignoring received suspected members |
+        Partial disconnection resolution algorithm | Received suspected members: |
+        This not is not master but received suspected members | Won't remove partially disconnected
+        """,
+    ),
+]  # fmt: skip
+
 
 _BLOCK = re.compile(
     r"Members (?:\{size:\s*(?P<size>\d{1,6}), ver:\s*(?P<version>\d{1,9})\} \[|\[(?P<old_size>\d{1,6})\] \{)"
@@ -54,7 +166,7 @@ def _unresolved(host: str, reason: str) -> logged.ParsedMessage:
     return AddressUnusable(named, f"{host} has no address: {reason}", "unresolvable") if named else logged.NoEvent()
 
 
-PATTERNS: list[LogPattern] = [
+MEMBERSHIP_PATTERNS: list[LogPattern] = [
     log_pattern("membership", "Members ", r"\s*Members (?:\{size:|\[\d)", _list, ("Members {size", "Members [")),
     log_pattern(
         "life", " is ", rf"({ADDRESS}) is ([A-Z][A-Z_]+)\.?\s*$", lambda found: logged.LoggedLifecycle(found[2]),
@@ -175,6 +287,120 @@ PATTERNS: list[LogPattern] = [
         Not applying member update | Not finalizing join | Not removing | Old master | Promoting |
         Received a periodic member update | Received an older member update | Sending member list | Setting members |
         Updating local member list version
+        """,
+    ),
+]  # fmt: skip
+
+
+_RULES = (
+    ("thinks this-node as its member", "i-am-its-member"),
+    ("thinks that this-node is its member", "i-am-its-member"),
+    ("thinks we are its member", "i-am-its-member"),
+    ("already member", "remote-is-my-member"),
+    ("already a member", "remote-is-my-member"),
+    ("already merged in", "remote-is-my-member"),
+    ("intersect", "members-intersect"),
+    ("member list", "members-intersect"),
+    ("cluster version", "cluster-version"),
+    ("state", "local-state"),
+    ("data member count", "data-members"),
+)
+
+
+def _rule(why: str) -> str:
+    if "same data member count" in why:
+        return "address"
+    return next((rule for sign, rule in _RULES if sign in why), "unknown")
+
+
+def _judged(
+    decision: Literal["local-merges", "remote-merges", "cannot-merge"], found: re.Match[str]
+) -> logged.ParsedMessage:
+    why = found["why"].strip(" ,")
+    return MergeVerdict(address(found["remote"]), decision, _rule(why), found[0].strip())
+
+
+def _state(found: re.Match[str]) -> logged.ParsedMessage:
+    name = found["state"]
+    if name not in CLUSTER_STATES:
+        return logged.NoEvent()
+    before, after = found["before"], cast(ClusterState, name)
+    initiator = f", initiated by {found['initiator']}" if found["initiator"] else ""
+    return ClusterStateChanged(after, f"changed from {before}{initiator}")
+
+
+MERGE_PATTERNS: list[LogPattern] = [
+    log_pattern(
+        "merge", "We should merge to ", rf"We should merge to (?P<remote>{ADDRESS})(?P<why>[^\n]*)",
+        lambda found: _judged("local-merges", found),
+    ),
+    log_pattern(
+        "merge", "We are merging to ", rf"We are merging to (?P<remote>{ADDRESS})(?P<why>[^\n]*)",
+        lambda found: _judged("local-merges", found),
+    ),
+    log_pattern(
+        "merge", " should merge to us", rf"(?P<remote>{ADDRESS}) should merge to us(?P<why>[^\n]*)",
+        lambda found: _judged("remote-merges", found),
+    ),
+    log_pattern(
+        "merge", "current member is not a master",
+        rf"A split-brain merge validation request was received[^\n]*request source \(({ADDRESS})\)",
+        lambda found: logged.LoggedSearchRedirected(address(found[1])),
+    ),
+    log_pattern(
+        "merge", "CANNOT merge to ", rf"{ADDRESS} CANNOT merge to (?P<remote>{ADDRESS})(?P<why>[^\n]*)",
+        lambda found: _judged("cannot-merge", found),
+    ),
+    log_pattern(
+        "merge", "erge to ",
+        rf"(?:Should not merge|Cannot merge|Not merging|CANNOT merge) to (?P<remote>{ADDRESS})(?P<why>[^\n]*)",
+        lambda found: _judged("cannot-merge", found),
+    ),
+    log_pattern(
+        "merge", " is merging to ", rf"{ADDRESS} is merging to ({ADDRESS}),? because ?: instructed by master {ADDRESS}",
+        lambda found: logged.LoggedMergeOrder(address(found[1])),
+    ),
+    log_pattern(
+        "merge", " is merging to ", rf"{ADDRESS} is merging to (?P<remote>{ADDRESS})(?P<why>,? because ?:[^\n]*)",
+        lambda found: _judged("local-merges", found),
+    ),
+    log_pattern(
+        "merge", " is merging [", rf"{ADDRESS} is merging \[[^\]]*\] to ({ADDRESS})",
+        lambda found: logged.LoggedMergeStart(address(found[1])), ("merging ",),
+    ),
+    log_pattern(
+        "merge", "to FROZEN", r"(Could not change cluster state to FROZEN[^\n]*)",
+        lambda found: logged.LoggedMergeAbandonment(found[1]),
+    ),
+    log_pattern(
+        "merge", "Reverting cluster state back", r"(Reverting cluster state back to [^\n]*)",
+        lambda found: logged.LoggedMergeAbandonment(found[1]),
+    ),
+    log_pattern(
+        "merge", "Cannot start merge", r"((?:Cannot start merge|Aborting merge|Merge is aborted)[^\n]*)",
+        lambda found: logged.LoggedMergeAbandonment(found[1]),
+    ),
+    log_pattern(
+        "state", "Changing cluster state from ",
+        r"Changing cluster state from (?:ClusterState\{state=)?(?P<before>[A-Z_]+).*? to "
+        r"(?:ClusterStateChange\{[^{}]*?newState=)?(?P<state>[A-Z_]+)\}?(?:, initiator: (?P<initiator>\S+?),)?",
+        _state,
+    ),
+    known(
+        "merge",
+        """
+        * is merging | Cannot process split brain | Cannot verify member list version | Disposing |
+        Error during join check | Ignoring join check from | Ignoring merge |
+        Interrupted while preparing cluster for merge | Preparing to merge | Problem while waiting for merge |
+        Received SplitBrain | Sending SplitBrain | SplitBrainJoinMessage | Timeout during join check |
+        Waiting for merge instruction | While changing cluster state to | While reverting cluster state
+        """,
+    ),
+    known(
+        "state",
+        """
+        Changing cluster state | Cluster state is | Extending cluster state lock | Locking cluster state |
+        Rolling back cluster state | Split brain protection
         """,
     ),
 ]  # fmt: skip

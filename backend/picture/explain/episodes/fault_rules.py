@@ -15,8 +15,7 @@ from quarterdeck.backend.core.events import (
 from quarterdeck.backend.core.link_condition import LinkChanged
 from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.picture.events.faults import condition_text, journal_text, request_text
-from quarterdeck.backend.picture.explain.episodes.episode import Episode
-from quarterdeck.backend.picture.explain.episodes.open_episodes import FORGIVEN_US, MOMENT_US, OpenEpisodes
+from quarterdeck.backend.picture.explain.episodes.episode import FORGIVEN_US, MOMENT_US, Episode, OpenEpisodes
 
 READ_US = 35_000_000
 """The configuration of each witnessed member is read so often at least, at its own moment."""

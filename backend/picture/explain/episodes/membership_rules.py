@@ -1,13 +1,134 @@
-"""Which episode a record of an incarnation or of a member list belongs to, and what it adds to it."""
+"""Which episode a record of suspicions, claims, incarnations, member lists or merges belongs to, and what it adds to it."""
 
 from __future__ import annotations
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import Event, Record
 from quarterdeck.backend.core.membership import events
-from quarterdeck.backend.picture.explain.episodes.episode import Episode
-from quarterdeck.backend.picture.explain.episodes.open_episodes import MOMENT_US, QUIET_US, START_US, OpenEpisodes
-from quarterdeck.backend.picture.explain.episodes.suspicion_rules import suspicion_of
+from quarterdeck.backend.picture.explain.episodes.episode import (
+    FORGIVEN_US,
+    MOMENT_US,
+    QUIET_US,
+    START_US,
+    Episode,
+    EpisodeKind,
+    OpenEpisodes,
+)
+
+SUSPICION_EVENTS = (
+    events.HeartbeatLate, events.SuspicionRaised, events.SuspicionCleared, events.ListRejected, events.ComplaintSent,
+    events.ExplicitSuspicionSent, events.ExplicitSuspicionReceived, events.ObserverPaused,
+    events.DisconnectionReported, events.DisconnectionResolved,
+)  # fmt: skip
+
+
+def suspicion_episode(known: OpenEpisodes, record: Record, event: Event) -> Episode | None:
+    """Return the episode of one of `SUSPICION_EVENTS`."""
+    observer = record.member
+    match event:
+        case events.HeartbeatLate(address, over=True):
+            label = known.label_of(address)
+            episode = known.befalling(label, observer) or known.begin("late", record, [label])
+            episode.trusted_by[observer] = None
+            return episode
+        case events.HeartbeatLate(address):
+            episode = suspicion_of(known, record, known.label_of(address), "no-heartbeat", "late")
+            episode.late_at.setdefault(observer, record.at)
+            episode.trusted_by.pop(observer, None)
+            return episode
+        case events.SuspicionRaised(suspect):
+            label = known.label_of(suspect)
+            episode = known.cause_of(record) or suspicion_of(known, record, label, event.cause)
+            if label in episode.subjects:
+                episode.observers.setdefault(observer, record.at)
+                episode.trusted_by.pop(observer, None)
+                episode.evidence = episode.evidence or known.evidence(event)
+            return episode
+        case events.SuspicionCleared(suspect):
+            found = known.befalling(known.label_of(suspect), observer)
+            if found is not None:
+                found.trusted_by[observer] = None
+            return found
+        case events.ListRejected(sender=sender):
+            return known.befalling(known.label_of(sender), observer)
+        case events.ComplaintSent(stranger=stranger):
+            return known.befalling(known.label_of(stranger), observer)
+        case events.ExplicitSuspicionSent(to):
+            return known.befalling(known.label_of(to), observer)
+        case events.ExplicitSuspicionReceived(sender):
+            return known.befalling(observer) or known.befalling(known.label_of(sender), observer)
+        case events.ObserverPaused():
+            note = f"{observer} stood still itself, so it suspects no member"
+            return known.befalling(observer) or known.begin("other", record, note=note)
+        case events.DisconnectionReported(reporter, suspects):
+            found = known.watching.get(known.label_of(reporter))
+            for suspect in suspects:
+                found = found or known.befalling(known.label_of(suspect), known.label_of(reporter))
+            return found
+        case events.DisconnectionResolved(remove=remove, why=why):
+            episode = known.begin("disconnection", record, map(known.label_of, remove))
+            episode.evidence, episode.remover = known.words(why), observer
+            return episode
+    return None
+
+
+def suspicion_of(
+    known: OpenEpisodes, record: Record, label: str, cause: str, kind: EpisodeKind = "suspicion"
+) -> Episode:
+    """Return the episode in which `record.member` misses or suspects `label`, a new one when there is none that goes on."""
+    observer = record.member
+    found = known.befalling(label, observer)
+    if found is not None and not _is_over(found, record, kind):
+        if found.kind == kind:
+            known.watching[observer] = found
+        return found
+    watching = known.watching.get(observer)
+    if watching is not None and watching.kind == kind and record.at - watching.end_us <= MOMENT_US:
+        if label not in watching.observers and label not in watching.late_at and not watching.lists:
+            known.add_subject(watching, label)
+            return watching
+    episode = known.begin("stop" if cause == "goodbye" else kind, record, [label])
+    known.watching[observer] = episode
+    return episode
+
+
+def _is_over(episode: Episode, record: Record, kind: EpisodeKind) -> bool:
+    """Return whether this is another episode: so long after the rest it would stand too far up to be seen."""
+    if episode.kind == "late":
+        return kind != "late" or episode.late_at.keys() <= episode.trusted_by.keys()
+    if episode.kind == "suspicion" and not episode.lists and episode.observers:
+        if episode.observers.keys() <= episode.trusted_by.keys():
+            return True
+    return record.at - episode.end_us > QUIET_US
+
+
+CLAIM_EVENTS = (events.ClaimStarted, events.ClaimAnswered, events.ClaimFinished, events.ClaimAbandoned)
+
+
+def claim_episode(known: OpenEpisodes, record: Record, event: Event) -> Episode | None:
+    """Return the episode of one of `CLAIM_EVENTS`."""
+    if isinstance(event, events.ClaimStarted):
+        return _claim_started(known, record, event)
+    episode = known.claims.get(record.member)
+    if episode is not None and not isinstance(event, events.ClaimAnswered):
+        episode.claim_ended = "leads" if isinstance(event, events.ClaimFinished) else "abandoned"
+    return episode
+
+
+def _claim_started(known: OpenEpisodes, record: Record, event: events.ClaimStarted) -> Episode:
+    suspected = [known.label_of(address) for address in event.suspected]
+    episode = known.cause_of(record)
+    for label in suspected:
+        episode = episode or known.befalling(label, record.member)
+    if episode is None or (episode.claimant not in ("", record.member) and episode.claim_ended):
+        episode = known.begin("suspicion", record, suspected)
+    elif episode.kind == "suspicion" and record.member not in episode.subjects:
+        for label in suspected:
+            known.add_subject(episode, label)
+    episode.claimant, episode.claim_ended = record.member, ""
+    known.claims[record.member] = episode
+    return episode
+
 
 INCARNATION_EVENTS = (
     events.MemberStarted, events.JoinRequested, events.JoinDelayed, events.JoinFailed, events.MemberStopped,
@@ -157,3 +278,111 @@ def _remove(episode: Episode, record: Record, remover: str, label: str) -> Episo
     episode.remover = episode.remover or remover
     episode.removed.setdefault(label, record.at)
     return episode
+
+
+MERGE_EVENTS = (
+    events.MergeVerdict, events.MergeStarted, events.MergeAbandoned, events.MemberMerging, events.NotMerging,
+)  # fmt: skip
+
+
+def merge_episode(known: OpenEpisodes, record: Record, event: Event) -> Episode | None:
+    """Return the episode of one of `MERGE_EVENTS`."""
+    match event:
+        case events.MergeVerdict(remote):
+            episode, other = _merge_of(known, record, remote), known.label_of(remote)
+            if event.decision == "cannot-merge":
+                episode.failure = f"{record.member} and {other} cannot merge: {known.words(event.why)}"
+                return episode
+            loser, winner = (record.member, other) if event.decision == "local-merges" else (other, record.member)
+            episode.target = winner
+            if not episode.subjects:
+                episode.subjects[loser] = None
+            return episode
+        case events.MergeStarted(target, merging):
+            episode = _merge_of(known, record, target)
+            episode.target, episode.failure = known.label_of(target), ""
+            episode.subjects = dict.fromkeys(map(known.label_of, merging))
+            for label in episode.subjects:
+                known.arriving[label] = episode
+            return episode
+        case events.MergeAbandoned(target, reason):
+            episode = _merge_of(known, record, target)
+            episode.failure = f"given up: {known.words(reason)}"
+            return episode
+        case events.MemberMerging(target):
+            arriving = known.arriving.get(record.member)
+            if arriving is None or arriving.kind != "merge":
+                arriving = _merge_of(known, record, target)
+                arriving.target = known.label_of(target)
+            arriving.subjects[record.member] = None
+            known.arriving[record.member] = arriving
+            return arriving
+        case events.NotMerging():
+            return known.cause_of(record) or _standstill(known, record, event)
+    return None
+
+
+def _merge_of(known: OpenEpisodes, record: Record, remote: Address) -> Episode:
+    """Return the episode in which the cluster of `record.member` and that of `remote` meet."""
+    key = ("merge", *sorted((record.member, known.label_of(remote))))
+    episode = known.named(record, FORGIVEN_US, *key)
+    if episode is None or (episode.arrived and len(episode.arrived) >= len(episode.subjects)):
+        episode = known.begin("merge", record)
+        known.keyed[key] = episode
+    return episode
+
+
+def _standstill(known: OpenEpisodes, record: Record, event: events.NotMerging) -> Episode | None:
+    """Return the episode of why members do not merge: it goes on for the same cause, and ends without a reason."""
+    latest = known.latest.get("not-merging")
+    same = None
+    if latest is not None and (latest.target == event.cause or not event.reason):
+        if record.member in latest.subjects or (event.reason and record.at - latest.end_us <= QUIET_US):
+            same = latest
+    if same is None:
+        if not event.reason:
+            return None
+        same = known.begin("not-merging", record, note=known.words(event.reason))
+        same.target = event.cause
+    same.subjects[record.member] = None
+    if not event.reason:
+        same.since_us = record.at
+    return same
+
+
+STATE_EVENTS = (
+    *(events.ClusterStateChanged, events.ClusterStateRefused, events.ProtectionChanged),
+    events.LiteChangeRefused,
+)
+
+
+def state_episode(known: OpenEpisodes, record: Record, event: Event) -> Episode | None:
+    """Return the episode of one of `STATE_EVENTS`."""
+    match event:
+        case events.ClusterStateChanged(state):
+            came = known.arriving.get(record.member)
+            if came is not None and came.kind == "merge" and record.at - came.end_us <= QUIET_US:
+                return came
+            if event.cause in ("list", "joined", "claim-answer"):
+                return None
+            episode = known.recent("state", record, QUIET_US)
+            if episode is None or episode.target != state:
+                episode = known.begin("state", record)
+                episode.target = state
+            episode.subjects[record.member] = None
+            return episode
+        case events.ClusterStateRefused(wanted, reason):
+            episode = known.begin("state", record)
+            episode.target, episode.failure = wanted, known.words(reason)
+            return episode
+        case events.LiteChangeRefused(lite, reason):
+            what = "demoted" if lite else "promoted"
+            return known.begin("table", record, note=f"{record.member} is not {what}: {known.words(reason)}")
+        case events.ProtectionChanged():
+            found = known.cause_of(record) or known.touched.get(record.member)
+            if found is not None and event.operating:
+                found.refusing.pop(record.member, None)
+            elif found is not None:
+                found.refusing[record.member] = None
+            return found
+    return None

@@ -1,56 +1,58 @@
-"""Which episode a record of partitions, migrations or data belongs to, and what it adds to it."""
+"""Which episode a record of partitions, migrations, data or a witness belongs to, and what it adds to it."""
 
 from __future__ import annotations
 
 from quarterdeck.backend.core.data import events as data
 from quarterdeck.backend.core.events import Event, Record
-from quarterdeck.backend.core.partitions import events
-from quarterdeck.backend.picture.explain.episodes.episode import Episode
-from quarterdeck.backend.picture.explain.episodes.open_episodes import QUIET_US, OpenEpisodes
+from quarterdeck.backend.core.partitions import events as partitioning
+from quarterdeck.backend.core.witnessed import events as witnessed
+from quarterdeck.backend.picture.events.witnessed import connection_text
+from quarterdeck.backend.picture.explain.episodes.episode import MOMENT_US, QUIET_US, START_US, Episode, OpenEpisodes
 
 TABLE_EVENTS = (
-    events.TableChanged, events.PartitionLost, events.TableRecoveryStarted, events.TableRecovered,
-    events.MigrationsPlanned, events.MigrationsCancelled, events.DrainStarted, events.DrainFinished,
+    partitioning.TableChanged, partitioning.PartitionLost, partitioning.TableRecoveryStarted,
+    partitioning.TableRecovered, partitioning.MigrationsPlanned, partitioning.MigrationsCancelled,
+    partitioning.DrainStarted, partitioning.DrainFinished,
 )  # fmt: skip
 
 
 def table_episode(known: OpenEpisodes, record: Record, event: Event) -> Episode | None:
     """Return the episode of one of `TABLE_EVENTS`, which a master records of the whole table."""
     match event:
-        case events.TableChanged(author=author):
+        case partitioning.TableChanged(author=author):
             if event.cause == "arranged" and author == record.uuid:
                 note = f"{record.member} arranges {event.partitions} partitions"
                 known.work[record.uuid] = known.begin("table", record, note=note)
             return known.work.get(author)
-        case events.PartitionLost():
+        case partitioning.PartitionLost():
             found = known.work.get(record.uuid) or known.touched.get(record.member)
             if found is not None:
                 found.lost += event.loses_data
                 found.promoted += not event.loses_data
             return found
-        case events.TableRecovered():  # the migrations of the former master end as its successor settled them
+        case partitioning.TableRecovered():  # the migrations of the former master end as its successor settled them
             for ids, committed in ((event.committed_ids, True), (event.rolled_back_ids, False)):
                 for migration_id in ids:
                     _end(known, record, migration_id, committed=committed)
-        case events.MigrationsPlanned():
+        case partitioning.MigrationsPlanned():
             return _planned(known, record, event)
-        case events.MigrationsCancelled():
+        case partitioning.MigrationsCancelled():
             plan = known.plans.get(record.uuid)
             if plan is not None:
                 plan.progress.planned = plan.progress.begun
             return plan
-        case events.DrainStarted(address):
+        case partitioning.DrainStarted(address):
             label = known.label_of(address)
             befalling = known.befalling(label)
             if befalling is None or befalling.kind != "stop":
                 befalling = known.begin("stop", record, [label])
             known.work[record.uuid] = befalling
-        case events.DrainFinished(address):
+        case partitioning.DrainFinished(address):
             return known.befalling(known.label_of(address))
     return known.work.get(record.uuid)
 
 
-def _planned(known: OpenEpisodes, record: Record, event: events.MigrationsPlanned) -> Episode:
+def _planned(known: OpenEpisodes, record: Record, event: partitioning.MigrationsPlanned) -> Episode:
     episode = known.work.get(record.uuid)
     if event.cause == "state-changed":
         episode = known.touched.get(record.member)
@@ -70,15 +72,16 @@ def _is_warm(episode: Episode, record: Record) -> bool:
 
 
 MIGRATION_EVENTS = (
-    events.MigrationStarted, events.MigrationAccepted, events.MigrationRejected, events.MigrationCopied,
-    events.MigrationCommitting, events.MigrationDecided, events.MigrationFinished, events.CompletedEvicted,
+    partitioning.MigrationStarted, partitioning.MigrationAccepted, partitioning.MigrationRejected,
+    partitioning.MigrationCopied, partitioning.MigrationCommitting, partitioning.MigrationDecided,
+    partitioning.MigrationFinished, partitioning.CompletedEvicted,
 )  # fmt: skip
 
 
 def migration_episode(known: OpenEpisodes, record: Record, event: Event) -> Episode | None:
     """Return the episode of one of `MIGRATION_EVENTS`, the steps of single migrations."""
     match event:
-        case events.MigrationStarted(migration_id):
+        case partitioning.MigrationStarted(migration_id):
             episode = known.plans.get(record.uuid) or _loose(known, record)
             known.keyed["migration", migration_id] = episode
             progress = episode.progress
@@ -87,13 +90,13 @@ def migration_episode(known: OpenEpisodes, record: Record, event: Event) -> Epis
             progress.from_us = record.at if progress.from_us is None else progress.from_us
             progress.to_us = record.at
             return episode
-        case events.MigrationDecided(migration_id):
+        case partitioning.MigrationDecided(migration_id):
             return _end(known, record, migration_id, committed=event.committed) or _loose(known, record)
-        case events.CompletedEvicted(ids):
+        case partitioning.CompletedEvicted(ids):
             found = [known.keyed.pop(("migration", migration_id)) for migration_id in ids]
             return next(filter(None, found), None) or known.work.get(record.uuid)
     episode = known.keyed.get(("migration", event.migration_id)) or _loose(known, record)  # type: ignore[union-attr]
-    if isinstance(event, events.MigrationCopied):
+    if isinstance(event, partitioning.MigrationCopied):
         episode.progress.bytes += event.bytes
     return episode
 
@@ -144,3 +147,85 @@ def data_episode(known: OpenEpisodes, record: Record, event: Event) -> Episode |
                 found.failure = found.failure or event.problem
             return found
     return None
+
+
+SOURCES: dict[witnessed.Source, str] = {"logs": "their logs", "client-protocol": "what they report to clients"}
+
+
+WITNESS_EVENTS = (
+    witnessed.MemberWitnessed, witnessed.ConnectionChanged, witnessed.ReplicaMigrated, witnessed.MigrationsRemaining,
+    witnessed.MigrationFailed, witnessed.OwnersTold,
+)  # fmt: skip
+
+
+def witness_episode(known: OpenEpisodes, record: Record, event: Event) -> Episode | None:
+    """Return the episode of one of `WITNESS_EVENTS`."""
+    match event:
+        case witnessed.MemberWitnessed():
+            return _witnessed(known, record, event)
+        case witnessed.ConnectionChanged():
+            return _connection(known, record, event)
+        case witnessed.ReplicaMigrated():
+            return _migrated(known, record, event)
+        case witnessed.OwnersTold():
+            return known.touched.get(record.member)
+    return known.recent("table", record, QUIET_US)
+
+
+def _witnessed(known: OpenEpisodes, record: Record, event: witnessed.MemberWitnessed) -> Episode | None:
+    label = record.member
+    known.witnessed.add(record.uuid)
+    if known.incarnations.get(label) == record.uuid:
+        return known.touched.get(label)
+    again = label in known.incarnations
+    known.incarnations[label] = record.uuid
+    known.list_of.pop(label, None)
+    known.forget(label)
+    episode = known.arriving.get(label)
+    if episode is None or episode.kind != "merge" or record.at - episode.end_us > QUIET_US:
+        latest = known.recent("watch", record, START_US)  # a start that is known follows at once
+        episode = latest if latest is not None and latest.again == again else known.begin("watch", record)
+        episode.again, episode.target = again, " and ".join(SOURCES[source] for source in event.sources)
+    episode.subjects[label] = None
+    known.arriving[label] = episode
+    return episode
+
+
+def _connection(known: OpenEpisodes, record: Record, event: witnessed.ConnectionChanged) -> Episode | None:
+    label = record.member
+    arriving = known.arriving.get(label)
+    if event.state in ("connected", "merging") and arriving is not None and record.at - arriving.end_us <= QUIET_US:
+        return arriving
+    befalling = known.befalling(label)
+    if (
+        befalling is not None
+        and befalling.kind in ("kill", "stop", "pause", "suspicion")
+        and event.state != "connected"
+    ):
+        if record.at - befalling.end_us <= QUIET_US:
+            return befalling
+    episode = known.recent("connection", record, MOMENT_US)
+    if episode is None or episode.target != event.state:
+        episode = known.begin("connection", record)
+        episode.target = event.state
+        episode.note = known.words(connection_text(event))
+    known.add_subject(episode, label)
+    return episode
+
+
+def _migrated(known: OpenEpisodes, record: Record, event: witnessed.ReplicaMigrated) -> Episode:
+    episode = known.work.get(record.uuid)
+    if episode is None or record.at - episode.end_us > QUIET_US:
+        episode = known.recent("table", record, QUIET_US)
+    if episode is None:
+        episode = known.begin("table", record, note="replicas move")
+    progress = episode.progress
+    progress.from_us = record.at - event.took if progress.from_us is None else progress.from_us
+    progress.to_us = record.at
+    progress.begun += 1
+    progress.planned = max(progress.planned, progress.begun, event.planned_count)
+    if event.succeeded:
+        progress.committed += 1
+    else:
+        progress.rolled_back += 1
+    return episode

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from quarterdeck.backend.core.causes import NONE_FOUND
 from quarterdeck.backend.core.link_condition import LinkChanged
 from quarterdeck.backend.core.membership.partial_disconnection.shrinking_graph import vertices_of
-from quarterdeck.backend.picture.events.link_impairments import impairment_text, impairments_of
+from quarterdeck.backend.picture.events.faults import impairment_text, impairments_of
 from quarterdeck.backend.picture.explain.episodes.episode import Episode, EpisodeKind
 from quarterdeck.backend.picture.explain.event_index import event_of
 from quarterdeck.backend.picture.network.fault_shapes import Shape, links_in, shapes_of

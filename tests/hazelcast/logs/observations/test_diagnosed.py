@@ -9,7 +9,7 @@ from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.membership.events import AddressUnusable, HeartbeatLate
 from quarterdeck.backend.core.witnessed.events import InvocationsSlow, MemberWitnessed, ReplicaMigrated
 from quarterdeck.backend.hazelcast.logs.observations.observation import Observation
-from quarterdeck.backend.hazelcast.logs.observations.recorded import RecordObservers
+from quarterdeck.backend.hazelcast.logs.observations.story import RecordObservers
 from quarterdeck.backend.hazelcast.witness.log_witness import Logged, LogWitness
 
 ONE, TWO = Address("127.0.0.1:5771"), Address("127.0.0.1:5772")

@@ -19,9 +19,9 @@ from quarterdeck.backend.core.membership.events import (
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.partitions.events import PartitionLost
 from quarterdeck.backend.core.witnessed.events import ConnectionChanged, MemberWitnessed, ReplicaMigrated
-from quarterdeck.backend.hazelcast.logs.observations import recorded
+from quarterdeck.backend.hazelcast.logs.observations import story
 from quarterdeck.backend.hazelcast.logs.observations.observation import Observation
-from quarterdeck.backend.hazelcast.logs.observations.recorded import RecordObservers
+from quarterdeck.backend.hazelcast.logs.observations.story import RecordObservers
 from quarterdeck.backend.hazelcast.logs.reader import read_logs
 
 DATA = Path(__file__).parents[1] / "data"
@@ -291,9 +291,9 @@ def test_members_that_keep_a_journal_of_their_own_are_judged_by_rules_alone() ->
 
 
 def test_weeks_of_pods_with_ever_new_addresses_do_not_grow(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recorded, "RENEWED_AFTER", 300)
-    monkeypatch.setattr(recorded, "RENEWED_ANYWAY", 1_200)
-    monkeypatch.setattr(recorded, "PAST_KEPT", 20)
+    monkeypatch.setattr(story, "RENEWED_AFTER", 300)
+    monkeypatch.setattr(story, "RENEWED_ANYWAY", 1_200)
+    monkeypatch.setattr(story, "PAST_KEPT", 20)
     recording = Recording()
     recording.observers = observers = RecordObservers("r", "live")
     recording.follows("1a2a")

@@ -6,7 +6,7 @@ import pytest
 
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.hazelcast.logs.observations.observation import Observation
-from quarterdeck.backend.hazelcast.logs.observations.recorded import RecordObservers
+from quarterdeck.backend.hazelcast.logs.observations.story import RecordObservers
 from tests.hazelcast.logs.written_logs import A, B, C, Logs, member
 
 

@@ -13,12 +13,19 @@ from quarterdeck.backend.core.partitions.events import (
 )
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.core.witnessed.events import MemberWitnessed, OwnersTold, ReplicaMigrated
-from quarterdeck.backend.picture.boards.overview.activity import SECONDS, Activity
-from quarterdeck.backend.picture.boards.overview.migration_lanes import SLOT_US, SLOTS, MigrationLanes, queue_figure
-from quarterdeck.backend.picture.boards.overview.suspicion_rows import MOST_ROWS, suspicion_figure, suspicion_rows
-from quarterdeck.backend.picture.boards.overview.table_rows import TableRow, TableRows, table_figure
+from quarterdeck.backend.picture.boards.migration_lanes import SLOT_US, SLOTS, MigrationLanes, queue_figure
+from quarterdeck.backend.picture.boards.overview_rows import (
+    MOST_ROWS,
+    SECONDS,
+    Activity,
+    TableRow,
+    TableRows,
+    suspicion_figure,
+    suspicion_rows,
+    table_figure,
+)
 from quarterdeck.backend.picture.fold.picture import Picture
-from quarterdeck.backend.picture.health.copy_counts import STRIP_LENGTH
+from quarterdeck.backend.picture.health.data_loss import STRIP_LENGTH
 from quarterdeck.backend.picture.text.formatting import LEVELS, bars
 from tests.app.fakes.fake_cluster import fold, formed
 
