@@ -17,7 +17,7 @@ from textual.driver import Driver
 from textual.events import Key
 from textual.message import Message
 
-from quarterdeck.app.actions.action import Action, Allowed, ViewName, WordKind, allowed_on
+from quarterdeck.app.actions.action import Allowed, ViewName, WordKind, allowed_on
 from quarterdeck.app.actions.registry import action_called
 from quarterdeck.app.actions.views import VIEW_OF
 from quarterdeck.app.commands.palette import ActionsProvider, ConsolePalette
@@ -54,7 +54,7 @@ CLOCK_SECONDS = 0.1
 
 
 HANDLERS_ROOM = "quarterdeck.app.handlers"
-HANDLERS = ("members", "tables", "output", "time")
+HANDLERS = ("members", "tables", "time")
 """The modules of what every view can do, the one that takes longest to import last."""
 
 
@@ -305,27 +305,28 @@ class Console(App[None]):
             self.show_message("filter removed")
             return
         try:
-            self._handler(action)(text)
+            handled_as, _, given = (action.handler or action.id).partition(" ")
+            self._handler(handled_as)(text or given)
         except Refusal as refusal:
             self.show_message(str(refusal), error=True)
 
-    def _handler(self, action: Action) -> Handler:
+    def _handler(self, action_id: str) -> Handler:
         """Return what does an action: the view, the console, or one of the modules, which are read when they are needed first.
 
-        `do_time_back` does the action `time-back`.
+        `do_time_on` does the action `time-on`.
         """
-        name = f"do_{action.id.replace('-', '_')}"
+        name = f"do_{action_id.replace('-', '_')}"
         for own in (self.top, self):
             if (method := getattr(own, name, None)) is not None:
                 return cast(Handler, method)
-        if action.id in VIEW_OF:
-            return lambda _: self.goto(action.id)
+        if action_id in VIEW_OF:
+            return lambda _: self.goto(action_id)
         for module in HANDLERS:
             if (function := getattr(import_module(f"{HANDLERS_ROOM}.{module}"), name, None)) is not None:
                 return partial(function, self.top)
         from quarterdeck.app.handlers.members import do_command
 
-        return lambda _: do_command(self.top, action.id)
+        return lambda _: do_command(self.top, action_id)
 
     def on_console_command_ended(self, message: CommandEnded) -> None:
         outcome = message.requests.outcome(message.done, message.failure, message.call)

@@ -31,7 +31,7 @@ from quarterdeck.backend.picture.text.formatting import (
     one_line,
     with_names,
 )
-from quarterdeck.widgets.line_runs import fit
+from quarterdeck.widgets.component_styles import fit
 from quarterdeck.widgets.tail_log import TailLine, TailLog
 
 CLOCK_WIDTH = len("99999.999")

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
 from typing import ClassVar, NamedTuple
 
 from rich.console import Group, RenderableType
@@ -18,12 +21,42 @@ from quarterdeck.app.actions.action import Allowed, ViewName
 from quarterdeck.app.actions.registry import available_actions
 from quarterdeck.app.actions.views import VIEW_NAMES
 from quarterdeck.app.key_map import FIXED_GROUP, FIXED_KEYS, display_of, keys_of
-from quarterdeck.app.runbooks import runbook_of
 from quarterdeck.backend.picture.boards.belief_matrix import BELIEF_CELLS, DISSENT_GLYPH
 from quarterdeck.backend.picture.boards.member_board import STATE_GLYPHS
 from quarterdeck.backend.picture.boards.migration_board import SIGNS as MIGRATION_SIGNS
 from quarterdeck.backend.picture.network.network_board import LINK_SIGNS
 from quarterdeck.backend.picture.text.formatting import text_filter
+
+_HERE = Path(__file__).resolve()
+PAGE = next(
+    page
+    for page in (_HERE.with_name("runbooks.md"), *(folder / "docs/operators/runbooks.md" for folder in _HERE.parents))
+    if page.is_file()
+)
+"""Beside the code in a wheel; in a checkout it stands among the documents."""
+
+_LABEL = re.compile(r"(?:\* )?\*\*(See|Costs|Now|For good):\*\* ")
+_LINK = re.compile(r"\[([^]]+)\]\([^)]+\)")
+
+Runbook = list[tuple[str, str]]
+"""What to do about one thing: headings, of which the first is empty, each with its text."""
+
+
+def runbook_of(name: str) -> Runbook:
+    """Return the section on a condition or a kind of observation; empty if there is none."""
+    return _sections().get(name, [])
+
+
+@cache
+def _sections() -> dict[str, Runbook]:
+    found: dict[str, Runbook] = {}
+    for section in re.split(r"^## ", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]:
+        name, _, text = re.sub(r"^# .*", "", section, flags=re.MULTILINE).partition("\n")
+        first, *labelled = _LABEL.split(_LINK.sub(r"\1", " ".join(text.split())).replace("`", ""))
+        parts = [("", first), *zip(labelled[::2], labelled[1::2], strict=True)]
+        found[name] = [(label, said.strip().removesuffix(" *")) for label, said in parts if said.strip()]
+    return found
+
 
 KEY_WIDTH = 12
 USAGE_WIDTH = 30

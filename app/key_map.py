@@ -19,8 +19,7 @@ from quarterdeck.app.actions.views import VIEW_NAMES, VIEWS
 from quarterdeck.app.session import ConsoleSession
 from quarterdeck.backend.core.commands.catalogue import MemberCondition, commands_of_word
 from quarterdeck.backend.picture.fold.belief import MemberBelief
-from quarterdeck.widgets.hint_line import Hint
-from quarterdeck.widgets.view_bar import BarView
+from quarterdeck.widgets.hint_line import BarView, Hint
 
 ConfiguredKeys = Mapping[str, str]
 """By the id of the action: its keys as Textual names them, separated by commas; empty for none."""

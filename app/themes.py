@@ -40,13 +40,6 @@ class ColourPalette(Struct, frozen=True):
     edge: str
     """Borders and scroll bars; no text stands on it."""
 
-    @property
-    def tones(self) -> dict[str, str]:
-        return {
-            "plain": self.plain, "faint": self.faint, "good": self.good, "strong": self.strong,
-            "warning": self.warning, "bad": self.bad,
-        }  # fmt: skip
-
     def theme(self) -> Theme:
         """Return the theme of these colours. The style sheets name the tones as Textual does: ``$text-success`` and so on."""
         return Theme(

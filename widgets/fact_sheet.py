@@ -5,7 +5,7 @@ Repaints only lines that changed.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
 from functools import lru_cache
 from typing import ClassVar
 
@@ -17,8 +17,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from quarterdeck.backend.picture.text.fact import Fact
-from quarterdeck.widgets.component_styles import ComponentStyles
-from quarterdeck.widgets.line_runs import fit, painted_line
+from quarterdeck.widgets.component_styles import ComponentStyles, fit, painted_line
 from quarterdeck.widgets.line_table import TableCell
 
 HEADING_WIDTH = 13
@@ -112,3 +111,32 @@ def _wrapped(fact: Fact, room: int) -> tuple[SheetLine, ...]:
         heading = headings.pop() if headings else ""
         lines.append((TableCell(fit(heading, HEADING_WIDTH), "heading"), TableCell(part.plain, fact.tone)))
     return tuple(lines)
+
+
+class RowDetail(FactSheet):
+    """The facts about the row under the cursor. They are computed only while they are in sight and something has changed."""
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._row: Hashable = None
+        self._about: Hashable = None
+        self._asked: tuple[Hashable, Callable[[], Sequence[Fact]], Hashable] = None, tuple, None
+
+    def show_facts(self, row: Hashable, facts: Callable[[], Sequence[Fact]], beat: Hashable) -> None:
+        """Show the `facts` of this row; none for None. They are the same for the same `beat`."""
+        self._asked = row, facts, beat
+        if (row is None) != self.has_class("-about-nothing"):
+            self.set_class(row is None, "-about-nothing")
+        if not self.display or not self.size.width:
+            return
+        subject = (row, beat)
+        if subject != self._about:
+            moved = row != self._row
+            self._about, self._row = subject, row
+            self.show(facts() if row is not None else ())
+            if moved:
+                self.scroll_home(animate=False)
+
+    def on_resize(self) -> None:
+        self._about = None
+        self.show_facts(*self._asked)

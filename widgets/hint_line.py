@@ -1,4 +1,7 @@
-"""The keys of a screen in one line at the bottom: what Textual's footer shows, painted as one widget instead of one a key."""
+"""Keys and what they do in one line, each a widget as a whole: the hints at the bottom of a screen, and the bar of views.
+
+Textual's footer is a widget for each key.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,39 @@ from quarterdeck.widgets.component_styles import ComponentStyles
 
 GAP = " "
 
+VIEW_GAPS = ("  ", " ")
+"""Gaps between two views; the narrow one is tried before short names."""
+
+
+class KeyPart(NamedTuple):
+    """A text, its component class, and the key that a click on it presses; empty for none."""
+
+    text: str
+    style: str
+    key_name: str
+
+
+class KeyLine(ComponentStyles):
+    """A line of parts. A click on a part presses its key."""
+
+    def key_parts(self) -> Iterator[KeyPart]:
+        """Yield what is painted, from left to right."""
+        raise NotImplementedError
+
+    def render_line(self, y: int) -> Strip:
+        parts = self.key_parts() if y == 0 else ()
+        segments = [Segment(part.text, self.part_style(part.style)) for part in parts]
+        return Strip(segments).crop_extend(0, self.size.width, self.rich_style)
+
+    def on_click(self, event: events.Click) -> None:
+        left = event.x
+        for part in self.key_parts():
+            left -= cell_len(part.text)
+            if left < 0:
+                if part.key_name:
+                    self.app.simulate_key(part.key_name)
+                return
+
 
 class Hint(NamedTuple):
     """A key as people read it, the word for what it does, and what Textual calls the key."""
@@ -27,8 +63,8 @@ class Hint(NamedTuple):
         return cell_len(f"{self.key}{GAP}{self.word}{GAP}")
 
 
-class HintLine(ComponentStyles):
-    """A line of as many hints as fit, followed by some that are always shown. A click on a hint presses its key."""
+class HintLine(KeyLine):
+    """A line of as many hints as fit, followed by some that are always shown."""
 
     PREFIX = "hint-line"
 
@@ -48,22 +84,10 @@ class HintLine(ComponentStyles):
             self._hints, self._kept = tuple(hints), tuple(kept)
             self.refresh()
 
-    def render_line(self, y: int) -> Strip:
-        plain = self.rich_style
-        segments = []
-        if y == 0:
-            key, word = self.part_style("key"), self.part_style("word")
-            for hint in self._placed():
-                segments += [Segment(f"{hint.key}{GAP}", key), Segment(f"{hint.word}{GAP}", word)]
-        return Strip(segments).crop_extend(0, self.size.width, plain)
-
-    def on_click(self, event: events.Click) -> None:
-        left = event.x
+    def key_parts(self) -> Iterator[KeyPart]:
         for hint in self._placed():
-            left -= hint.width
-            if left < 0:
-                self.app.simulate_key(hint.name)
-                return
+            yield KeyPart(f"{hint.key}{GAP}", "key", hint.name)
+            yield KeyPart(f"{hint.word}{GAP}", "word", hint.name)
 
     def _placed(self) -> Iterator[Hint]:
         """Yield the hints that fit, from left to right. The gap behind the last one may be missing."""
@@ -77,3 +101,41 @@ class HintLine(ComponentStyles):
                 break
             yield hint
         yield from kept
+
+
+class BarView(NamedTuple):
+    """A view: the key that opens it, as operators read it and as Textual names it, and its names."""
+
+    key: str
+    key_name: str
+    id: str
+    title: str
+    short: str
+
+
+class ViewBar(KeyLine):
+    """A bar of views: full names, short names or keys alone, whatever fits."""
+
+    PREFIX = "view-bar"
+
+    def __init__(self, views: Sequence[BarView], in_sight: str, *, id: str | None = None) -> None:
+        """Create the bar of the view whose id is `in_sight`."""
+        super().__init__(id=id)
+        self._views, self._in_sight = tuple(views), in_sight
+
+    def key_parts(self) -> Iterator[KeyPart]:
+        gap, texts = self._written()
+        yield KeyPart(" ", "plain", "")
+        for view, text in zip(self._views, texts, strict=True):
+            yield KeyPart(text, "in-sight" if view.id == self._in_sight else "view", view.key_name)
+            yield KeyPart(gap, "plain", "")
+
+    def _written(self) -> tuple[str, list[str]]:
+        """Return the gap and the longest texts that all fit; as a last resort, only the view in sight has a name."""
+        short = [f"{view.key} {view.short}" for view in self._views]
+        named = [text if view.id == self._in_sight else view.key for view, text in zip(self._views, short, strict=True)]
+        for texts in ([f"{view.key} {view.title}" for view in self._views], short, named):
+            for gap in VIEW_GAPS:
+                if 1 + sum(map(cell_len, texts)) + len(gap) * (len(texts) - 1) <= self.size.width:
+                    return gap, texts
+        return VIEW_GAPS[-1], [view.key for view in self._views]

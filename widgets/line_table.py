@@ -20,8 +20,7 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from quarterdeck.widgets.component_styles import ComponentStyles
-from quarterdeck.widgets.line_runs import fit, painted_line, slid
+from quarterdeck.widgets.component_styles import ComponentStyles, fit, painted_line, slid
 
 MARKER_WIDTH = 2
 """Cells before the first column, for the marks of cursor and selection."""

@@ -17,8 +17,7 @@ from textual.strip import Strip
 
 from quarterdeck.backend.picture.explain.space_time import Mark, SpaceTime, SpaceTimeRow
 from quarterdeck.backend.picture.text.formatting import duration_text
-from quarterdeck.widgets.component_styles import ComponentStyles
-from quarterdeck.widgets.line_runs import fit
+from quarterdeck.widgets.component_styles import ComponentStyles, fit
 from quarterdeck.widgets.line_table import CURSOR_MARK
 from quarterdeck.widgets.tail_log import WHEEL_LINES
 

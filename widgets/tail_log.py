@@ -19,8 +19,7 @@ from textual.message import Message
 from textual.strip import Strip
 
 from quarterdeck.backend.picture.text.formatting import text_filter
-from quarterdeck.widgets.component_styles import ComponentStyles
-from quarterdeck.widgets.line_runs import fit
+from quarterdeck.widgets.component_styles import ComponentStyles, fit
 from quarterdeck.widgets.line_table import CURSOR_MARK, chip_text
 
 Entry = TypeVar("Entry")

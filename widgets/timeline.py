@@ -11,8 +11,7 @@ from textual.message import Message
 from textual.strip import Strip
 
 from quarterdeck.backend.picture.replay.timeline import LANES, LEVELS, Timeline
-from quarterdeck.widgets.component_styles import ComponentStyles
-from quarterdeck.widgets.line_runs import fit
+from quarterdeck.widgets.component_styles import ComponentStyles, fit
 
 LABEL_WIDTH = len("▔ 99999 events") + 1
 BLOCKS = " ▁▂▃▄▅▆▇█"

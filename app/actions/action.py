@@ -63,6 +63,8 @@ class Action(Struct, frozen=True):
     """Whether it is not bound, not offered and refused on a read-only cluster."""
     shown: bool = True
     """Whether the footer hints at it."""
+    handler: str = ""
+    """The action whose handler does it, and what is given to that in place of words, such as ``time-mark -``."""
     cli: str = ""
     """The command line that shows or does the same, without ``quarterdeck`` and without how to reach the cluster. It is empty
     when only the console does this, or when the line depends on what is selected."""

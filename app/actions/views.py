@@ -124,7 +124,7 @@ VIEWS: tuple[View, ...] = (
             Action("map-trouble", "next trouble", "Go to the next partition with something wrong.", "n", key_display="n N"),
             Action(
                 "map-trouble-before", "previous trouble", "Go to the previous partition with something wrong.", "N",
-                shown=False,
+                shown=False, handler="map-trouble -",
             ),
             Action(
                 "map-heat", "heat",
@@ -245,6 +245,7 @@ VIEWS: tuple[View, ...] = (
             Action("event-next", "next match", "Go to the next event that matches the filter.", "n", key_display="n N"),
             Action(
                 "event-previous", "previous match", "Go to the previous event that matches the filter.", "N", shown=False,
+                handler="event-next -",
             ),
             Action(
                 "event-marking", "hide or mark",
@@ -267,34 +268,46 @@ VIEWS: tuple[View, ...] = (
             ),
             Action(
                 "event-zoom-in", "zoom in", "Let a row of the space–time diagram take up less time.", "minus",
-                key_display="−", shown=False,
+                key_display="−", shown=False, handler="event-zoom -",
             ),
         ),
     ),
     View(
         "time", "9", "Show the whole run, and go back in it.", "time:TimeScreen", short="time",
         actions=(
-            Action("time-slower", "slower", "Let time pass half as fast.", "left_curly_bracket", key_display="{ }"),
+            Action(
+                "time-slower", "slower", "Let time pass half as fast.", "left_curly_bracket", key_display="{ }",
+                handler="time-speed slower",
+            ),
             Action(
                 "time-faster", "faster", "Let time pass twice as fast.", "right_curly_bracket", key_display="}", shown=False,
+                handler="time-speed faster",
             ),
             Action("time-violation", "violation", "Go to the next violation of an invariant.", "n", key_display="n N"),
-            Action("time-violation-before", "previous violation", "Go to the previous violation.", "N", shown=False),
+            Action(
+                "time-violation-before", "previous violation", "Go to the previous violation.", "N", shown=False,
+                handler="time-violation -",
+            ),
             Action(
                 "time-mark", "mark", "Go to the next mark: a split, a claim, a fault, a violation or a bookmark.",
                 "m", key_display="m M",
             ),
-            Action("time-mark-before", "previous mark", "Go to the previous mark.", "M", shown=False),
+            Action(
+                "time-mark-before", "previous mark", "Go to the previous mark.", "M", shown=False, handler="time-mark -",
+            ),
             Action(
                 "time-here", "to the event", "Go to the moment of the event under the cursor.", "enter,i",
                 key_display="enter",
             ),
-            Action("time-zoom-in", "zoom", "Show half as much time in the strip.", "plus", key_display="+ −"),
+            Action(
+                "time-zoom-in", "zoom", "Show half as much time in the strip.", "plus", key_display="+ −",
+                handler="time-zoom +1",
+            ),
             Action(
                 "time-zoom-out", "zoom out", "Show twice as much time in the strip.", "minus", key_display="−",
-                shown=False,
+                shown=False, handler="time-zoom -1",
             ),
-            Action("time-whole", "whole run", "Show the whole run in the strip.", "z", shown=False),
+            Action("time-whole", "whole run", "Show the whole run in the strip.", "z", shown=False, handler="time-zoom"),
         ),
     ),
     View(
@@ -328,7 +341,7 @@ VIEWS: tuple[View, ...] = (
             *(
                 Action(
                     f"demo-answer-{letter}", f"answer {letter}", f"Answer the question of a demo with choice {letter}.",
-                    letter, shown=False,
+                    letter, shown=False, handler=f"demo-answer-letter {letter}",
                 )
                 for letter in LETTERS
             ),
@@ -347,7 +360,7 @@ VIEWS: tuple[View, ...] = (
     ),
     View(
         "questions", "I", "Answer what operators ask first: one cluster, why not, who was removed, what is stuck.",
-        "questions:QuestionsScreen", cli="cluster why",
+        "member:QuestionsScreen", cli="cluster why",
     ),
     View(
         "traffic", "V", "Show keys, bytes and operations a second, by member, by map or by partition.",
@@ -366,7 +379,10 @@ VIEWS: tuple[View, ...] = (
         "member", "", "", "member:MemberScreen", points_at_members=True, group="Members",
         actions=(
             Action("next-member", "other member", "Look at the next member.", "right", key_display="← →"),
-            Action("previous-member", "", "Look at the previous member.", "left", key_display="←", shown=False),
+            Action(
+                "previous-member", "", "Look at the previous member.", "left", key_display="←", shown=False,
+                handler="next-member -",
+            ),
             Action("list-text", "list text", "Show the list as older versions wrote it to their logs, and back.", "t"),
         ),
     ),

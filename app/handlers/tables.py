@@ -1,11 +1,24 @@
-"""Sorting and hiding the columns of the view in sight, and remembering how its reader wants it."""
+"""The rows of the view in sight: sorted, hidden, copied, exported; the screen as a file; equivalent command lines to read."""
 
 from __future__ import annotations
 
+from datetime import datetime
+
+from quarterdeck.app.actions.registry import action_called
+from quarterdeck.app.commands.command_text import connect_options, line_of_action, line_of_load, lines_of
 from quarterdeck.app.console_state import TableSettings
-from quarterdeck.app.screen.sort_filter_model import SortFilterModel
+from quarterdeck.app.export import (
+    CommandLinesScreen,
+    as_json,
+    as_text,
+    copy,
+    export_rows,
+    export_screen,
+    target_of,
+)
+from quarterdeck.app.screen.columns import SortFilterModel
 from quarterdeck.app.screen.view_screen import ViewScreen
-from quarterdeck.backend.picture.text.formatting import Refusal
+from quarterdeck.backend.picture.text.formatting import Refusal, counted
 
 
 def do_sort(view: ViewScreen, text: str) -> None:
@@ -64,3 +77,37 @@ def _sort_filter(view: ViewScreen) -> SortFilterModel:
 def _show_and_keep(view: ViewScreen, sort_filter: SortFilterModel) -> None:
     view.console.state.keep(view.view, sort_filter.table_settings)
     view.repaint()
+
+
+EXPORT_USAGE = "export FILE.csv or FILE.json"
+SCREENSHOT_USAGE = "screenshot FILE.svg or FILE.txt"
+
+
+def do_copy(view: ViewScreen, form: str) -> None:
+    """Copy the selected rows, or the one under the cursor, as text or in the form `json`."""
+    rows = view.copied_rows()
+    if not rows:
+        raise Refusal("there is nothing under the cursor to copy")
+    copied = copy(view.app, as_json(rows) if form else as_text(rows))
+    view.console.show_message(f"{counted(len(rows), 'row')}: {copied.sentence}")
+
+
+def do_export(view: ViewScreen, text: str) -> None:
+    if text:
+        view.console.show_message(export_rows(view.app, view.rows(), target_of(text, EXPORT_USAGE)))
+    else:
+        view.console.type_line("export ")
+
+
+def do_screenshot(view: ViewScreen, text: str) -> None:
+    """Write to the named file; without a name to one in the working directory, named by the time."""
+    named = text or f"{datetime.now():%Y-%m-%dT%H-%M-%S}.svg"
+    view.console.show_message(export_screen(view.app, target_of(named, SCREENSHOT_USAGE)))
+
+
+def do_cli(view: ViewScreen, _: str) -> None:
+    options = connect_options(view.session.cluster)
+    load = line_of_load(view.session.traffic, options) if view.session.traffic is not None else ""
+    done = [*([load] if load else ()), *lines_of(view.console.last_commands, options)]
+    shows = line_of_action(action_called(view.view), options) if view.view != "member" else ""
+    view.app.push_screen(CommandLinesScreen(done, shows))

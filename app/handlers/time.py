@@ -38,29 +38,24 @@ def _paced_cluster(session: ConsoleSession) -> TimeControl | None:
 # Steps
 
 
-def do_time_back(view: ViewScreen, _: str) -> None:
-    if not view.session.playhead.step(forward=False):
-        view.console.show_message("no earlier event is remembered")
-    view.repaint()
-
-
-def do_time_on(view: ViewScreen, _: str) -> None:
+def do_time_on(view: ViewScreen, back: str) -> None:
+    """Go to the next event, or `back` to the previous one."""
     playhead, paced = view.session.playhead, _paced_cluster(view.session)
-    if paced is not None:
+    if back:
+        if not playhead.step(forward=False):
+            view.console.show_message("no earlier event is remembered")
+    elif paced is not None:
         paced.run_to_next_event()
     elif playhead.live or not playhead.step(forward=True):
         view.console.show_message("there is no later event yet")
     view.repaint()
 
 
-def do_time_second_back(view: ViewScreen, _: str) -> None:
-    view.session.playhead.go_by(-SECOND_US)
-    view.repaint()
-
-
-def do_time_second_on(view: ViewScreen, _: str) -> None:
+def do_time_second_on(view: ViewScreen, back: str) -> None:
     playhead, paced = view.session.playhead, _paced_cluster(view.session)
-    if paced is not None:
+    if back:
+        playhead.go_by(-SECOND_US)
+    elif paced is not None:
         paced.run_on(SECOND_US)
     elif not playhead.live:
         playhead.go_by(SECOND_US)
@@ -104,19 +99,12 @@ def do_time_bookmark(view: ViewScreen, name: str) -> None:
     view.repaint()
 
 
-def do_time_violation(view: ViewScreen, _: str) -> None:
-    _to_violation(view, forward=True)
-
-
-def do_time_violation_before(view: ViewScreen, _: str) -> None:
-    _to_violation(view, forward=False)
-
-
-def _to_violation(view: ViewScreen, *, forward: bool) -> None:
+def do_time_violation(view: ViewScreen, back: str) -> None:
+    """Go to the next violation, or `back` to the previous one."""
     session = view.session
-    at_us = session.playhead.go_among(violation_moments(session), forward=forward)
+    at_us = session.playhead.go_among(violation_moments(session), forward=not back)
     if at_us is None:
-        where = "after" if forward else "before"
+        where = "before" if back else "after"
         view.console.show_message(
             f"no violation was found {where} this" if session.monitored else "invariants are not watched here"
         )
@@ -133,33 +121,25 @@ def violation_moments(session: ConsoleSession) -> Sequence[int]:
 
 # Speed
 
+STEPS = {"slower": previous_speed, "faster": next_speed}
+
 
 def do_time_speed(view: ViewScreen, text: str) -> None:
+    """Let time pass at the speed in `text`, or `slower` or `faster` than now."""
+    paced = _paced_cluster(view.session) or view.session.playhead
     if not text:
         view.console.type_line("speed ")
         return
-    try:
-        speed = float(text.removeprefix("x"))
-    except ValueError:
-        raise Refusal(f"{text!r} is not a speed; write seconds of the run in one second, such as 0.5 or 4") from None
-    _set_speed(view, speed)
-
-
-def do_time_slower(view: ViewScreen, _: str) -> None:
-    _set_speed(view, previous_speed(_speed(view.session)))
-
-
-def do_time_faster(view: ViewScreen, _: str) -> None:
-    _set_speed(view, next_speed(_speed(view.session)))
-
-
-def _speed(session: ConsoleSession) -> float:
-    paced = _paced_cluster(session)
-    return session.playhead.speed if paced is None else paced.speed
-
-
-def _set_speed(view: ViewScreen, speed: float) -> None:
-    (_paced_cluster(view.session) or view.session.playhead).set_speed(speed)
+    if text in STEPS:
+        speed = STEPS[text](paced.speed)
+    else:
+        try:
+            speed = float(text.removeprefix("x"))
+        except ValueError:
+            raise Refusal(
+                f"{text!r} is not a speed; write seconds of the run in one second, such as 0.5 or 4"
+            ) from None
+    paced.set_speed(speed)
     view.console.show_message(f"speed {speed:g}: seconds of the run in one second")
     view.repaint()
 

@@ -20,22 +20,20 @@ from quarterdeck.app.actions.registry import action_called
 from quarterdeck.app.actions.views import VIEW_OF
 from quarterdeck.app.console_interface import ConsoleInterface, Pointed
 from quarterdeck.app.key_map import ACT, BAR, KEPT, KEPT_AT_HOME, TYPING, works
+from quarterdeck.app.screen.columns import SortFilterModel
 from quarterdeck.app.screen.header import ConnectionSummary, header_parts
-from quarterdeck.app.screen.row_detail import RowDetail
-from quarterdeck.app.screen.sort_filter_model import SortFilterModel
 from quarterdeck.app.session import ConsoleSession
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.boards.member_detail import member_detail
 from quarterdeck.backend.picture.text.fact import Fact
 from quarterdeck.backend.picture.text.formatting import one_line
-from quarterdeck.widgets.candidate_list import CandidateList
 from quarterdeck.widgets.dirty_rows import DirtyRowsCompositor
-from quarterdeck.widgets.hint_line import Hint, HintLine
+from quarterdeck.widgets.fact_sheet import RowDetail
+from quarterdeck.widgets.hint_line import Hint, HintLine, ViewBar
 from quarterdeck.widgets.line_table import LineTable, TableCell
-from quarterdeck.widgets.prompt import Prompt
+from quarterdeck.widgets.prompt import CandidateList, Prompt
 from quarterdeck.widgets.status_line import StatusLine
-from quarterdeck.widgets.view_bar import ViewBar
 
 REST_SECONDS = 0.3
 """How long the cursor rests before the detail follows it: the keys of one who passes by are answered first."""
@@ -108,7 +106,7 @@ class ViewScreen(Screen[None]):
         self.views_line = ViewBar(BAR, self.view, id="views")
         self.title_line = StatusLine(id="title", most_lines=2)
         """For views that have a title; they yield it in `body`."""
-        self.row_detail = RowDetail(session)
+        self.row_detail = RowDetail(id="row-detail")
         self.below = StatusLine(id="below", most_lines=2, shrinks=False)
         self.message = StatusLine(id="message", most_lines=3)
         self.hints = HintLine(id="hints")
@@ -416,7 +414,7 @@ class ViewScreen(Screen[None]):
 
     def _say_detail(self) -> None:
         if (self.detailed or self.detail_below) and self.at_rest:
-            self.row_detail.show_facts(self.row_pointed(), self.row_facts)
+            self.row_detail.show_facts(self.row_pointed(), self.row_facts, self.session.detail_beat)
 
     def _find_hints(self) -> None:
         found: dict[str, Hint] = {}

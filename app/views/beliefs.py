@@ -10,8 +10,7 @@ from rich.cells import cell_len
 from textual.widget import Widget
 
 from quarterdeck.app.console_interface import ConsoleInterface
-from quarterdeck.app.screen.columns import ColumnOf, MatrixModel
-from quarterdeck.app.screen.sort_filter_model import SortFilterModel
+from quarterdeck.app.screen.columns import ColumnOf, MatrixModel, SortFilterModel
 from quarterdeck.app.screen.view_screen import ViewScreen
 from quarterdeck.app.session import ConsoleSession
 from quarterdeck.backend.picture.boards.belief_matrix import (

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from typing import NamedTuple
 
 from textual.containers import Container
@@ -14,8 +13,7 @@ from quarterdeck.app.actions.views import LETTERS
 from quarterdeck.app.commands.command_text import describe, line_of
 from quarterdeck.app.commands.confirmation import ConfirmScreen
 from quarterdeck.app.console_interface import ConsoleInterface, OpenedCluster
-from quarterdeck.app.screen.columns import BoardModel, ColumnOf
-from quarterdeck.app.screen.sort_filter_model import SortFilterModel
+from quarterdeck.app.screen.columns import BoardModel, ColumnOf, SortFilterModel
 from quarterdeck.app.screen.view_screen import ViewScreen
 from quarterdeck.app.session import ConsoleSession
 from quarterdeck.app.views.beliefs import BeliefMatrixModel
@@ -177,8 +175,6 @@ class DemosScreen(ViewScreen):
         self.verdict = StatusLine(id="demo-verdict")
         self.matrix = LineTable(self._matrix, id="demo-matrix")
         self.sheet = FactSheet(id="demo-sheet")
-        for letter in LETTERS:
-            setattr(self, f"do_demo_answer_{letter}", partial(self._answer_letter, letter))
 
     def body(self) -> Iterable[Widget]:
         if self.demo_cluster is None:
@@ -325,7 +321,7 @@ class DemosScreen(ViewScreen):
             self.demo_cluster.lesson.go_on()
             self.repaint()
 
-    def _answer_letter(self, letter: str, _: str) -> None:
+    def do_demo_answer_letter(self, letter: str) -> None:
         ask = self.demo_cluster.lesson.tutor.question if self.demo_cluster is not None else None
         if ask is None or LETTERS.index(letter) >= len(ask.choices):
             raise Refusal(f"{letter} answers nothing here")

@@ -15,8 +15,7 @@ from textual.widgets import Button, Static, TextArea
 
 from quarterdeck.app.commands.command_text import connect_options, lines_of
 from quarterdeck.app.console_interface import ConsoleInterface
-from quarterdeck.app.screen.columns import BoardModel, ColumnOf
-from quarterdeck.app.screen.sort_filter_model import SortFilterModel
+from quarterdeck.app.screen.columns import BoardModel, ColumnOf, SortFilterModel
 from quarterdeck.app.screen.view_screen import ViewScreen, show_if
 from quarterdeck.app.session import ConsoleSession
 from quarterdeck.backend.clusters.cluster import ReachedByOptions

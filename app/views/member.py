@@ -1,13 +1,66 @@
-"""One member, as it sees its cluster: everything that is known of it."""
+"""Views that are one sheet of facts: all about one member as it sees its cluster, and the questions of operators."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from typing import ClassVar
 
-from quarterdeck.app.screen.facts_screen import FactsScreen
+from textual.widget import Widget
+
+from quarterdeck.app.console_interface import ConsoleInterface
+from quarterdeck.app.screen.view_screen import ViewScreen
+from quarterdeck.app.session import ConsoleSession
+from quarterdeck.backend.clusters.observed_story import (
+    OBSERVATIONS_NOTED,
+    latest_observations,
+    story_facts,
+    story_of,
+)
 from quarterdeck.backend.picture.boards.member_detail import member_detail
-from quarterdeck.backend.picture.text.fact import Fact
+from quarterdeck.backend.picture.boards.operator_questions import operator_questions
+from quarterdeck.backend.picture.text.fact import Fact, fact_rows
 from quarterdeck.backend.picture.text.formatting import one_line
+from quarterdeck.widgets.fact_sheet import FactSheet
+from quarterdeck.widgets.line_table import TableCell
+
+
+class FactsScreen(ViewScreen):
+    """A title and facts, kept up to date."""
+
+    columns: ClassVar[tuple[str, str]] = ("about", "fact")
+    """The titles of headings and texts in an export."""
+
+    def __init__(self, session: ConsoleSession, console: ConsoleInterface) -> None:
+        super().__init__(session, console)
+        self._facts: tuple[Fact, ...] = ()
+        self.sheet = FactSheet(id="detail-sheet")
+
+    def about(self) -> tuple[str, str]:
+        """Return the subject, and what the sheet says of it."""
+        raise NotImplementedError
+
+    def facts(self) -> Iterable[Fact]:
+        """Yield the facts as they are now."""
+        raise NotImplementedError
+
+    def body(self) -> Iterable[Widget]:
+        return self.title_line, self.sheet
+
+    @property
+    def focused_first(self) -> Widget:
+        return self.sheet
+
+    def paint(self) -> None:
+        subject, what = self.about()
+        self.title_line.show([TableCell(subject, "strong"), TableCell(what, "faint")])
+        self._facts = tuple(self.facts())
+        self.sheet.show(self._facts)
+
+    def rows(self) -> Iterable[Mapping[str, str]]:
+        return fact_rows(self._facts, *self.columns)
+
+    def copied_rows(self) -> Sequence[Mapping[str, str]]:
+        return tuple(self.rows())
 
 
 class MemberScreen(FactsScreen):
@@ -40,18 +93,36 @@ class MemberScreen(FactsScreen):
         else:
             self.console.back()
 
-    def do_next_member(self, _: str) -> None:
-        self._other(1)
-
-    def do_previous_member(self, _: str) -> None:
-        self._other(-1)
-
-    def _other(self, members: int) -> None:
+    def do_next_member(self, back: str) -> None:
+        """Look at the next member, or `back` at the previous one."""
         labels = list(self.session.labels)
         if labels:
-            place = labels.index(self.label) if self.label in labels else 0
-            self.console.goto("member", member=labels[max(0, min(place + members, len(labels) - 1))])
+            place = labels.index(self.label) + (-1 if back else 1) if self.label in labels else 0
+            self.console.goto("member", member=labels[max(0, min(place, len(labels) - 1))])
 
     def do_list_text(self, _: str) -> None:
         self._legacy = not self._legacy
         self.repaint()
+
+
+class QuestionsScreen(FactsScreen):
+    """The answers at the moment that is shown."""
+
+    view = "questions"
+    columns = ("question", "answer")
+
+    def about(self) -> tuple[str, str]:
+        return "questions", "what operators ask first"
+
+    def facts(self) -> Iterable[Fact]:
+        session = self.session
+        now_us = session.now_us()
+        yield from operator_questions(session.picture, session.recent, now_us)
+        if (story := story_of(session.cluster)) is not None:
+            yield from story_facts(story, now_us)
+
+    def runbooks(self) -> Sequence[str]:
+        """Return those of what was observed, too."""
+        story = story_of(self.session.cluster)
+        seen = latest_observations(story, self.session.now_us()) if story is not None else ()
+        return tuple(dict.fromkeys((*super().runbooks(), *(observed.kind for observed in seen[:OBSERVATIONS_NOTED]))))

@@ -9,8 +9,7 @@ from rich.style import Style
 from textual.widget import Widget
 
 from quarterdeck.app.console_interface import ConsoleInterface, choice_of, switched
-from quarterdeck.app.screen.columns import BoardModel, ColumnOf, known_text
-from quarterdeck.app.screen.sort_filter_model import SortFilterModel
+from quarterdeck.app.screen.columns import BoardModel, ColumnOf, SortFilterModel, known_text
 from quarterdeck.app.screen.view_screen import ViewScreen
 from quarterdeck.app.session import ConsoleSession
 from quarterdeck.backend.core.properties import SECOND_US
@@ -314,20 +313,15 @@ class PartitionsScreen(ViewScreen):
             self.map.set_zoom("letters")
         self.repaint()
 
-    def do_map_trouble(self, _: str) -> None:
-        self._to_trouble(1)
-
-    def do_map_trouble_before(self, _: str) -> None:
-        self._to_trouble(-1)
-
-    def _to_trouble(self, step: int) -> None:
+    def do_map_trouble(self, back: str) -> None:
+        """Go to the next partition with something wrong, or `back` to the previous one."""
         wrong = set().union(*self._census.partitions.values())
         places = sorted(wrong.intersection(self._found) if self._filter else wrong)
         if not places:
             self.console.show_message("nothing is wrong in this table")
             return
         here = self.map.partition or 0
-        place = bisect_right(places, here) if step > 0 else bisect_left(places, here) - 1
+        place = bisect_left(places, here) - 1 if back else bisect_right(places, here)
         partition = places[place % len(places)]
         states = [cell.state for cell in self._map.column(partition)]
         index = next((one for one, state in enumerate(states) if SIGNS[state].mark and state != "vacant"), 0)

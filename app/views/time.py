@@ -11,8 +11,7 @@ from textual.widget import Widget
 from quarterdeck.app.console_interface import ConsoleInterface
 from quarterdeck.app.event_lines import facts_of
 from quarterdeck.app.handlers.time import violation_moments
-from quarterdeck.app.screen.columns import BoardModel, ColumnOf
-from quarterdeck.app.screen.sort_filter_model import SortFilterModel
+from quarterdeck.app.screen.columns import BoardModel, ColumnOf, SortFilterModel
 from quarterdeck.app.screen.view_screen import COLUMNS_BESIDE_PICTURES, ViewScreen
 from quarterdeck.app.session import ConsoleSession
 from quarterdeck.backend.clusters.cluster import StatusNotes, TimeControl
@@ -318,17 +317,12 @@ class TimeScreen(ViewScreen):
             self.session.playhead.go(self._drawn.moment_of(message.column))
             self.repaint()
 
-    def do_time_mark(self, _: str) -> None:
-        self._to_mark(forward=True)
-
-    def do_time_mark_before(self, _: str) -> None:
-        self._to_mark(forward=False)
-
-    def _to_mark(self, *, forward: bool) -> None:
+    def do_time_mark(self, back: str) -> None:
+        """Go to the next mark, or `back` to the previous one."""
         marks = sorted(self._marks())
-        at_us = self.session.playhead.go_among([mark.at_us for mark in marks], forward=forward)
+        at_us = self.session.playhead.go_among([mark.at_us for mark in marks], forward=not back)
         if at_us is None:
-            self.console.show_message(f"there is no mark {'after' if forward else 'before'} this")
+            self.console.show_message(f"there is no mark {'before' if back else 'after'} this")
             return
         here = [mark.text + (f" and {mark.times - 1} more" * (mark.times > 1)) for mark in marks if mark.at_us == at_us]
         self.console.show_message(f"{seconds_text(at_us)}: {'; '.join(here)}")
@@ -340,15 +334,7 @@ class TimeScreen(ViewScreen):
             self.session.playhead.go(record.at)
             self.repaint()
 
-    def do_time_zoom_in(self, _: str) -> None:
-        self._set_zoom(self._zoom + 1)
-
-    def do_time_zoom_out(self, _: str) -> None:
-        self._set_zoom(self._zoom - 1)
-
-    def do_time_whole(self, _: str) -> None:
-        self._set_zoom(0)
-
-    def _set_zoom(self, zoom: int) -> None:
-        self._zoom = max(0, zoom)
+    def do_time_zoom(self, steps: str) -> None:
+        """Zoom in or out by so many `steps`; without any, show the whole run."""
+        self._zoom = max(0, self._zoom + int(steps)) if steps else 0
         self.repaint()

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Sequence
 from textual.widget import Widget
 
 from quarterdeck.app.console_interface import ConsoleInterface, choice_of
-from quarterdeck.app.screen.columns import BoardModel, ColumnOf
-from quarterdeck.app.screen.sort_filter_model import SortFilterModel
+from quarterdeck.app.screen.columns import BoardModel, ColumnOf, SortFilterModel
 from quarterdeck.app.screen.view_screen import ViewScreen
 from quarterdeck.app.session import ConsoleSession
 from quarterdeck.backend.picture.boards.data_board import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import get_args
 
 from quarterdeck.app.console import Console
-from quarterdeck.app.runbooks import PAGE, runbook_of
+from quarterdeck.app.help_screen import PAGE, runbook_of
 from quarterdeck.backend.hazelcast.logs.observations.observation import ObservationKind
 from quarterdeck.backend.picture.health.cluster_health import Condition
 from tests.app.fakes.fake_cluster import formed

@@ -12,10 +12,10 @@ from quarterdeck.backend.picture.explain.event_index import EventIndex
 from quarterdeck.backend.picture.explain.space_time import SpaceTime
 from quarterdeck.backend.picture.replay.tape import Tape
 from quarterdeck.backend.picture.replay.timeline import draw_timeline
-from quarterdeck.widgets.candidate_list import CandidateList
-from quarterdeck.widgets.line_runs import fit
+from quarterdeck.widgets.component_styles import fit
 from quarterdeck.widgets.line_table import Column, LineTable, TableCell
 from quarterdeck.widgets.pane import PaneEdge
+from quarterdeck.widgets.prompt import CandidateList
 from quarterdeck.widgets.space_time import SpaceTimeDiagram
 from quarterdeck.widgets.status_line import StatusLine
 from quarterdeck.widgets.tail_log import TailLine, TailLog

@@ -8,7 +8,7 @@ import pytest
 from textual.app import App, ComposeResult
 from textual.binding import BindingType
 
-from quarterdeck.widgets.view_bar import BarView, ViewBar
+from quarterdeck.widgets.hint_line import BarView, ViewBar
 from tests.app.fakes.screen_text import screen_text
 
 VIEWS = (BarView("1", "1", "beliefs", "beliefs", "list"), BarView("D", "D", "demos", "demos", "demo"))

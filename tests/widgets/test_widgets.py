@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from textual.app import App, ComposeResult
 
-from quarterdeck.widgets.line_runs import fit
+from quarterdeck.widgets.component_styles import fit
 from quarterdeck.widgets.line_table import Column, LineTable, TableCell
 from quarterdeck.widgets.status_line import StatusLine
 from quarterdeck.widgets.tail_log import TailLine, TailLog

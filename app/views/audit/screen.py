@@ -11,8 +11,7 @@ from textual.widget import Widget
 from textual.worker import Worker, WorkerState
 
 from quarterdeck.app.console_interface import ConsoleInterface
-from quarterdeck.app.screen.columns import BoardModel, ColumnOf
-from quarterdeck.app.screen.sort_filter_model import SortFilterModel
+from quarterdeck.app.screen.columns import BoardModel, ColumnOf, SortFilterModel
 from quarterdeck.app.screen.view_screen import ViewScreen
 from quarterdeck.app.session import ConsoleSession
 from quarterdeck.app.views.audit.findings import (

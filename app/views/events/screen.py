@@ -296,19 +296,14 @@ class EventsScreen(EventCursorScreen):
     def do_event_follow(self, _: str) -> None:
         self._follow(not self._following)
 
-    def do_event_next(self, _: str) -> None:
-        self._next_match(1)
-
-    def do_event_previous(self, _: str) -> None:
-        self._next_match(-1)
-
-    def _next_match(self, step: int) -> None:
+    def do_event_next(self, back: str) -> None:
+        """Go to the next event that matches the filter, or `back` to the previous one."""
         if not self.tail.filter_text.strip():
             raise Refusal("type what to look for with / first")
         if self.diagram.display:
             raise Refusal("the diagram has no matches to go to; z shows the lines again")
-        if not self.tail.next_match(step):
-            self.console.show_message("no further match " + ("below" if step > 0 else "above"))
+        if not self.tail.next_match(-1 if back else 1):
+            self.console.show_message("no further match " + ("above" if back else "below"))
 
     def do_event_marking(self, text: str) -> None:
         if text:
@@ -354,21 +349,14 @@ class EventsScreen(EventCursorScreen):
         return self.session.cluster.labels
 
     def do_event_zoom(self, text: str) -> None:
-        if not text:
-            self._zoom_by(1)
-        elif text in ZOOM_WORDS:
-            self._zoom_to(ZOOM_WORDS[text])
+        """Let a row take up the time in `text`; without it the next longer one, with `-` the next shorter one."""
+        if text in ZOOM_WORDS:
+            zoom_us = ZOOM_WORDS[text]
+        elif text in ("", "-"):
+            place = ZOOMS_US.index(self._zoom_us) + (-1 if text else 1)
+            zoom_us = ZOOMS_US[min(max(place, 0), len(ZOOMS_US) - 1)]
         else:
             raise Refusal(f"a row takes up one of {', '.join(ZOOM_WORDS)}; not {text!r}")
-
-    def do_event_zoom_in(self, _: str) -> None:
-        self._zoom_by(-1)
-
-    def _zoom_by(self, step: int) -> None:
-        place = min(max(ZOOMS_US.index(self._zoom_us) + step, 0), len(ZOOMS_US) - 1)
-        self._zoom_to(ZOOMS_US[place])
-
-    def _zoom_to(self, zoom_us: int) -> None:
         if not self.diagram.display:
             self._toggle_diagram()
         record, following = self._pointed(), self._following

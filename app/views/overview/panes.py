@@ -14,8 +14,7 @@ from textual.widget import Widget
 
 from quarterdeck.app.actions.action import ViewName
 from quarterdeck.app.event_lines import Entry, LevelFeed, LevelFormat
-from quarterdeck.app.screen.columns import BoardModel, ColumnOf
-from quarterdeck.app.screen.sort_filter_model import SortFilterModel
+from quarterdeck.app.screen.columns import BoardModel, ColumnOf, SortFilterModel
 from quarterdeck.app.session import ConsoleSession
 from quarterdeck.app.views.beliefs import BeliefMatrixModel
 from quarterdeck.backend.core.address import Address

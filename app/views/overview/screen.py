@@ -12,7 +12,7 @@ from textual.widget import Widget
 from quarterdeck.app.actions.action import ViewName
 from quarterdeck.app.actions.registry import action_called
 from quarterdeck.app.console_interface import ConsoleInterface, Pointed
-from quarterdeck.app.screen.sort_filter_model import SortFilterModel
+from quarterdeck.app.screen.columns import SortFilterModel
 from quarterdeck.app.screen.view_screen import ViewScreen
 from quarterdeck.app.session import ConsoleSession
 from quarterdeck.app.views.beliefs import verdict_cells

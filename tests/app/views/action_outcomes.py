@@ -7,8 +7,7 @@ from collections.abc import Callable
 from textual.screen import ModalScreen
 
 from quarterdeck.app.actions.action import ViewName
-from quarterdeck.app.actions.commands import TYPED_ACTIONS
-from quarterdeck.app.actions.registry import ACTIONS
+from quarterdeck.app.actions.registry import ACTIONS, TYPED_ACTIONS
 from quarterdeck.app.actions.views import VIEW_NAMES
 from quarterdeck.app.export import CommandLinesScreen
 from quarterdeck.app.help_screen import HelpScreen

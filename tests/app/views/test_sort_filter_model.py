@@ -8,8 +8,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quarterdeck.app.screen.columns import BoardModel, ColumnOf, natural
-from quarterdeck.app.screen.sort_filter_model import SortFilterModel
+from quarterdeck.app.screen.columns import BoardModel, ColumnOf, SortFilterModel, natural
 
 Line = tuple[str, str, str]
 """A name, which is the key, an age and a note."""
