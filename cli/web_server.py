@@ -145,7 +145,7 @@ class AccessControl:
             return refusal("this server answers only to its own address")
         if TOKEN in request.query:
             return self._exchange_token(request)
-        if not self._is_known(request):
+        if not _same(request.cookies.get(self._cookie, ""), self._session):
             return refusal("open the URL that `quarterdeck web` printed; it works once")
         # Browsers send cookies along with WebSockets of any page, and name the page in Origin.
         if request.path == WEBSOCKET_PATH and request.headers.get("Origin") != self.origin:
@@ -174,10 +174,6 @@ class AccessControl:
         answer = web.Response(status=303, headers={"Location": "/"})
         answer.set_cookie(self._cookie, self._session, httponly=True, samesite="Strict", path="/")
         return answer
-
-    def _is_known(self, request: web.Request) -> bool:
-        given = request.cookies.get(self._cookie, "")
-        return _same(given, self._session)
 
 
 def _same(given: str, secret: str) -> bool:

@@ -8,9 +8,8 @@ import sys
 from collections.abc import Sequence
 from concurrent.futures import Future
 from contextlib import closing
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from msgspec.structs import replace
 
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     from quarterdeck.backend.core.properties import PropertyValue, Settings
 
 
+PresetName = Literal["training", "production"]
 HEADLESS_DEMO = "split"
 DEFAULT_SPEED = 1.0
 CLUSTER_NAME = "dev"
@@ -41,18 +41,13 @@ WEB_DRIVER = "textual.drivers.web_driver:WebDriver"
 """What Textual's variable says when a web server runs the console."""
 
 
-class PresetName(StrEnum):
-    TRAINING = "training"
-    PRODUCTION = "production"
-
-
 @with_connection
 def console(
     connection: ConnectionTarget,
     members: Annotated[int, option("How many members to start.", min=1, max=100)] = len(CITIES),
     preset: Annotated[
         PresetName, option("Timing properties: seconds for training, or the documented defaults.")
-    ] = PresetName.TRAINING,
+    ] = "training",
     properties: run_options.PropertyOption = None,
     journal: run_options.JournalOption = None,
     no_journal: run_options.NoJournalOption = False,
@@ -199,7 +194,7 @@ def read_settings(properties: list[str], preset: PresetName) -> Settings:
             raise BadUsage(f"--property {text}: write it as NAME=VALUE")
         wanted[name.strip()] = value.strip()
     with failing_as(ExitCode.BAD_INPUT, BadProperty, about="--property"):
-        return Settings.of(wanted, preset=preset.value)
+        return Settings.of(wanted, preset=preset)
 
 
 def simulated_cluster(file: Path, seed: int | None, speed: float | None) -> SimulatedCluster:

@@ -23,7 +23,7 @@ from quarterdeck.backend.picture.operations.cluster_metrics import (
     cluster_metrics,
     observed_metrics,
 )
-from quarterdeck.cli.commands.cluster.watch import FollowedCluster
+from quarterdeck.cli.commands.cluster.observation import FollowedCluster
 from quarterdeck.cli.exits import in_one_line
 from quarterdeck.cli.output import say
 

@@ -11,9 +11,8 @@ import sys
 import threading
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -141,17 +140,6 @@ FOLLOW_SECONDS = 0.5
 SECONDS_OF = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 
 
-class OutcomeName(StrEnum):
-    DONE = "done"
-    REFUSED = "refused"
-    UNKNOWN = "unknown"
-
-
-class LogFormat(StrEnum):
-    CONSOLE = "console"
-    JSON = "json"
-
-
 @group.command("start")
 def start(
     config: Annotated[Path | None, option("Its configuration, in Hazelcast's YAML.", "FILE")] = None,
@@ -170,7 +158,9 @@ def start(
     zone: Annotated[str | None, option("Its zone: a rack, a room, or whatever else fails as one.")] = None,
     journal: Annotated[Path | None, option("Record into this folder.", "DIR")] = None,
     run: Annotated[str | None, option("The name of the recorded run; the cluster's name by default.", "NAME")] = None,
-    log_format: Annotated[LogFormat | None, option("For people, or as one JSON object on each line.")] = None,
+    log_format: Annotated[
+        Literal["console", "json"] | None, option("For people, or as one JSON object on each line.")
+    ] = None,
     log_level: Annotated[str | None, option("DEBUG, INFO, WARNING or ERROR.", "LEVEL")] = None,
     ready_file: Annotated[
         Path | None, option("A file that it writes when it has joined and removes when it has left.", "FILE")
@@ -228,7 +218,9 @@ def print_audit_log(
     path: Annotated[Path, argument("The folder of a member's journal, or of its audit log.", "DIR")],
     user: Annotated[str | None, option("Only what this user did or tried.", "NAME")] = None,
     address: Annotated[str | None, option("Only what came from there.", "HOST")] = None,
-    outcome: Annotated[OutcomeName | None, option("Only what was done, refused, or is not known.")] = None,
+    outcome: Annotated[
+        Literal["done", "refused", "unknown"] | None, option("Only what was done, refused, or is not known.")
+    ] = None,
     what: Annotated[str, option("Only requests with this in path or detail.", "TEXT")] = "",
     since: Annotated[
         str | None, option("Only from then on: 2026-01-31T12:00 (UTC), or 90s, 15m, 2h, 7d ago.", "TIME")

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -81,11 +80,7 @@ def schema(
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
-class FileKind(StrEnum):
-    SCENARIO = "scenario"
-    MODEL = "model"
-    MEMBER = "member"
-    USER = "user"
+FileKind = Literal["scenario", "model", "member", "user"]
 
 
 def schema_of(kind: FileKind) -> dict[str, Any]:
@@ -99,13 +94,13 @@ def schema_of(kind: FileKind) -> dict[str, Any]:
     from quarterdeck.cli.configuration.user_configuration import UserDocument
 
     match kind:
-        case FileKind.SCENARIO:
+        case "scenario":
             schema = Scenario.model_json_schema()
-        case FileKind.MODEL:
+        case "model":
             schema = ModelFile.model_json_schema()
-        case FileKind.MEMBER:
+        case "member":
             schema = MemberFile.model_json_schema()
-        case FileKind.USER:
+        case "user":
             whole = create_model("UserFile", __base__=UserDocument, console=(ConsoleSection, ConsoleSection()))
             schema = whole.model_json_schema()
     return {"$schema": DIALECT, **schema, "title": f"Quarterdeck: {kind}"}

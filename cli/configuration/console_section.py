@@ -27,10 +27,6 @@ from quarterdeck.app.key_map import check_keys, key_named
 from quarterdeck.app.themes import DEFAULT_THEME, theme_called
 
 
-def _theme(name: str) -> str:
-    return theme_called(name).name
-
-
 def _as_list(keys: object) -> object:
     """One key stands for a list of it; a digit needs no quotes."""
     listed = keys if isinstance(keys, list | tuple) else [] if keys is None else [keys]
@@ -63,7 +59,7 @@ class ConsoleSection(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    theme: Annotated[str, AfterValidator(_theme)] = DEFAULT_THEME
+    theme: Annotated[str, AfterValidator(lambda name: theme_called(name).name)] = DEFAULT_THEME
     mouse: bool = True
     """Off, the terminal's own selection works as it does everywhere."""
     clock: Clock = "run"

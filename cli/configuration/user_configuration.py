@@ -33,14 +33,10 @@ def _expanded(path: Path) -> Path:
 HomePath = Annotated[Path, AfterValidator(_expanded)]
 
 
-def _dashed(name: str) -> str:
-    return name.replace("_", "-")
-
-
 class Profile(BaseModel):
     """One cluster that the user knows."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=_dashed)
+    model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=lambda name: name.replace("_", "-"))
 
     label: str = Field(min_length=1)
     urls: tuple[str, ...] = Field(min_length=1)

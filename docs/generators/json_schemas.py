@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import get_args
 
 from quarterdeck.cli.commands.settings import FileKind, schema_of
 
@@ -17,7 +18,7 @@ FOLDER = Path(__file__).parents[2] / "backend" / "documents" / "schemas"
 def write_schemas(folder: Path = FOLDER) -> None:
     """Write the schema of every kind of file."""
     folder.mkdir(exist_ok=True)
-    for kind in FileKind:
+    for kind in get_args(FileKind):
         text = json.dumps(schema_of(kind), indent=1) + "\n"
         (folder / f"{kind}.schema.json").write_text(text, encoding="utf-8")
 

@@ -34,8 +34,7 @@ from quarterdeck.backend.core.member import MemberConfiguration, MemberMachine
 from quarterdeck.backend.core.membership.events import ListInstalled, MemberRemoved, SuspicionRaised
 from quarterdeck.backend.core.properties import Settings
 from quarterdeck.backend.live.cluster.addressing import HeldPorts
-from quarterdeck.backend.live.member.member_host import Host, MemberHost
-from quarterdeck.backend.live.member.run_clock import RunClock
+from quarterdeck.backend.live.member.member_host import Host, MemberHost, RunClock
 from quarterdeck.backend.live.security.tls import OPEN, TlsFiles, WireSecurity
 from quarterdeck.backend.live.transport.limits import DEFAULT_LIMITS, Timeouts, TransportLimits
 from quarterdeck.backend.live.transport.network import LiveNetwork

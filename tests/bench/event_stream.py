@@ -32,7 +32,7 @@ from quarterdeck.backend.core.inputs import Input, Receive
 from quarterdeck.backend.core.member import MemberConfiguration, MemberMachine
 from quarterdeck.backend.core.membership.messages import Heartbeat
 from quarterdeck.backend.core.properties import Settings
-from quarterdeck.backend.live.member.run_clock import RunClock
+from quarterdeck.backend.live.member.member_host import RunClock
 from quarterdeck.backend.live.transport.network import LiveNetwork
 from quarterdeck.backend.service.configuration.process_configuration import ProcessConfiguration
 from quarterdeck.backend.service.process import member_service

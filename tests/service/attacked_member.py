@@ -15,7 +15,7 @@ from typing import Any
 from quarterdeck.backend.core.address import make_address
 from quarterdeck.backend.core.member import MemberConfiguration
 from quarterdeck.backend.core.properties import Settings
-from quarterdeck.backend.live.member.run_clock import RunClock
+from quarterdeck.backend.live.member.member_host import RunClock
 from quarterdeck.backend.live.transport.limits import DEFAULT_LIMITS, TransportLimits
 from quarterdeck.backend.live.transport.network import LiveNetwork
 from quarterdeck.backend.service.configuration.process_configuration import ENDPOINT_GROUPS, ProcessConfiguration

@@ -162,7 +162,10 @@ class LogFollowing:
             polls = 0
             while True:
                 if polls % LOOK_FOR_FILES_POLLS == 0:
-                    self._look_for_files()
+                    for source in self._sources:
+                        for path in files_of(source):
+                            if path not in self._files:
+                                self._files[path] = _Stream(GrowingFile(path), source)
                 polls += 1
                 logs = self._route.logs.values()
                 self._on_the_way = {log: self._on_the_way.get(log) or _Stream(log, LogSource(None)) for log in logs}
@@ -172,12 +175,6 @@ class LogFollowing:
         finally:
             for stream in self._files.values():
                 stream.reader.close()
-
-    def _look_for_files(self) -> None:
-        for source in self._sources:
-            for path in files_of(source):
-                if path not in self._files:
-                    self._files[path] = _Stream(GrowingFile(path), source)
 
     def _take(self, stream: _Stream, lines: Sequence[str]) -> None:
         found = [logged for line in lines for logged in stream.witness.add_line(self._route.named_in_line(line))]

@@ -25,18 +25,10 @@ from quarterdeck.backend.core.commands.commands import (
     StopCluster,
     StopMember,
 )
+from quarterdeck.backend.hazelcast.wire import requests as wire
 from quarterdeck.backend.hazelcast.wire.connection import NoAnswer, NotConnected
 from quarterdeck.backend.hazelcast.wire.member_configuration import ReportedConfiguration
 from quarterdeck.backend.hazelcast.wire.messages import Answer, ErrorAnswer
-from quarterdeck.backend.hazelcast.wire.requests import (
-    ChangeClusterState,
-    PromoteLiteMember,
-    SetDiagnostics,
-    ShutDownCluster,
-    ShutDownMember,
-    UserAndPassword,
-)
-from quarterdeck.backend.hazelcast.wire.requests import Command as WireCommand
 from quarterdeck.backend.hazelcast.wire.route import NotReached
 from quarterdeck.backend.hazelcast.wire.settings import WatchSettings
 
@@ -56,12 +48,12 @@ DIAGNOSTICS = {
 MINUTE_US = 60_000_000
 MOST_MINUTES = 24 * 60
 
-REQUESTS: dict[type[Command], Callable[[Any], WireCommand]] = {
-    ChangeState: lambda command: ChangeClusterState(command.state),
-    StopMember: lambda _: ShutDownMember(),
-    StopCluster: lambda _: ShutDownCluster(),
-    PromoteMember: lambda _: PromoteLiteMember(),
-    Diagnose: lambda command: SetDiagnostics(min(-(-command.for_us // MINUTE_US), MOST_MINUTES), DIAGNOSTICS),
+REQUESTS: dict[type[Command], Callable[[Any], wire.Command]] = {
+    ChangeState: lambda command: wire.ChangeClusterState(command.state),
+    StopMember: lambda _: wire.ShutDownMember(),
+    StopCluster: lambda _: wire.ShutDownCluster(),
+    PromoteMember: lambda _: wire.PromoteLiteMember(),
+    Diagnose: lambda command: wire.SetDiagnostics(min(-(-command.for_us // MINUTE_US), MOST_MINUTES), DIAGNOSTICS),
 }
 """What a member is asked for each command over the client protocol."""
 
@@ -83,7 +75,7 @@ OLD_MEMBERS = (
     "restart them"
 )
 
-Ask = Callable[[Address, WireCommand, float], Awaitable[Answer]]
+Ask = Callable[[Address, wire.Command, float], Awaitable[Answer]]
 
 
 class OperatorActions:
@@ -145,7 +137,9 @@ class OperatorActions:
         credentials, tls = self._settings.credentials, self._settings.tls
         # With security on, who may log in stands for the name; the product decodes both twice.
         named = (
-            (credentials.user, credentials.password) if isinstance(credentials, UserAndPassword) else (cluster_name, "")
+            (credentials.user, credentials.password)
+            if isinstance(credentials, wire.UserAndPassword)
+            else (cluster_name, "")
         )
         twice = [quote(quote(name, safe=""), safe="") for name in named]
         body = "&".join((*twice, quote(",".join(addresses), safe="")))

@@ -15,18 +15,10 @@ from pathlib import Path
 import msgspec
 
 from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.hazelcast.logs import run_reader
 from quarterdeck.backend.hazelcast.logs.lines.file_splits import UNREADABLE, opened
 from quarterdeck.backend.hazelcast.logs.lines.message_assembly import ClockContext, Message, MessageAssembler
 from quarterdeck.backend.hazelcast.logs.observations.story import LogStory
-from quarterdeck.backend.hazelcast.logs.run_reader import (
-    LogLine,
-    ReadProgress,
-    RecordsRead,
-    RunRead,
-    check_logs,
-    follow_run,
-    read_run,
-)
 from quarterdeck.backend.hazelcast.logs.split_parser import LogOptions
 from quarterdeck.backend.journal.files import run_directory
 from quarterdeck.backend.journal.writer import JournalWriter
@@ -46,7 +38,7 @@ class LogExcerpt:
     message: range
 
 
-def excerpt_of(place: LogLine) -> LogExcerpt:
+def excerpt_of(place: run_reader.LogLine) -> LogExcerpt:
     """Return the lines around a message.
 
     Raises:
@@ -69,7 +61,7 @@ def excerpt_of(place: LogLine) -> LogExcerpt:
     return LogExcerpt(first, shown, range(place.line, place.line + _length_of_message(after)))
 
 
-def short_name(place: LogLine, root: Path) -> str:
+def short_name(place: run_reader.LogLine, root: Path) -> str:
     """Return the place as people write it, below the directory that was opened."""
     file = Path(place.file)
     below = root.resolve()
@@ -136,7 +128,7 @@ class RecordLines:
         }
         return LineColumns(list(self._files), by_uuid)
 
-    def add(self, records: Sequence[Record], lines: Sequence[LogLine]) -> None:
+    def add(self, records: Sequence[Record], lines: Sequence[run_reader.LogLine]) -> None:
         """Each of these records was made by the line at the same place."""
         for record, line in zip(records, lines, strict=True):
             columns = self._by_uuid.get(record.uuid)
@@ -146,14 +138,14 @@ class RecordLines:
             columns[LINE].append(line.line)
             columns[OFFSET].append(line.offset)
 
-    def get(self, record: Record) -> LogLine | None:
+    def get(self, record: Record) -> run_reader.LogLine | None:
         """Where this record stands."""
         columns = self._by_uuid.get(record.uuid)
         place = record.seq - 1
         if columns is None or not 0 <= place < len(columns[FILE]):
             return None
         file = next(name for name, number in self._files.items() if number == columns[FILE][place])
-        return LogLine(file, columns[LINE][place], columns[OFFSET][place])
+        return run_reader.LogLine(file, columns[LINE][place], columns[OFFSET][place])
 
 
 def keep_imported(directory: Path, imported: ImportedLogs) -> None:
@@ -187,25 +179,25 @@ def import_run(path: Path, root: Path, options: LogOptions, *, follow: bool = Fa
 
     With `follow` it goes on as the logs grow, for ever. Raises `NoLogs`, `NoJournal`, `RunExists` or `OSError`.
     """
-    check_logs(path, options)
+    run_reader.check_logs(path, options)
     if run_directory(root, options.run).exists():
         raise RunExists(f"{root}: has a run {options.run} already; give another name with --run")
-    news = follow_run(path, options, _wait) if follow else read_run(path, options)
+    news = run_reader.follow_run(path, options, _wait) if follow else run_reader.read_run(path, options)
     written = tenth = 0
     lines = RecordLines()
     with JournalWriter(root, options.run, WRITER) as writer:
         for piece in news:
             match piece:
-                case ReadProgress(done, total):
+                case run_reader.ReadProgress(done, total):
                     if total and done * TENTHS // total > tenth and done < total:
                         tenth = done * TENTHS // total
                         yield f"{tenth * 100 // TENTHS} % of {bytes_text(total)} read"
-                case RecordsRead(records, places):
+                case run_reader.RecordsRead(records, places):
                     for record in records:
                         writer.append(record)
                     lines.add(records, places)
                     written += len(records)
-                case RunRead(story):
+                case run_reader.RunRead(story):
                     keep_imported(writer.directory, ImportedLogs(str(path.resolve()), story, lines.columns()))
                     yield f"{counted(written, 'record')} of run {options.run} in {run_directory(root, options.run)}"
                     yield from (observation.headline for observation in story.observations if not follow)

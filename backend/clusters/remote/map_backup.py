@@ -20,7 +20,6 @@ import msgspec
 from msgspec import Struct
 
 from quarterdeck.backend.clusters.remote.access import url_of_other
-from quarterdeck.backend.clusters.remote.map_calls import call_map, in_batches, segment, value_of
 from quarterdeck.backend.clusters.remote.member_client import (
     BadResponse,
     HttpRequest,
@@ -29,6 +28,7 @@ from quarterdeck.backend.clusters.remote.member_client import (
     Unreachable,
     table_pages,
 )
+from quarterdeck.backend.clusters.remote.remote_commands import call_map, in_batches, segment, value_of
 from quarterdeck.backend.core.commands.commands import CommandRefused
 from quarterdeck.backend.core.operations import PutAll
 from quarterdeck.backend.member_api.answers import ExportedEntry, PartitionHead
@@ -301,19 +301,17 @@ async def _owners(client: MemberClient, urls: list[str], until_seconds: float = 
     while True:
         try:
             facts, url = await _any_member(client, urls)
-            return [owner async for owner in _rows(client, facts, url)], facts.cluster_name
+            owners = [
+                "" if len(row) < 3 or row[2] < 0 else url_of_other(page.holders[row[2]].address, url, facts.address)
+                async for page in table_pages(client, url)
+                for row in page.rows
+            ]
+            return owners, facts.cluster_name
         except (Unreachable, BadResponse):
             if until_seconds <= 0:
                 raise
         until_seconds -= AGAIN_SECONDS
         await asyncio.sleep(AGAIN_SECONDS)
-
-
-async def _rows(client: MemberClient, facts: ThisMember, url: str) -> AsyncIterator[str]:
-    async for page in table_pages(client, url):
-        for row in page.rows:
-            owner = row[2] if len(row) > 2 else -1
-            yield "" if owner < 0 else url_of_other(page.holders[owner].address, url, facts.address)
 
 
 async def _fetched(

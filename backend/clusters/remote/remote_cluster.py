@@ -20,10 +20,14 @@ from uuid import uuid4
 from quarterdeck.backend.clusters.cluster import NOT_REMOTE, ConnectionStatus, ProcessFacts
 from quarterdeck.backend.clusters.record_order import RecordMerge
 from quarterdeck.backend.clusters.remote.access import MemberCredentials, address_in, member_url, url_of_other
-from quarterdeck.backend.clusters.remote.map_calls import call_map
 from quarterdeck.backend.clusters.remote.member_client import MemberClient, Unreachable, present_state, urls_known_of
 from quarterdeck.backend.clusters.remote.member_stream import MemberStream, StreamTimings
-from quarterdeck.backend.clusters.remote.remote_commands import CommandTarget, execute_command, remote_snapshot
+from quarterdeck.backend.clusters.remote.remote_commands import (
+    CommandTarget,
+    call_map,
+    execute_command,
+    remote_snapshot,
+)
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.cluster_snapshot import ClusterSnapshot
 from quarterdeck.backend.core.commands.commands import CallMap, Command, CommandRefused

@@ -1,4 +1,4 @@
-"""Which members a command concerns, what each of them is asked over HTTP for it, and what they know for a snapshot.
+"""Which members a command concerns and what each is asked over HTTP; operations on maps; what members know, for a snapshot.
 
 Conditions of links are applied by the sender, so every member learns of the links that begin at it and of no others; it
 learns them by addresses, for it does not know what we call the others.
@@ -7,12 +7,17 @@ learns them by addresses, for it does not know what we call the others.
 from __future__ import annotations
 
 import asyncio
+import base64
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from http import HTTPStatus
+from typing import Any, NamedTuple, TypeVar
+from urllib.parse import quote
 
 import msgspec
+from msgspec.json import Decoder
 
-from quarterdeck.backend.clusters.remote.member_client import HttpRequest, MemberClient
+from quarterdeck.backend.clusters.remote.member_client import HttpRequest, MemberClient, Method, RequestRefused, decoded
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.cluster_snapshot import (
     ClusterSnapshot,
@@ -27,8 +32,9 @@ from quarterdeck.backend.core.commands.commands import CallMap, Command, Command
 from quarterdeck.backend.core.link_condition import LinkChanged
 from quarterdeck.backend.core.links import links_of
 from quarterdeck.backend.core.member import MemberMachine
+from quarterdeck.backend.core.operations import Answer, Get, Keys, Operation, Put, PutAll, Remove, Size
 from quarterdeck.backend.core.snapshots import BadSnapshot
-from quarterdeck.backend.member_api.answers import Snapshot
+from quarterdeck.backend.member_api.answers import EntriesStored, Entry, ExportedEntry, MapKeys, MapSize, Snapshot
 
 
 class CommandTarget(NamedTuple):
@@ -212,3 +218,94 @@ def _in_flight(reports: Iterable[MemberReport], on_our_clock: Callable[[int], in
         ahead_us = on_our_clock(report.utc_us) - report.captured.clock_us
         for message in report.captured.waiting:
             yield msgspec.structs.replace(message, due_us=message.due_us + ahead_us)
+
+
+Answered = TypeVar("Answered")
+
+BODY_BYTES = 2 * 1024 * 1024
+"""So many bytes of keys and values, at most, are sent in one request of many entries; one entry may be longer."""
+
+LENGTH_IN_JSON = 2
+"""A byte that is no plain letter takes up to so many in JSON or base64."""
+
+PROBLEMS = (HTTPStatus.CONFLICT, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.GATEWAY_TIMEOUT)
+"""What a member answers when an operation has failed, not the asking for it."""
+
+RESERVED_KEYS = ("size", "keys")
+"""What stands in the place of a key in paths that ask something about the whole map."""
+
+
+async def call_map(client: MemberClient, url: str, operation: Operation) -> Answer:
+    """Return the answer of the member at `url`.
+
+    Raises:
+        CommandRefused: It may not be asked, or gives no answer.
+    """
+
+    async def ask(method: Method, path: str, answer: type[Answered], body: object = None) -> Answered:
+        return decoded(
+            Decoder(answer), await client.send(url, HttpRequest(method, path, body, may_take_long=True)), url
+        )
+
+    of_map = f"/maps/{segment(operation.map)}"
+    try:
+        match operation:
+            case Put(_, key, value):
+                return Answer(value=value_of(await ask("PUT", f"{of_map}/{segment(key)}", Entry, _body_of(value))))
+            case Get(_, key) if key in RESERVED_KEYS:
+                raise CommandRefused(
+                    f"the key {key!r} cannot be read over HTTP: its path asks for the {key} of the map"
+                )
+            case Get(_, key):
+                return Answer(value=value_of(await ask("GET", f"{of_map}/{segment(key)}", Entry)))
+            case Remove(_, key):
+                return Answer(value=value_of(await ask("DELETE", f"{of_map}/{segment(key)}", Entry)))
+            case PutAll(name, entries):  # no more after the first request that fails
+                for some in in_batches(entries):
+                    given = [{"key": key, **_body_of(value)} for key, value in some]
+                    await ask("POST", "/entries", EntriesStored, {"map": name, "entries": given})
+                return Answer()
+            case Size():
+                return Answer(size=(await ask("GET", f"{of_map}/size", MapSize)).size)
+            case Keys():
+                return Answer(keys=(await ask("GET", f"{of_map}/keys", MapKeys)).keys)
+    except RequestRefused as refusal:
+        if isinstance(operation, Get) and refusal.status == HTTPStatus.NOT_FOUND:
+            return Answer()  # a missing key is an answer, as it is for a member that is asked without HTTP
+        if refusal.status not in PROBLEMS:
+            raise
+        return Answer(problem=str(refusal), untouched=refusal.status != HTTPStatus.GATEWAY_TIMEOUT)
+
+
+def in_batches(entries: Iterable[tuple[str, bytes]], most: int = sys.maxsize) -> Iterator[list[tuple[str, bytes]]]:
+    """Yield the entries, at most so many at a time, and not more than fit into one request."""
+    batch: list[tuple[str, bytes]] = []
+    size = 0
+    for key, value in entries:
+        length = LENGTH_IN_JSON * (len(key) + len(value))
+        if batch and (len(batch) >= most or size + length > BODY_BYTES):
+            yield batch
+            batch, size = [], 0
+        batch.append((key, value))
+        size += length
+    if batch:
+        yield batch
+
+
+def _body_of(value: bytes) -> dict[str, str]:
+    try:
+        return {"value": value.decode()}
+    except UnicodeDecodeError:
+        return {"value_base64": base64.b64encode(value).decode()}
+
+
+def value_of(entry: Entry | ExportedEntry) -> bytes | None:
+    """Return the value of an entry as it is stored; None when there is none."""
+    if entry.value_base64 is not None:
+        return base64.b64decode(entry.value_base64)
+    return None if entry.value is None else entry.value.encode()
+
+
+def segment(text: str) -> str:
+    """Return `text` as one part of a path or a query."""
+    return quote(text, safe="")

@@ -34,8 +34,7 @@ from quarterdeck.backend.journal.writer import JournalWriter
 from quarterdeck.backend.live.cluster.addressing import HeldPorts, checked_join_lists, checked_labels
 from quarterdeck.backend.live.cluster.background_loop import BackgroundLoop
 from quarterdeck.backend.live.cluster.run_recorder import RunRecorder
-from quarterdeck.backend.live.member.member_host import Host
-from quarterdeck.backend.live.member.run_clock import RunClock
+from quarterdeck.backend.live.member.member_host import Host, RunClock
 from quarterdeck.backend.live.transport.limits import DEFAULT_TIMEOUTS, Timeouts
 from quarterdeck.backend.live.transport.network import LiveNetwork
 
@@ -239,7 +238,7 @@ class LiveCluster(ABC):
         """Wait until the member has joined. Looking costs nothing at this pace, and joining is the machine's affair."""
         loop = self._background.loop
         limit = loop.time() + JOIN_WAIT_SECONDS
-        while self._is_joining(label) and loop.time() < limit:  # noqa: ASYNC110
+        while (host := self._hosts.get(label)) and not host.joined and loop.time() < limit:  # noqa: ASYNC110
             await asyncio.sleep(JOIN_LOOK_SECONDS)
 
     async def _obey(self) -> None:
@@ -258,7 +257,8 @@ class LiveCluster(ABC):
     async def _carry_out(self, command: commands.Command, done: Future[None]) -> None:
         try:
             check(command, self._labels, self._condition_of)
-            await self._do(command)
+            refuse_outside_simulation(command)
+            await HANDLERS.get(type(command), LiveCluster._ask_member)(self, command)
         except asyncio.CancelledError:
             done.set_exception(commands.CommandRefused(f"the cluster {self._name} was closed"))
             raise
@@ -326,10 +326,6 @@ class LiveCluster(ABC):
         if host is None:
             return "down"
         return "paused" if host.paused else "running"
-
-    async def _do(self, command: commands.Command) -> None:
-        refuse_outside_simulation(command)
-        await HANDLERS.get(type(command), LiveCluster._ask_member)(self, command)
 
     async def _ask_member(self, command: Any) -> None:
         tries = self._settings.join_port_try_count
@@ -401,10 +397,6 @@ class LiveCluster(ABC):
             self._recorder.record(condition)
         for host in list(self._hosts.values()):
             host.links_changed(conditions)
-
-    def _is_joining(self, label: str) -> bool:
-        host = self._hosts.get(label)
-        return host is not None and not host.joined
 
     # What hosts report
 

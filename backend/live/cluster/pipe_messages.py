@@ -13,8 +13,7 @@ from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.link_condition import LinkChanged
 from quarterdeck.backend.core.member import MemberConfiguration
 from quarterdeck.backend.core.operations import Answer, Operation
-from quarterdeck.backend.live.member.member_host import MemberCommand
-from quarterdeck.backend.live.member.run_clock import RunClock
+from quarterdeck.backend.live.member.member_host import MemberCommand, RunClock
 from quarterdeck.backend.live.transport.limits import Timeouts
 
 MAX_LINE_BYTES = 64 * 1024 * 1024

@@ -10,7 +10,7 @@ from quarterdeck.backend.core.events import FORM, Event, JournalChanged, Record
 from quarterdeck.backend.core.membership.events import ListInstalled, SuspicionCleared, SuspicionRaised
 from quarterdeck.backend.core.membership.views.member_list import MemberList, member_list_text
 from quarterdeck.backend.journal.writer import JournalWriter
-from quarterdeck.backend.live.member.run_clock import RunClock
+from quarterdeck.backend.live.member.member_host import RunClock
 
 _LOG = logging.getLogger(__name__)
 

@@ -1,6 +1,6 @@
-"""One incarnation of one member, running: what runs it anywhere, who observes it, and how it runs inside this process.
+"""One incarnation of one member, running: its clock, what runs it anywhere, who observes it, and how it runs in this process.
 
-Inside this process it is a state machine, connections and a timer, as a process would hold them.
+In this process it is a state machine, connections and a timer, as a process would hold them.
 """
 
 from __future__ import annotations
@@ -8,8 +8,11 @@ from __future__ import annotations
 import asyncio
 import itertools
 import logging
+import time
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Protocol, Self
+
+from msgspec import Struct
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.causes import RecordId, RefusalCause, UnreachableCause
@@ -23,12 +26,36 @@ from quarterdeck.backend.core.member import MemberMachine
 from quarterdeck.backend.core.messages import Message
 from quarterdeck.backend.core.operations import Answer, Operation
 from quarterdeck.backend.core.properties import SECOND_US
-from quarterdeck.backend.live.member.run_clock import RunClock
 from quarterdeck.backend.live.security.tls import OPEN, WireSecurity
 from quarterdeck.backend.live.transport.limits import DEFAULT_LIMITS, DEFAULT_TIMEOUTS, Timeouts, TransportLimits
 from quarterdeck.backend.live.transport.listener import HttpHandover
 from quarterdeck.backend.live.transport.member_transport import MemberTransport
 from quarterdeck.backend.live.transport.network import LiveNetwork
+
+
+class RunClock(Struct, frozen=True):
+    """The clock of a run: the same source as an asyncio loop's time, so deadlines convert exactly.
+
+    It is the same in all processes of a machine, so that members that are processes share the clock of their run.
+    """
+
+    origin_ns: int
+    """What the machine's monotonic clock showed when this clock showed 0."""
+    utc_origin_us: int
+    """UTC at 0, in microseconds since 1970."""
+
+    @classmethod
+    def started_now(cls) -> Self:
+        """Return a clock that shows 0."""
+        return cls(time.monotonic_ns(), time.time_ns() // 1_000)
+
+    def now_us(self) -> int:
+        return (time.monotonic_ns() - self.origin_ns) // 1_000
+
+    def loop_time(self, at_us: int) -> float:
+        """`at_us` as the argument of an asyncio loop's ``call_at``, in seconds."""
+        return (self.origin_ns + at_us * 1_000) / 1_000_000_000
+
 
 MemberCommand = MemberOrder | CallMap | KillAt
 """What a member does when an operator asks for it. In a join list stand addresses only, no labels."""

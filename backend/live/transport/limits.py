@@ -98,7 +98,8 @@ class KnownHosts:
 
     def __contains__(self, host: object) -> bool:
         name = str(host)
-        return _is_loopback(name) or self._seconds() - self._hosts.get(name, -math.inf) < KNOWN_SECONDS
+        is_here = name.startswith(("127.", "::/64", "::ffff:127."))
+        return is_here or self._seconds() - self._hosts.get(name, -math.inf) < KNOWN_SECONDS
 
 
 KNOWN_SECONDS = 600.0
@@ -217,10 +218,6 @@ class HandshakeFailures:
 
     def _count(self, known: _Host, now: float) -> float:
         return max(0.0, known.count - (now - known.since) * self._limits.failures_per_second)
-
-
-def _is_loopback(host: str) -> bool:
-    return host.startswith(("127.", "::/64", "::ffff:127."))
 
 
 class _Host(Struct):

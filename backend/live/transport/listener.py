@@ -103,7 +103,11 @@ class Listener:
 
     async def listen(self, host: str, port: int, *, frames: bool = True) -> None:
         """Bind and accept; without `frames` clients of the HTTP face only. Raises OSError when the port is not to be had."""
-        acceptor = Acceptor(lambda: PendingConnection(self, frames), self._make_room, self._refusal_unaccepted)
+        acceptor = Acceptor(
+            lambda: PendingConnection(self, frames),
+            self._make_room,
+            lambda said: self.refusal_of(said, secured=self.tls is None),
+        )
         await acceptor.listen(host, port)
         self._acceptors.append(acceptor)
 
@@ -158,9 +162,6 @@ class Listener:
     def rejection(self, reason: str) -> bytes:
         """Return what is said to members: why they are refused."""
         return frame_of(HandshakeRejection(reason, joined=self.owner.joined()))
-
-    def _refusal_unaccepted(self, first_words: bytes) -> bytes:
-        return self.refusal_of(first_words, secured=self.tls is None)
 
     def _make_room(self) -> None:
         if not self.slots.make_room():
@@ -316,7 +317,8 @@ class PendingConnection(asyncio.BufferedProtocol):
         if not self._received or not self._secured or self._frozen or self._release_slot is None:
             return
         if self._listener.http is not None and self._received[0] in FIRST_LETTERS:
-            if _head_is_complete(self._received) or len(self._received) >= self._listener.limits.http_head_bytes:
+            said = self._received
+            if b"\n\r\n" in said or b"\n\n" in said or len(said) >= self._listener.limits.http_head_bytes:
                 self._hand_to_http(self._listener.http)
         elif not self._frames:
             self._reject("speaks no HTTP, on a port that is for HTTP only", "no-member")
@@ -429,7 +431,3 @@ def _limit_read_size(transport: asyncio.Transport) -> None:
     """
     if hasattr(transport, "max_size"):
         transport.max_size = HTTP_READ_BYTES
-
-
-def _head_is_complete(received: bytearray) -> bool:
-    return b"\n\r\n" in received or b"\n\n" in received

@@ -17,14 +17,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from quarterdeck.backend.core.address import (
-    BadAddress,
-    BadJoinList,
-    make_address,
-    parse_join_list,
-    parse_port,
-    split_host_and_port,
-)
+from quarterdeck.backend.core import address
 from quarterdeck.backend.core.properties import PROPERTIES, BadProperty, Settings
 from quarterdeck.backend.documents import yaml_document
 from quarterdeck.backend.documents.validation import did_you_mean
@@ -155,7 +148,7 @@ class ConfigurationReader:
             cluster_name=hazelcast.cluster_name,
             label=hazelcast.instance_name,
             bind_host=bind_host,
-            address=make_address(host, port),
+            address=address.make_address(host, port),
             join_list=join_list,
             settings=Settings.of(hazelcast.properties, preset=quarterdeck.preset),
             ports_tried=network.port.port_count if network.port.auto_increment else 1,
@@ -201,12 +194,12 @@ class ConfigurationReader:
     def _public_host(self, text: str, port: int) -> str:
         place: yaml_document.FieldPath = ("hazelcast", "network", "public-address")
         try:
-            host, port_text = split_host_and_port(text)
-            if port_text is not None and parse_port(port_text, text) != port:
+            host, port_text = address.split_host_and_port(text)
+            if port_text is not None and address.parse_port(port_text, text) != port:
                 raise self._bad(
                     place, f"{text} has another port than {port}, on which the member listens; use one for both"
                 )
-        except BadAddress as problem:
+        except address.BadAddress as problem:
             raise self._bad(place, str(problem)) from problem
         return host
 
@@ -311,8 +304,8 @@ def _problems_of_values(whole: MemberFile) -> Iterator[yaml_document.Problem]:
     except BadProperty as problem:
         yield (*PROPERTY_PLACE, problem.name), problem.problem
     try:
-        parse_join_list(whole.hazelcast.network.join.tcp_ip.member_list or ())
-    except BadJoinList as problem:
+        address.parse_join_list(whole.hazelcast.network.join.tcp_ip.member_list or ())
+    except address.BadJoinList as problem:
         yield ("hazelcast", "network", "join", "tcp-ip", "member-list"), str(problem)
 
 

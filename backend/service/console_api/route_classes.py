@@ -160,16 +160,13 @@ async def _on_http(request: Request, problem: Exception) -> Response:
     if isinstance(problem, Denied):
         return failure(problem)
     if problem.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
-        return wrong_method(request.method, _methods_at(request))
+        # Of all routes that fit: a key may be called like another path of its map.
+        fitting = (route for route in request.app.routes if route.matches(request.scope)[0] is not Match.NONE)
+        methods = {method for route in fitting for method in getattr(route, "methods", ())}
+        return wrong_method(request.method, methods)
     if problem.status_code == HTTPStatus.NOT_FOUND:
         problem = no_such_path(request.scope["path"], request.app.state.known_paths, DESCRIPTION_PATH)
     return failure(problem)
-
-
-def _methods_at(request: Request) -> set[str]:
-    """Return the methods of the path, of all routes that fit: a key may be called like another path of its map."""
-    fitting = (route for route in request.app.routes if route.matches(request.scope)[0] is not Match.NONE)
-    return {method for route in fitting for method in getattr(route, "methods", ())}
 
 
 async def _on_bad_input(_: Request, problem: Exception) -> Response:
@@ -209,12 +206,9 @@ def validation_problem(error: ErrorDetails) -> tuple[str, str]:
         case "value_error":
             return f"{field}: {message_of(error)}", hint
         case _:
-            return f"{field}: {error['msg']}; given was {_quoted(error['input'])}", hint
-
-
-def _quoted(given: object) -> str:
-    text = repr(given)
-    return text if len(text) <= LONGEST_QUOTE else f"{text[:LONGEST_QUOTE]}…"
+            given = repr(error["input"])
+            quoted = given if len(given) <= LONGEST_QUOTE else f"{given[:LONGEST_QUOTE]}…"
+            return f"{field}: {error['msg']}; given was {quoted}", hint
 
 
 BASE64 = r"^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$"

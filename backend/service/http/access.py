@@ -205,7 +205,8 @@ class AccessPolicy:
 
         Raises `Denied` while too many guess and these credentials were not right before: they are not looked at then.
         """
-        host, now_us = _host_of(connection), self._face.now_us()
+        host = network_of(connection.client.host) if connection.client else ""  # what it cannot change at will
+        now_us = self._face.now_us()
         proof = (host, _digest(shown))
         bounded = not (shown[:7].lower() == "bearer " and len(shown[7:].strip()) >= UNGUESSABLE)
         if bounded and proof not in self._proven:
@@ -279,11 +280,6 @@ def remote_of(connection: HTTPConnection) -> str:
     """Return host and port of the client."""
     client = connection.client
     return f"{client.host}:{client.port}" if client else "unknown"
-
-
-def _host_of(connection: HTTPConnection) -> str:
-    """Return what a remote cannot change at will."""
-    return network_of(connection.client.host) if connection.client else ""
 
 
 def _is_plain_host(text: str, own: tuple[str, ...]) -> bool:

@@ -71,7 +71,8 @@ class AuditedRequests:
             method = str(scope.get("method", "GET"))
             failed = answer.status >= 400 and method not in READING
             if note.changes or failed or answer.status in REFUSALS:
-                self._face.audited(self._entry(scope, note, answer), f"{method} {_kind(scope['path'])}")
+                before, maps, _ = scope["path"].partition(MAPS)  # names of maps and keys do not belong to the kind
+                self._face.audited(self._entry(scope, note, answer), f"{method} {_short(before + maps)}")
 
     def _entry(self, scope: Scope, note: RequestNote, answer: _SentAnswer) -> AuditEntry:
         caller, client = note.caller, scope.get("client")
@@ -118,12 +119,6 @@ def _message_in(body: bytes) -> str:
         return str(msgspec.json.decode(body)["message"])
     except (msgspec.DecodeError, UnicodeDecodeError, KeyError, TypeError):
         return ""
-
-
-def _kind(path: str) -> str:
-    """Return the path without the names of maps and keys."""
-    before, maps, _ = path.partition(MAPS)
-    return _short(before + maps)
 
 
 def _short(text: str) -> str:

@@ -28,7 +28,7 @@ from quarterdeck.backend.core.member import MemberConfiguration
 from quarterdeck.backend.core.membership.events import JoinFailed
 from quarterdeck.backend.journal.audit_log import AuditLog
 from quarterdeck.backend.journal.writer import JournalFailed, JournalInUse, JournalWriter
-from quarterdeck.backend.live.member.run_clock import RunClock
+from quarterdeck.backend.live.member.member_host import RunClock
 from quarterdeck.backend.live.security.tls import BadCertificate
 from quarterdeck.backend.live.transport.limits import DEFAULT_LIMITS, TransportLimits, limits_within
 from quarterdeck.backend.live.transport.network import LiveNetwork

@@ -38,8 +38,7 @@ from quarterdeck.backend.journal.audit_log import AuditEntry, AuditLog
 from quarterdeck.backend.journal.minute_counter import MINUTE_SECONDS, OTHERS, MinuteCounter
 from quarterdeck.backend.journal.retention import Retention
 from quarterdeck.backend.journal.writer import JournalCondition, JournalWriter
-from quarterdeck.backend.live.member.member_host import Host, MemberCommand, MemberHost
-from quarterdeck.backend.live.member.run_clock import RunClock
+from quarterdeck.backend.live.member.member_host import Host, MemberCommand, MemberHost, RunClock
 from quarterdeck.backend.live.security.cluster_secret import ClusterSecret
 from quarterdeck.backend.live.security.tls import TlsFiles, WireSecurity
 from quarterdeck.backend.live.transport.limits import (

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from quarterdeck.cli.commands.cluster import actions, restarts, watch
+from quarterdeck.cli.commands.cluster import actions, restarts
 from quarterdeck.cli.commands.cluster.actions import MemberOption
-from quarterdeck.cli.commands.cluster.observation import ObservedCluster, observe
+from quarterdeck.cli.commands.cluster.observation import ObservedCluster, observe, watch
 from quarterdeck.cli.configuration.connection import ConnectionTarget, with_connection
 from quarterdeck.cli.exits import BadUsage, ExitCode, fail_if, failing_as
 from quarterdeck.cli.output import Format, FormatOption, argument, flag, option, say, write_document, write_rows
@@ -438,7 +438,7 @@ def _state(belief: MemberBelief) -> str | None:
 group = typer.Typer(help="Look at a running cluster, and act on it.", rich_markup_mode=None)
 for command in (
     *(status, members, lists, suspicions, table, owner, migrations, why),
-    *(watch.watch, actions.fork, actions.state, actions.fault, actions.do, actions.kill),
+    *(watch, actions.fork, actions.state, actions.fault, actions.do, actions.kill),
 ):
     group.command()(command)
 group.command("why-not-merging")(why)

@@ -22,7 +22,7 @@ from quarterdeck.cli.output import Format, FormatOption, argument, option, say, 
 if TYPE_CHECKING:
     from quarterdeck.backend.core.address import Address
     from quarterdeck.backend.picture.operations.stop_verdict import StopVerdict
-    from quarterdeck.cli.commands.cluster.watch import FollowedCluster
+    from quarterdeck.cli.commands.cluster.observation import FollowedCluster
 
 POLL_SECONDS = 0.1
 
@@ -108,7 +108,7 @@ def rolling_restart(
 
 @contextmanager
 def _followed(connection: ConnectionTarget) -> Iterator[FollowedCluster]:
-    from quarterdeck.cli.commands.cluster.watch import FollowedCluster
+    from quarterdeck.cli.commands.cluster.observation import FollowedCluster
 
     with closing(open_cluster(connection.require_named(), pod_logs=False)) as cluster:
         wait_until_started(cluster)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from quarterdeck.backend.core.commands.catalogue import CATALOGUE
 from quarterdeck.backend.core.commands.commands import Command
-from quarterdeck.cli.commands.console import PresetName, read_settings
+from quarterdeck.cli.commands.console import read_settings
 from quarterdeck.cli.commands.run_options import new_run, recording, stopping
 from quarterdeck.cli.configuration.connection import ConnectionTarget
 from quarterdeck.cli.configuration.opening import open_cluster, wait_until_started
@@ -218,7 +218,7 @@ def map_session(
     Raises:
         CommandFailed: There is no such cluster.
     """
-    settings = read_settings(properties or [], PresetName.TRAINING)
+    settings = read_settings(properties or [], "training")
     if connection.urls:
         if processes or journal is not None:
             raise BadUsage("--processes and --journal are for a cluster that is started here")

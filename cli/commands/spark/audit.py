@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from quarterdeck.cli.commands.run_options import ZoneOption, log_options
 from quarterdeck.cli.commands.spark.campaign import MasterOption, RemoteOption, require_one_spark
@@ -26,29 +25,21 @@ ReportOption = Annotated[
 ]
 
 
-class FailOn(StrEnum):
-    VIOLATION = "violation"
-    OBSERVATION = "observation"
-
-
-class Source(StrEnum):
-    AUTO = "auto"
-    JOURNAL = "journal"
-    LOGS = "logs"
-
-
 def audit(
     paths: Annotated[list[str], argument("Journals, folders of runs, files, tables, or logs.", "PATH...")],
     rules: Annotated[str, option("Judge only these invariants.", "A,B")] = "",
     out: Annotated[str | None, option("Also write tables and findings here.", "DIR")] = None,
-    source: Annotated[Source, option("What the paths hold; found out by default.")] = Source.AUTO,
+    source: Annotated[
+        Literal["auto", "journal", "logs"], option("What the paths hold; found out by default.")
+    ] = "auto",
     bound: Annotated[float | None, option("How long undisturbed members may take to agree.", "SECONDS", min=0)] = None,
     master: MasterOption = "",
     remote: RemoteOption = "",
     zone: ZoneOption = "",
     fail_on: Annotated[
-        FailOn, option("Exit with 1 for violations only, or also for observations of Hazelcast members.")
-    ] = FailOn.VIOLATION,
+        Literal["violation", "observation"],
+        option("Exit with 1 for violations only, or also for observations of Hazelcast members."),
+    ] = "violation",
     report: ReportOption = None,
     output: FormatOption = Format.JSON,
 ) -> None:
@@ -65,7 +56,7 @@ def audit(
             paths,
             out,
             rules=names,
-            source=source.value,
+            source=source,
             master=master,
             remote=remote,
             bound_us=None if bound is None else round(bound * 1_000_000),
@@ -79,7 +70,7 @@ def audit(
         write_document(msgspec.to_builtins(result), output)
     violations = sum(finding.severity == "violation" for finding in result.findings)
     _narrate(result, violations)
-    fail_if(violations or (fail_on is FailOn.OBSERVATION and result.observations))
+    fail_if(violations or (fail_on == "observation" and result.observations))
 
 
 @contextmanager

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import sys
 import threading
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -143,24 +142,12 @@ group = typer.Typer(help="Tables, metrics and a running audit of journals.", ric
 group.command()(stream)
 
 
-class By(StrEnum):
-    RUN = "run"
-    SCENARIO = "scenario"
-    SETTINGS = "settings"
-    ALL = "all"
-
-
-class TableForm(StrEnum):
-    PARQUET = "parquet"
-    DELTA = "delta"
-
-
 @group.command("tables")
 def make_tables(
     paths: Annotated[list[str], argument("Journals, folders of runs, or files.", "PATH...")],
     out: Annotated[str, option("Where the tables are, or will be.", "DIR")],
     table_form: Annotated[
-        TableForm | None,
+        Literal["parquet", "delta"] | None,
         option(
             "Tables of Delta Lake, which several processes may write at once, or Parquet files: as they are there, "
             "else Delta at an address and Parquet here.",
@@ -178,7 +165,7 @@ def make_tables(
     with failing_as(ExitCode.BAD_INPUT, OSError):
         with needing_packages():
             from quarterdeck.backend.pipeline.tables.store import update_store
-        folded = update_store(paths, out, table_form.value if table_form else "")
+        folded = update_store(paths, out, table_form or "")
     write_document(msgspec.to_builtins(folded), output)
     say(
         f"{len(folded.runs) or 'no'} runs brought up to date in {out}, of {folded.files_read} files that were not read before"
@@ -188,7 +175,9 @@ def make_tables(
 @group.command("metrics")
 def print_metrics(
     paths: Annotated[list[str], argument("Journals, folders of runs, files; or one directory of tables.", "PATH...")],
-    by: Annotated[By, option("How samples are grouped for percentiles.")] = By.RUN,
+    by: Annotated[
+        Literal["run", "scenario", "settings", "all"], option("How samples are grouped for percentiles.")
+    ] = "run",
     table: Annotated[str, option("Print the rows of one table instead, such as splits or detection.", "NAME")] = "",
     master: MasterOption = "",
     remote: RemoteOption = "",
@@ -201,7 +190,7 @@ def print_metrics(
         raise BadUsage(f"--table: there is no {table!r}; one of {', '.join(TABLE_NAMES)}")
     require_one_spark(master, remote)
     with failing_as(ExitCode.BAD_INPUT, OSError):
-        measured = measure(paths, by.value, table, master=master, remote=remote)
+        measured = measure(paths, by, table, master=master, remote=remote)
     write_rows(
         ({name: _short(value, output) for name, value in row.items()} for row in measured.rows),
         measured.columns,

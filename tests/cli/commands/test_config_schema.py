@@ -17,13 +17,13 @@ from quarterdeck.cli.main import app
 
 ROOT = Path(__file__).parents[3]
 SHIPPED = {
-    FileKind.SCENARIO: [
+    "scenario": [
         *ROOT.glob("backend/training/scripts/*.yaml"),
         *ROOT.glob("docs/generators/*.yaml"),
         *ROOT.glob("tests/scenarios/*.yaml"),
     ],
-    FileKind.MODEL: [*ROOT.glob("backend/simulation/model_checking/models/*.yaml")],
-    FileKind.MEMBER: [ROOT / "docs" / "operators" / "kubernetes" / "member.yaml"],
+    "model": [*ROOT.glob("backend/simulation/model_checking/models/*.yaml")],
+    "member": [ROOT / "docs" / "operators" / "kubernetes" / "member.yaml"],
 }
 MEMBER = """
 hazelcast:
@@ -64,19 +64,19 @@ def test_what_is_shipped_fits_and_names_its_schema(kind: FileKind) -> None:
 
 
 def test_configurations_fit() -> None:
-    assert problems(FileKind.MEMBER, read(MEMBER)) == []
-    assert problems(FileKind.USER, read(USER)) == []
+    assert problems("member", read(MEMBER)) == []
+    assert problems("user", read(USER)) == []
 
 
 @pytest.mark.parametrize(
     ("kind", "text"),
     [
-        (FileKind.SCENARIO, "{title: T, members: 3, steps: [{expect: {wihtin: 3s, safe: true}}]}"),
-        (FileKind.SCENARIO, "{title: T, members: 3, steps: [{expect: {within: 3 seconds, safe: true}}]}"),
-        (FileKind.SCENARIO, "{title: T, members: 3, steps: [{do: {delay: {from: n1, to: n2}}}]}"),
-        (FileKind.MODEL, "{title: T, bounds: {crashes: -1}}"),
-        (FileKind.MEMBER, "{hazelcast: {network: {jion: {}}}}"),
-        (FileKind.USER, "{console: {clock: moon}}"),
+        ("scenario", "{title: T, members: 3, steps: [{expect: {wihtin: 3s, safe: true}}]}"),
+        ("scenario", "{title: T, members: 3, steps: [{expect: {within: 3 seconds, safe: true}}]}"),
+        ("scenario", "{title: T, members: 3, steps: [{do: {delay: {from: n1, to: n2}}}]}"),
+        ("model", "{title: T, bounds: {crashes: -1}}"),
+        ("member", "{hazelcast: {network: {jion: {}}}}"),
+        ("user", "{console: {clock: moon}}"),
     ],
 )
 def test_mistakes_are_marked(kind: FileKind, text: str) -> None:
@@ -85,4 +85,4 @@ def test_mistakes_are_marked(kind: FileKind, text: str) -> None:
 
 def test_it_is_printed() -> None:
     printed = CliRunner().invoke(app, ["config", "schema", "member"])
-    assert json.loads(printed.stdout) == schema_of(FileKind.MEMBER)
+    assert json.loads(printed.stdout) == schema_of("member")

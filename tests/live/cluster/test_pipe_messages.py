@@ -38,7 +38,7 @@ from quarterdeck.backend.live.cluster.pipe_messages import (
     StartIncarnation,
     line_of,
 )
-from quarterdeck.backend.live.member.run_clock import RunClock
+from quarterdeck.backend.live.member.member_host import RunClock
 from quarterdeck.backend.live.transport.limits import Timeouts
 
 ATHENS = Address("127.0.0.1:5701")

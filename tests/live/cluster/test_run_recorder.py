@@ -7,7 +7,7 @@ from pathlib import Path
 from quarterdeck.backend.core.events import JournalChanged
 from quarterdeck.backend.journal.writer import JournalCondition, JournalWriter
 from quarterdeck.backend.live.cluster.run_recorder import RunRecorder
-from quarterdeck.backend.live.member.run_clock import RunClock
+from quarterdeck.backend.live.member.member_host import RunClock
 
 
 def test_a_journal_that_fails_is_recorded_for_who_watches(tmp_path: Path) -> None:

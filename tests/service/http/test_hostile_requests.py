@@ -122,7 +122,7 @@ def test_all_bodies_together_may_be_so_long_and_no_longer() -> None:
     with one_member(limits=RequestLimits(all_bodies_bytes=100_000)) as member:
         with socket.create_connection(("127.0.0.1", member.port), 30) as slow:
             slow.sendall(head("PUT", "/hazelcast/rest/maps/m/k", "Content-Length: 90000") + b"x" * 80_000)
-            guard = member.guard._app._app
+            guard = member.guard._app
             member.until(lambda: guard._held.bytes == 80_000)
             refused = member.ask("PUT", "/hazelcast/rest/maps/m/l", b"x" * 30_000)
             assert (refused.status_code, refused.headers["Retry-After"]) == (503, "1")

@@ -34,7 +34,7 @@ from quarterdeck.backend.core.membership.events import SettingsChanged
 from quarterdeck.backend.core.operations import Get, Put
 from quarterdeck.backend.core.properties import BadProperty, Settings
 from quarterdeck.backend.journal.retention import Retention
-from quarterdeck.backend.live.member.run_clock import RunClock
+from quarterdeck.backend.live.member.member_host import RunClock
 from quarterdeck.backend.live.transport.network import LiveNetwork
 from quarterdeck.backend.service.configuration.process_configuration import ENDPOINT_GROUPS, ProcessConfiguration
 from quarterdeck.backend.service.http.face import Caller
