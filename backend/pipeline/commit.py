@@ -36,22 +36,13 @@ class StoreRefused(ValueError):
     """The directory cannot hold tables; the message says why and what to do."""
 
 
-class RunBatch(Struct, frozen=True):
-    """Files that were made together, one for each table that has rows: `TABLE/NAME.parquet`."""
-
-    runs: tuple[str, ...]
-    rows: dict[str, int]
-    """By table."""
-
-
 class TableManifest(Struct, frozen=True):
-    """What a store consists of: its source files, each with its stamp, the form of its tables, and its batches by name."""
+    """What a store consists of: its source files, each with its stamp, and the form of its tables."""
 
     form: str
     files: dict[str, tuple[int, int]]
     maker: str = PIPELINE
     """The command that made the tables; no other may change them."""
-    batches: dict[str, RunBatch] = {}
 
 
 def read_manifest(store: Place, maker: str | None = PIPELINE) -> TableManifest | None:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from operator import itemgetter
 from typing import NamedTuple
 
-from quarterdeck.backend.pipeline.metrics.run_tables import RunTables
+from quarterdeck.backend.pipeline.metrics.run_tables import RunTables, metric
 from quarterdeck.backend.pipeline.metrics.spans import Span, Stretch, concurrent_sums, merged
 from quarterdeck.backend.pipeline.schemas import schema
 from quarterdeck.backend.pipeline.tables.run_events import Row, followed
@@ -41,6 +41,7 @@ class _HeldRow(NamedTuple):
     to_at: int
 
 
+@metric("availability", AVAILABILITY, "how long partitions were without owner or short of replicas")
 def availability(tables: RunTables) -> list[Row]:
     """Make one row for each partition and each master that led with a table."""
     held = _rows(tables)

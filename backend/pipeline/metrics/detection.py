@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from quarterdeck.backend.core.causes import SuspicionCause
 from quarterdeck.backend.journal.old_form import suspicion_said
-from quarterdeck.backend.pipeline.metrics.run_tables import HeldView, Incarnation, RunTables
+from quarterdeck.backend.pipeline.metrics.run_tables import HeldView, Incarnation, RunTables, metric
 from quarterdeck.backend.pipeline.schemas import schema
 from quarterdeck.backend.pipeline.tables.run_events import Row
 
@@ -77,6 +77,7 @@ class _Noticing(NamedTuple):
     cleared_at: int | None = None
 
 
+@metric("detection", DETECTION, "how long faults went unnoticed, and by whom")
 def detection(tables: RunTables) -> list[Row]:
     """Make one row for each fault and each member that should notice it.
 

@@ -193,3 +193,8 @@ class MetricTable:
         names = self.schema.names
         made = tables.made(self.name, self.make)
         return [{name: tables.run if name == "run" else row.get(name) for name in names} for row in made]
+
+
+def metric(name: str, columns: StructType, meaning: str) -> Callable[[Callable[[RunTables], list[Row]]], MetricTable]:
+    """Declare the table of metrics that the decorated function makes."""
+    return lambda make: MetricTable(name, columns, make, meaning)

@@ -10,35 +10,14 @@ from statistics import fmean
 from typing import Literal, NamedTuple
 
 from quarterdeck.backend.pipeline.metrics import availability, detection, traffic, view_convergence
-from quarterdeck.backend.pipeline.metrics.run_tables import MetricTable, RunTables
+from quarterdeck.backend.pipeline.metrics.run_tables import RunTables
 from quarterdeck.backend.pipeline.schemas import schema
 from quarterdeck.backend.pipeline.tables.run_events import Row
 
 _METRICS = (
-    MetricTable("detection", detection.DETECTION, detection.detection, "how long faults went unnoticed, and by whom"),
-    MetricTable(
-        "one_view",
-        view_convergence.VIEW_CONVERGENCE,
-        view_convergence.view_convergence,
-        "how long members took to agree on one list",
-    ),
-    MetricTable(
-        "splits",
-        view_convergence.SPLITS,
-        view_convergence.splits,
-        "split brains, with their sides, and how long the merge took",
-    ),
-    MetricTable(
-        "availability",
-        availability.AVAILABILITY,
-        availability.availability,
-        "how long partitions were without owner or short of replicas",
-    ),
-    MetricTable("migration_rates", traffic.MIGRATION_RATES, traffic.migration_rates, "how fast data moved"),
-    MetricTable("plans", traffic.PLANS, traffic.plans, "plans of migrations against their lower bound"),
-    MetricTable("messages", traffic.MESSAGES, traffic.messages, "what can be known of the messages that were sent"),
+    *(detection.detection, view_convergence.view_convergence, view_convergence.splits, availability.availability),
+    *(traffic.migration_rates, traffic.plans, traffic.messages),
 )
-
 METRICS = {table.name: table for table in _METRICS}
 """In the order of the documentation. Durations of migrations, merges and calls are in the tables of those names."""
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable
 
-from quarterdeck.backend.pipeline.metrics.run_tables import RunTables
+from quarterdeck.backend.pipeline.metrics.run_tables import RunTables, metric
 from quarterdeck.backend.pipeline.metrics.spans import counted, merged, subtracted
 from quarterdeck.backend.pipeline.schemas import schema
 from quarterdeck.backend.pipeline.tables.run_events import Row
@@ -76,6 +76,7 @@ TRACES: dict[str, tuple[str, str, Callable[[Row], int]]] = {
 """By kind of message, the kind of events that show some, the fields that say how many, and how many an event shows."""
 
 
+@metric("migration_rates", MIGRATION_RATES, "how fast data moved")
 def migration_rates(tables: RunTables) -> list[Row]:
     """Make one row for a run with migrations."""
     rows = tables.table("migrations")
@@ -102,6 +103,7 @@ def migration_rates(tables: RunTables) -> list[Row]:
     ]
 
 
+@metric("plans", PLANS, "plans of migrations against their lower bound")
 def plans(tables: RunTables) -> list[Row]:
     """Make one row for each plan of a master with at least one migration."""
     made = tables.events.rows(("migrations-planned",), "uuid member at", "planned moves lower_bound why")
@@ -117,6 +119,7 @@ def plans(tables: RunTables) -> list[Row]:
     ]
 
 
+@metric("messages", MESSAGES, "what can be known of the messages that were sent")
 def messages(tables: RunTables) -> list[Row]:
     """Make one row for each kind of message that occurred."""
     ran_us = sum(incarnation.to_at - incarnation.from_at for incarnation in tables.running.values())

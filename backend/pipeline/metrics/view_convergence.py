@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from pyspark.sql.types import ArrayType, StructType
 
-from quarterdeck.backend.pipeline.metrics.run_tables import RunTables
+from quarterdeck.backend.pipeline.metrics.run_tables import RunTables, metric
 from quarterdeck.backend.pipeline.metrics.spans import Span, counted, merged, subtracted
 from quarterdeck.backend.pipeline.schemas import schema
 from quarterdeck.backend.pipeline.tables.run_events import Row, followed
@@ -47,6 +47,7 @@ class _Burst(NamedTuple):
     what: list[str]
 
 
+@metric("one_view", VIEW_CONVERGENCE, "how long members took to agree on one list")
 def view_convergence(tables: RunTables) -> list[Row]:
     """Make one row for each disturbance. Links that break are none, but end the wait after the one before."""
     agreements = list(_agreements(tables))
@@ -141,6 +142,7 @@ SPLITS = schema(
 )
 
 
+@metric("splits", SPLITS, "split brains, with their sides, and how long the merge took")
 def splits(tables: RunTables) -> list[Row]:
     """Make one row for each split brain. A frozen master leads no member."""
     leading = counted((leadership.from_at, leadership.to_at) for leadership in tables.masters)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 Verdict = Literal["violated", "doubtful", "uncontradicted", "sound"]
 """`doubtful`: warnings only, because something is missing from the journal. `uncontradicted`: nothing in members' logs breaks
@@ -24,22 +24,6 @@ class Row(dict[str, Any]):
             return self[name]
         except KeyError:
             raise AttributeError(name) from None
-
-
-class Shown(NamedTuple):
-    """The rows of a section that are shown, and how many there are in all."""
-
-    rows: list[Row]
-    total: int
-
-
-class ReportRows(NamedTuple):
-    """What a report is built of. Members still have addresses here, and lineages their names."""
-
-    runs: list[Row]
-    """The index: run, start_us, end_us, events, members; runs with findings first."""
-    parts: dict[str, dict[str, Shown]]
-    """By run, its sections. A row of `lanes` has a member, and as `lives` and `views` what is shown of its own."""
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from quarterdeck.backend.pipeline.schemas import schema
-from quarterdeck.backend.pipeline.tables.run_events import JournalTable, Row, RunEvents, followed
+from quarterdeck.backend.pipeline.tables.run_events import Row, RunEvents, followed, journal_table
 
 TABLE_VERSIONS = schema(
     """
@@ -109,25 +109,29 @@ PLANNED = (
 )
 """The columns of a migration that its master announces as it begins."""
 
-MIGRATION_FIELDS = f"kind migration_id partition {' '.join(PLANNED)} chunks bytes took committed reason"
+MIGRATION_FIELDS = f"migration_id partition {' '.join(PLANNED)} chunks bytes took committed reason"
 CALLS = ("call-started", "call-finished")
 ANSWER = "partition found untouched took problem"
-CALL_FIELDS = f"kind call operation map key value {ANSWER}"
+CALL_FIELDS = f"call operation map key value {ANSWER}"
 
 
+VERSION_FIELDS = "table_version digest partitions rows cause author"
+
+
+@journal_table("table_versions", TABLE_VERSIONS, ["table-changed"], VERSION_FIELDS, "changes of partition tables")
 def table_versions(events: RunEvents) -> pa.Table:
     """Make one row for each change of a member's partition table."""
-    fields = "table_version digest partitions rows cause author"
-    table = events.columns(events.mask("table-changed"), "run uuid member seq at utc", fields)
+    table = events.columns(events.mask("table-changed"), "run uuid member seq at utc", VERSION_FIELDS)
     changed = pc.list_value_length(table["rows"])
     return table.append_column("changed", changed).append_column("version", table["table_version"])
 
 
+@journal_table("migrations", MIGRATIONS, MIGRATION_EVENT_KINDS, MIGRATION_FIELDS, "migrations, with their steps")
 def migrations(events: RunEvents) -> list[Row]:
     """Make one row for each migration of which at least one step is recorded."""
     steps: dict[Any, dict[str, list[Row]]] = defaultdict(lambda: defaultdict(list))
     of_migration = itemgetter("run", "migration_id")
-    for row in events.rows(MIGRATION_EVENT_KINDS, "run member at", MIGRATION_FIELDS):
+    for row in events.rows(MIGRATION_EVENT_KINDS, "run member at", f"kind {MIGRATION_FIELDS}"):
         steps[of_migration(row)][row["kind"].removeprefix("migration-")].append(row)
     return [_migration(run, name, of_kind) for (run, name), of_kind in steps.items()]
 
@@ -151,6 +155,7 @@ def _migration(run: str, migration_id: str, of_kind: dict[str, list[Row]]) -> Ro
     }
 
 
+@journal_table("writes", WRITES, CALLS, CALL_FIELDS, "puts and removes that clients reported")
 def writes(events: RunEvents) -> list[Row]:
     """Make one row for each put or remove that a client reported."""
     rows = []
@@ -162,6 +167,7 @@ def writes(events: RunEvents) -> list[Row]:
     return rows
 
 
+@journal_table("reads", READS, CALLS, CALL_FIELDS, "gets that clients reported")
 def reads(events: RunEvents) -> list[Row]:
     """Make one row for each get that a client reported."""
     return [
@@ -194,23 +200,6 @@ def _calls(events: RunEvents) -> list[Row]:
     return list(calls.values())
 
 
-DATA_TABLES = (
-    JournalTable(
-        "table_versions",
-        TABLE_VERSIONS,
-        "kind table_version digest partitions rows cause author",
-        ("table-changed",),
-        table_versions,
-        "changes of partition tables",
-    ),
-    JournalTable(
-        "migrations", MIGRATIONS, MIGRATION_FIELDS, MIGRATION_EVENT_KINDS, migrations, "migrations, with their steps"
-    ),
-    JournalTable("writes", WRITES, CALL_FIELDS, CALLS, writes, "puts and removes that clients reported"),
-    JournalTable("reads", READS, CALL_FIELDS, CALLS, reads, "gets that clients reported"),
-)
-
-
 FAULTS = schema(
     """
     run
@@ -231,9 +220,12 @@ FAULTS = schema(
 
 OF_MEMBERS = ("process-paused", "process-resumed", "process-killed")
 LINK = "blocked delay loss duplicate dropped_kinds"
-FIELDS = f"kind target source {LINK} delay_up_to of_kinds"
+LINK_FIELDS = f"source target {LINK} delay_up_to of_kinds"
 
 
+@journal_table(
+    "faults", FAULTS, (*OF_MEMBERS, "link-changed"), LINK_FIELDS, "what was done to the cluster from outside"
+)
 def faults(events: RunEvents) -> list[Row]:
     """Make one row for each kill, pause and condition of a link."""
     return [*_of_members(events), *_of_links(events)]
@@ -248,7 +240,7 @@ def _of_members(events: RunEvents) -> Iterator[Row]:
 
 
 def _of_links(events: RunEvents) -> Iterator[Row]:
-    rows = events.rows(("link-changed",), "run at seq", f"source target {LINK} delay_up_to of_kinds")
+    rows = events.rows(("link-changed",), "run at seq", LINK_FIELDS)
     for row, following in _each_followed(rows, "source", "target"):
         worse = [condition["kind"] for condition in row["of_kinds"] or ()]
         if worse or any(row[name] for name in (*LINK.split(), "delay_up_to")):
@@ -266,6 +258,4 @@ def _each_followed(rows: list[Row], *what: str) -> Iterator[tuple[Row, Row | Non
         yield from followed(in_order)
 
 
-FAULT_TABLE = JournalTable(
-    "faults", FAULTS, FIELDS, (*OF_MEMBERS, "link-changed"), faults, "what was done to the cluster from outside"
-)
+DATA_TABLES = (table_versions, migrations, writes, reads, faults)

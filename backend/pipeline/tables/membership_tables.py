@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from quarterdeck.backend.journal.old_form import suspicion_said
 from quarterdeck.backend.pipeline.schemas import CLUSTER_EVENT_KINDS, EVENT, schema
-from quarterdeck.backend.pipeline.tables.run_events import JournalTable, Row, RunEvents, followed
+from quarterdeck.backend.pipeline.tables.run_events import Row, RunEvents, followed, journal_table
 
 LIVES = schema(
     """
@@ -118,7 +118,10 @@ OF_INCARNATION = itemgetter("run", "uuid")
 ENDS = {"member-stopped": "stopped", "member-merging": "merged", "join-failed": "join-failed"}
 
 
-def incarnations(events: RunEvents) -> list[Row]:
+@journal_table(
+    "lives", LIVES, (), "address lite merged_from settings members target reason", "the incarnations of members"
+)
+def lives(events: RunEvents) -> list[Row]:
     """Make one row for each incarnation of a member; events of operators and the network belong to none."""
     rows = _recorded_incarnations(events)
     followers = defaultdict(list)
@@ -190,22 +193,28 @@ def _own_entries(events: RunEvents, wanted: set[tuple[str, str]]) -> dict[tuple[
     return entries
 
 
+VIEW_FIELDS = "version lineage master members author cause reason"
+
+
+@journal_table("views", VIEWS, ["list-installed"], VIEW_FIELDS, "the lists that members installed")
 def views(events: RunEvents) -> pa.Table:
     """Make one row for each member list that a member installed."""
-    fields = "version lineage master members author cause reason"
-    table = events.columns(events.mask("list-installed"), "run member uuid seq at utc", fields)
+    table = events.columns(events.mask("list-installed"), "run member uuid seq at utc", VIEW_FIELDS)
     # Only lists from logs have a reason.
     has_reason = pc.fill_null(pc.not_equal(table["reason"], ""), False)
     cause = pc.if_else(has_reason, table["reason"], table["cause"])
     return table.set_column(table.column_names.index("cause"), "cause", cause)
 
 
+SUSPICION_KINDS = ("suspicion-raised", "suspicion-cleared")
+SUSPICION_FIELDS = "suspect suspect_uuid reason cause reporter"
+
+
+@journal_table("suspicions", SUSPICIONS, SUSPICION_KINDS, SUSPICION_FIELDS, "who suspected whom, and for how long")
 def suspicions(events: RunEvents) -> list[Row]:
     """Make one row for each suspicion from its raising to its clearing."""
-    kinds = ("suspicion-raised", "suspicion-cleared")
-    fields = "kind suspect suspect_uuid reason cause reporter"
     by_suspect = defaultdict(list)
-    for row in events.rows(kinds, "run uuid member seq at utc form", fields):
+    for row in events.rows(SUSPICION_KINDS, "run uuid member seq at utc form", f"kind {SUSPICION_FIELDS}"):
         by_suspect[row["run"], row["uuid"], row["suspect"], row["suspect_uuid"]].append(row)
     return [row for of_one in by_suspect.values() for row in _episodes(sorted(of_one, key=itemgetter("seq")))]
 
@@ -225,13 +234,18 @@ def _episodes(in_order: list[Row]) -> Iterator[Row]:
         }
 
 
+CLAIM_KINDS = ("claim-started", "claim-answered", "claim-finished", "claim-abandoned")
+CLAIM_FIELDS = "version suspected asked answer lineage left_out reason"
+
+
+@journal_table("claims", CLAIMS, CLAIM_KINDS, CLAIM_FIELDS, "mastership claims")
 def claims(events: RunEvents) -> list[Row]:
     """Make one row for each claim; answers and ends belong to the latest beginning of the same incarnation."""
-    kinds = ("claim-started", "claim-answered", "claim-finished", "claim-abandoned")
-    fields = "kind version suspected asked answer lineage left_out reason"
     rows: list[Row] = []
     last: dict[Any, Row] = {}
-    for event in sorted(events.rows(kinds, "run uuid member seq at", fields), key=itemgetter("seq")):
+    for event in sorted(
+        events.rows(CLAIM_KINDS, "run uuid member seq at", f"kind {CLAIM_FIELDS}"), key=itemgetter("seq")
+    ):
         one, kind = OF_INCARNATION(event), event["kind"]
         if kind == "claim-started":
             number = last[one]["claim"] + 1 if one in last else 1
@@ -258,6 +272,13 @@ def claims(events: RunEvents) -> list[Row]:
     return rows
 
 
+@journal_table(
+    "merges",
+    MERGES,
+    ["list-installed", "member-merging"],
+    "next_uuid target lineage version",
+    "members that left their cluster for another one",
+)
 def merges(events: RunEvents) -> list[Row]:
     """Make one row for each member that left its cluster to join another one.
 
@@ -286,45 +307,4 @@ def merges(events: RunEvents) -> list[Row]:
     return rows
 
 
-MEMBERSHIP_TABLES = (
-    JournalTable(
-        "lives",
-        LIVES,
-        "kind address lite merged_from settings members target reason",
-        (),
-        incarnations,
-        "the incarnations of members",
-    ),
-    JournalTable(
-        "views",
-        VIEWS,
-        "kind version lineage master members author cause reason",
-        ("list-installed",),
-        views,
-        "the lists that members installed",
-    ),
-    JournalTable(
-        "suspicions",
-        SUSPICIONS,
-        "kind suspect suspect_uuid reason cause reporter",
-        ("suspicion-raised", "suspicion-cleared"),
-        suspicions,
-        "who suspected whom, and for how long",
-    ),
-    JournalTable(
-        "claims",
-        CLAIMS,
-        "kind version suspected asked answer lineage left_out reason",
-        ("claim-started", "claim-answered", "claim-finished", "claim-abandoned"),
-        claims,
-        "mastership claims",
-    ),
-    JournalTable(
-        "merges",
-        MERGES,
-        "kind next_uuid target lineage version",
-        ("list-installed", "member-merging"),
-        merges,
-        "members that left their cluster for another one",
-    ),
-)
+MEMBERSHIP_TABLES = (lives, views, suspicions, claims, merges)

@@ -80,22 +80,32 @@ class RunEvents:
         return [dict(zip(table.column_names, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
+Make = Callable[[RunEvents], "list[Row] | pa.Table"]
+
+
 @dataclass(frozen=True)
 class JournalTable:
-    """A table that is made of events: its columns, the fields and kinds of events that it needs, and how it is made."""
+    """A table that is made of events: its columns, the kinds of events that it needs and their fields, and how it is made."""
 
     name: str
     schema: StructType
-    fields: str
     kinds: tuple[str, ...]
     """Empty: all."""
-    make: Callable[[RunEvents], list[Row] | pa.Table]
+    fields: str
     meaning: str
+    make: Make
 
     def arrow(self, events: RunEvents) -> pa.Table:
         """Return the table of these events."""
         made = self.make(events)
         return shaped(made if isinstance(made, pa.Table) else table_of(made, self.schema), self.schema)
+
+
+def journal_table(
+    name: str, columns: StructType, kinds: Sequence[str], fields: str, meaning: str
+) -> Callable[[Make], JournalTable]:
+    """Declare the table that the decorated function makes."""
+    return lambda make: JournalTable(name, columns, tuple(kinds), f"kind {fields}", meaning, make)
 
 
 def shaped(table: pa.Table, wanted: StructType) -> pa.Table:
