@@ -18,7 +18,7 @@ from quarterdeck.backend.pipeline.schemas import arrow_schema, columns_of
 from quarterdeck.backend.pipeline.tables.batches import ARROW, ROWS_A_GROUP, TABLES, needed
 from quarterdeck.backend.pipeline.tables.run_events import RunEvents, RunLines
 
-FORMAT = "2"
+AUDIT_FORMAT = "2"
 MADE_OF_EVENTS = ("views", "suspicions")
 
 
@@ -43,21 +43,21 @@ def write_tables(tables: Mapping[str, pa.Table], out_dir: Place, writer: str) ->
 
     Raises `StoreRefused` and OSError.
     """
-    manifest = commit.TableManifest(FORMAT, {}, writer)
+    manifest = commit.TableManifest(AUDIT_FORMAT, {}, writer)
     if not isinstance(out_dir, Path):
         commit.check(out_dir, tuple(tables), writer)
         (out_dir / commit.MANIFEST).write_bytes(msgspec.json.encode(manifest))
         for name, table in tables.items():
             content = pa.BufferOutputStream()
-            _write(table, content)
+            _write_table(table, content)
             (out_dir / name / f"{name}{commit.PARQUET}").write_bytes(content.getvalue())
         return
     with commit.open_for_build(out_dir, tuple(tables), writer) as building:
         for name, table in tables.items():
             (building / name).mkdir()
-            _write(table, building / name / f"{name}{commit.PARQUET}")
+            _write_table(table, building / name / f"{name}{commit.PARQUET}")
         commit.commit(out_dir, building, manifest, dict.fromkeys(tables, ()))
 
 
-def _write(table: pa.Table, file: Any) -> None:
+def _write_table(table: pa.Table, file: Any) -> None:
     pq.write_table(table, file, compression="zstd", row_group_size=ROWS_A_GROUP)

@@ -13,13 +13,14 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 from msgspec import Struct
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from quarterdeck.backend.pipeline.campaign.plan import Campaign, PlannedRun
 from quarterdeck.backend.pipeline.campaign.verdicts import VerdictRow
-from quarterdeck.backend.pipeline.campaign.waves import ROWS
 from quarterdeck.backend.pipeline.commit import BUILDING, locked, remove, write_whole
+from quarterdeck.backend.pipeline.schemas import arrow_schema, columns_of
 from quarterdeck.backend.pipeline.spark.session import sources_digest
+
+COLUMNS = columns_of(VerdictRow)
 
 
 class CampaignRefused(ValueError):
@@ -50,7 +51,7 @@ class CampaignStore:
 
     def append_rows(self, rows: Sequence[VerdictRow]) -> None:
         """Write the rows as one more chunk, which survives a kill once this returns. Raises OSError."""
-        table = pa.Table.from_pylist(msgspec.to_builtins(rows), schema=to_arrow_schema(ROWS))
+        table = pa.Table.from_pylist(msgspec.to_builtins(rows), schema=arrow_schema(COLUMNS))
         content = pa.BufferOutputStream()
         pq.write_table(table, content, compression="zstd")
         write_whole(self._verdicts, f"chunk-{self._next:06d}.parquet", content.getvalue().to_pybytes())

@@ -15,7 +15,6 @@ import msgspec
 import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql import SparkSession
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from quarterdeck.backend.pipeline.campaign.attempt import attempt as attempt_once
 from quarterdeck.backend.pipeline.campaign.attempt import lost_row
@@ -28,15 +27,13 @@ from quarterdeck.backend.pipeline.campaign.plan import (
     Task,
     expected_seconds,
 )
+from quarterdeck.backend.pipeline.campaign.store import COLUMNS
 from quarterdeck.backend.pipeline.campaign.verdicts import VerdictRow
-from quarterdeck.backend.pipeline.schemas import struct_type
+from quarterdeck.backend.pipeline.schemas import arrow_schema
 from quarterdeck.backend.pipeline.spark.arrow import exit_with_task
 from quarterdeck.backend.pipeline.spark.session import parallelism
 
 Attempt = Callable[[PlannedRun], VerdictRow]
-
-ROWS = struct_type(msgspec.inspect.type_info(VerdictRow))  # type: ignore[arg-type]
-"""The columns of `VerdictRow`."""
 
 
 def run_waves(
@@ -77,7 +74,7 @@ def run_waves(
 def _one_wave(spark: SparkSession, tasks: Sequence[Task], work: Callable[..., Any]) -> list[VerdictRow]:
     # A range has one row for each of its parts, whatever the session's settings are: one part, one task, no shuffle.
     numbers = spark.range(0, len(tasks), 1, numPartitions=len(tasks))
-    table = numbers.mapInArrow(partial(work, tasks=tasks), ROWS).toArrow()
+    table = numbers.mapInArrow(partial(work, tasks=tasks), COLUMNS).toArrow()
     return msgspec.convert(table.to_pylist(), list[VerdictRow])
 
 
@@ -88,7 +85,7 @@ def _work(
     exit_with_task()
     context = TaskContext.get()
     tries = context.attemptNumber() if context is not None else 0
-    schema = to_arrow_schema(ROWS)
+    schema = arrow_schema(COLUMNS)
     encode, decode = msgspec.msgpack.encode, msgspec.msgpack.Decoder(VerdictRow).decode
     for batch in batches:
         for number in batch.column(0).to_pylist():
