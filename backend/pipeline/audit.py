@@ -23,7 +23,6 @@ from quarterdeck.backend.pipeline.judging.group_judge import GroupVerdict, judge
 from quarterdeck.backend.pipeline.judging.lines import SetAside
 from quarterdeck.backend.pipeline.judging.order import by_cause
 from quarterdeck.backend.pipeline.judging.run_judge import AuditQuestion, RunJudge, RunVerdict
-from quarterdeck.backend.pipeline.log_runs import of_log_runs
 from quarterdeck.backend.pipeline.rules import (
     AuditResult,
     Finding,
@@ -35,7 +34,7 @@ from quarterdeck.backend.pipeline.rules import (
     wanted_rules,
 )
 from quarterdeck.backend.pipeline.spark.requirements import needing_packages
-from quarterdeck.backend.pipeline.tasks import results_of_whole_runs
+from quarterdeck.backend.pipeline.tasks import of_log_runs, results_of_whole_runs
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -118,11 +117,11 @@ def audit(
         result = _result(found, verdict, findings, wanted, judged)
         if place is not None or then is not None:
             with needing_packages():
-                from quarterdeck.backend.pipeline import audit_tables
                 from quarterdeck.backend.pipeline.run_reader import RunReader
+                from quarterdeck.backend.pipeline.tables.store import make_tables, write_tables
             reader = RunReader(found, spark, log_options)
             if place is not None:
-                audit_tables.write_tables(audit_tables.make_tables(reader, findings), place, WRITER)
+                write_tables(make_tables(reader, findings), place, WRITER)
             if then is not None:
                 then(result, reader)
     return result

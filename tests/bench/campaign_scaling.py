@@ -12,9 +12,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from quarterdeck.backend.pipeline.campaign.attempt import attempt
-from quarterdeck.backend.pipeline.campaign.plan import Campaign, PlannedRun, in_order
-from quarterdeck.backend.pipeline.campaign.verdicts import VerdictRow, digest
-from quarterdeck.backend.pipeline.campaign.waves import run_waves
+from quarterdeck.backend.pipeline.campaign.driver import run_waves
+from quarterdeck.backend.pipeline.campaign.plan import Campaign, PlannedRun, VerdictRow, digest, in_order
 from quarterdeck.backend.pipeline.spark.session import start_session
 from tests.pipeline.spark.local_clusters import standalone, worker_python
 

@@ -17,12 +17,11 @@ from quarterdeck.backend.journal.files import NoJournal
 from quarterdeck.backend.journal.writer import JournalWriter
 from quarterdeck.backend.pipeline import audit as audit_module
 from quarterdeck.backend.pipeline.audit import audit
-from quarterdeck.backend.pipeline.audit_tables import write_tables
 from quarterdeck.backend.pipeline.commit import StoreRefused
 from quarterdeck.backend.pipeline.rules import UnknownRule
 from quarterdeck.backend.pipeline.spark.requirements import PipelineMissing, SparkUnreachable
 from quarterdeck.backend.pipeline.tables.membership_tables import SUSPICIONS, VIEWS
-from quarterdeck.backend.pipeline.tables.store import update_store
+from quarterdeck.backend.pipeline.tables.store import update_store, write_tables
 from quarterdeck.cli.commands.spark.audit import audit as audit_command
 from quarterdeck.cli.exits import CommandFailed, ExitCode
 from tests.pipeline.journal_builder import JournalBuilder, address, clean_story, line, write

@@ -1,4 +1,4 @@
-"""Reads a few log files to records, in plain Python, with all that they make in memory; for many see `pipeline.log_runs`."""
+"""Reads a few log files to records, in plain Python, with all that they make in memory; for many see `pipeline.tasks`."""
 
 from __future__ import annotations
 

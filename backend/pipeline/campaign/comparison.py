@@ -15,8 +15,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from quarterdeck.backend.pipeline.campaign.plan import Campaign
-from quarterdeck.backend.pipeline.campaign.verdicts import VERDICTS, VerdictRow
+from quarterdeck.backend.pipeline.campaign.plan import VERDICTS, Campaign, VerdictRow
 
 Z95 = 1.959964
 RESAMPLES = 1_000

@@ -13,10 +13,15 @@ from msgspec import Struct
 
 from quarterdeck.backend.journal.files import run_directory
 from quarterdeck.backend.journal.writer import JournalWriter
-from quarterdeck.backend.pipeline.campaign.attempt import outcome_signature, record, run_name
-from quarterdeck.backend.pipeline.campaign.child_process import WALL_TIMES_CPU, OutOfTime
-from quarterdeck.backend.pipeline.campaign.plan import Campaign, PlannedRun, origin_of, scenario_of
-from quarterdeck.backend.pipeline.campaign.verdicts import FAILURES, VerdictRow
+from quarterdeck.backend.pipeline.campaign.attempt import WALL_TIMES_CPU, OutOfTime, outcome_signature, record, run_name
+from quarterdeck.backend.pipeline.campaign.plan import (
+    FAILURES,
+    Campaign,
+    PlannedRun,
+    VerdictRow,
+    origin_of,
+    scenario_of,
+)
 from quarterdeck.backend.scenarios.format.scenario import Scenario
 from quarterdeck.backend.scenarios.format.writing import scenario_text
 from quarterdeck.backend.simulation.simulated_driver import simulate

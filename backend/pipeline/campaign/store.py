@@ -14,8 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from msgspec import Struct
 
-from quarterdeck.backend.pipeline.campaign.plan import Campaign, PlannedRun
-from quarterdeck.backend.pipeline.campaign.verdicts import VerdictRow
+from quarterdeck.backend.pipeline.campaign.plan import Campaign, PlannedRun, VerdictRow
 from quarterdeck.backend.pipeline.commit import BUILDING, locked, remove, write_whole
 from quarterdeck.backend.pipeline.schemas import arrow_schema, columns_of
 from quarterdeck.backend.pipeline.spark.session import sources_digest

@@ -11,8 +11,7 @@ from collections.abc import Iterator, Sequence
 from operator import itemgetter
 from typing import NamedTuple
 
-from quarterdeck.backend.pipeline.metrics.run_tables import RunTables, metric
-from quarterdeck.backend.pipeline.metrics.spans import Span, Stretch, concurrent_sums, merged
+from quarterdeck.backend.pipeline.metrics.run_tables import RunTables, Span, Stretch, concurrent_sums, merged, metric
 from quarterdeck.backend.pipeline.schemas import schema
 from quarterdeck.backend.pipeline.tables.run_events import Row, followed
 

@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable
 
-from quarterdeck.backend.pipeline.metrics.run_tables import RunTables, metric
-from quarterdeck.backend.pipeline.metrics.spans import counted, merged, subtracted
+from quarterdeck.backend.pipeline.metrics.run_tables import RunTables, counted, merged, metric, subtracted
 from quarterdeck.backend.pipeline.schemas import schema
 from quarterdeck.backend.pipeline.tables.run_events import Row
 

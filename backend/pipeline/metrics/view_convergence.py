@@ -8,8 +8,7 @@ from typing import NamedTuple
 
 from pyspark.sql.types import ArrayType, StructType
 
-from quarterdeck.backend.pipeline.metrics.run_tables import RunTables, metric
-from quarterdeck.backend.pipeline.metrics.spans import Span, counted, merged, subtracted
+from quarterdeck.backend.pipeline.metrics.run_tables import RunTables, Span, counted, merged, metric, subtracted
 from quarterdeck.backend.pipeline.schemas import schema
 from quarterdeck.backend.pipeline.tables.run_events import Row, followed
 

@@ -1,4 +1,4 @@
 """Builds the report of an audit and writes it as an HTML page, as Markdown or as JSON.
 
-`audit_report` reduces runs to few rows, `builder` arranges them by run, and `rendering` shows them.
+`run_section` reduces a run to few rows, `audit_report` arranges them, `drawing` draws them, and `output` writes them down.
 """

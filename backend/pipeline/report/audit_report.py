@@ -14,8 +14,7 @@ from msgspec import structs
 from quarterdeck.backend.hazelcast.logs.observations.story import headline
 from quarterdeck.backend.pipeline.audit_input import AuditInput
 from quarterdeck.backend.pipeline.metrics.run_tables import RunTables
-from quarterdeck.backend.pipeline.report.rows import ReportLimits, Row, Verdict
-from quarterdeck.backend.pipeline.report.run_section import cut, run_section
+from quarterdeck.backend.pipeline.report.run_section import ReportLimits, Row, Verdict, cut, run_section
 from quarterdeck.backend.pipeline.rules import AuditResult, Finding, QuarantinedLine, replay_command
 from quarterdeck.backend.pipeline.run_reader import RunReader
 from quarterdeck.backend.pipeline.tables.run_events import RunLines

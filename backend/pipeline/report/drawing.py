@@ -11,7 +11,7 @@ from math import ceil
 from typing import Literal, NamedTuple
 
 from quarterdeck.backend.core.properties import SECOND_US
-from quarterdeck.backend.pipeline.report.rows import Row
+from quarterdeck.backend.pipeline.report.run_section import Row
 
 WIDTH = 1000.0
 LEFT, RIGHT = 110.0, 990.0

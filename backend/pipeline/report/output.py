@@ -14,7 +14,7 @@ from markupsafe import Markup
 
 from quarterdeck.backend.pipeline.commit import write_whole
 from quarterdeck.backend.pipeline.report import drawing
-from quarterdeck.backend.pipeline.report.rows import Row
+from quarterdeck.backend.pipeline.report.run_section import Row
 
 FORMATS = (".html", ".md", ".json")
 

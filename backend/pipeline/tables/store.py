@@ -8,28 +8,48 @@ read at once. Rows of other runs are not touched.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
+from uuid import uuid4
 
+import msgspec
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from msgspec import Struct
+from pyarrow.dataset import Dataset, dataset, partitioning
 
 from quarterdeck.backend.journal.files import NoJournal
 from quarterdeck.backend.pipeline import commit
 from quarterdeck.backend.pipeline.address import Address, Place, address_of, place_of
-from quarterdeck.backend.pipeline.audit_input import resolve_input
-from quarterdeck.backend.pipeline.commit import StoreRefused
+from quarterdeck.backend.pipeline.audit_input import AuditInput, resolve_input
+from quarterdeck.backend.pipeline.commit import PARQUET, StoreRefused, TableManifest
 from quarterdeck.backend.pipeline.delta_snapshot import DeltaSnapshot, newest
+from quarterdeck.backend.pipeline.judging.group_judge import collector_paused
 from quarterdeck.backend.pipeline.judging.lines import NO_RUN
-from quarterdeck.backend.pipeline.tables.batches import ARROW, SCHEMAS, known_columns
+from quarterdeck.backend.pipeline.rules import Finding
+from quarterdeck.backend.pipeline.run_reader import RunReader
+from quarterdeck.backend.pipeline.schemas import arrow_schema, columns_of
+from quarterdeck.backend.pipeline.tables.batches import (
+    ARROW,
+    MOST_SMALL,
+    ROWS_A_GROUP,
+    SCHEMAS,
+    SMALL_BYTES,
+    TABLES,
+    TableWriter,
+    known_columns,
+    needed,
+)
 from quarterdeck.backend.pipeline.tables.delta_store import update_delta
-from quarterdeck.backend.pipeline.tables.parquet_store import update_parquet
+from quarterdeck.backend.pipeline.tables.fold import KEPT, Counts, Fold, fold_in
+from quarterdeck.backend.pipeline.tables.run_events import RunEvents, RunLines
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
 
 FORMAT = sha256(
     "".join(f"{name} {columns.simpleString()}\n" for name, columns in SCHEMAS.items()).encode()
@@ -110,3 +130,141 @@ def read_table(spark: SparkSession, store: Path | DeltaSnapshot, name: str) -> D
                     yield from known_columns(pa.Table.from_batches([batch]), ARROW[name]).to_batches()
 
     return in_tasks(spark, store.files(name), read, schema)
+
+
+# In files of Parquet
+
+EMPTY = f"empty{PARQUET}"
+"""The file of a table without rows, so that every program can read it by its folder."""
+
+RUN_IN_PATH = partitioning(pa.schema([("run", pa.string())]), flavor="hive")
+"""In stores of earlier versions each run has a directory."""
+
+
+def update_parquet(store: Path, found: AuditInput, form: str) -> tuple[Counts, int, int, dict[str, int]]:
+    """Update the store with the journals in `found`; one of another form than `form` is made anew from its lines first.
+
+    Return the runs that were read, how many files they were in, how many files were known, and how many rows each table has.
+    Raises `StoreRefused` and OSError.
+    """
+    counts: Counts = {}
+    with commit.open_for_build(store, tuple(ARROW)) as building:
+        manifest = commit.read_manifest(store)
+        if manifest is not None and manifest.form != form:
+            with collector_paused():
+                fold = Fold(_kept(store), building)
+                fold.make_anew()
+            counts = fold.counts
+            _replace(store, building, TableManifest(form, manifest.files), None)
+    with commit.open_for_build(store, tuple(ARROW)) as building:
+        manifest = commit.read_manifest(store) or TableManifest(form, {})
+        new = found.without(manifest.files)
+        if new.files:
+            with collector_paused():
+                fold = fold_in(_kept(store), new, building)
+            counts |= fold.counts
+            stamps = {file.place: file.stamp for file in new.files if not file.opened}
+            _replace(store, building, TableManifest(form, {**manifest.files, **stamps}), fold.replaced)
+        rows = {table: sum(pq.read_metadata(file).num_rows for file in _files(store, table)) for table in ARROW}
+    return counts, len(new.files), len(manifest.files), rows
+
+
+def _files(store: Path, table: str) -> list[Path]:
+    return sorted((store / table).rglob(f"*{PARQUET}"))
+
+
+def _kept(store: Path) -> dict[str, Dataset]:
+    return {
+        table: dataset(
+            list(map(str, _files(store, table))),
+            schema=ARROW[table],
+            format="parquet",
+            partitioning=RUN_IN_PATH,
+            partition_base_dir=str(store / table),
+        )
+        for table in KEPT
+    }
+
+
+def _replace(store: Path, building: Path, manifest: TableManifest, replaced: Mapping[str, set[str]] | None) -> None:
+    """Make the new files, and what is kept of the old ones, the content of the store.
+
+    `replaced`: by table, the runs whose kept rows go; None: all go. Small files are put together where there are many.
+    """
+    stay: dict[str, list[str]] = {}
+    for table, fields in ARROW.items():
+        folder = building / table
+        folder.mkdir(exist_ok=True)
+        old = [] if replaced is None else [file for file in _files(store, table) if file.name != EMPTY]
+        if replaced is not None and replaced[table]:
+            old = [file for file in old if not _leave_out(file, replaced[table], folder)]
+        small = [file for file in (*old, *folder.iterdir()) if file.stat().st_size < SMALL_BYTES]
+        if len(small) > MOST_SMALL:
+            _write(folder / f"{uuid4().hex[:12]}{PARQUET}", dataset(list(map(str, small)), schema=fields))
+            old = [file for file in old if file not in small]
+            for file in folder.iterdir():
+                if file in small:
+                    file.unlink()
+        if not old and not any(folder.iterdir()):
+            _write(folder / EMPTY, dataset(fields.empty_table()))
+        stay[table] = [file.name for file in old]
+    commit.commit(store, building, manifest, stay)
+
+
+def _leave_out(file: Path, runs: set[str], folder: Path) -> bool:
+    """Write the file without the rows of these runs into the folder, if it has any. Return whether it does."""
+    rows, of_runs = dataset(str(file)), pc.field("run").isin(sorted(runs))
+    if not rows.count_rows(filter=of_runs):
+        return False
+    if rows.count_rows(filter=~of_runs):
+        _write(folder / file.name, rows.filter(~of_runs))
+    return True
+
+
+def _write(place: Path, rows: Dataset) -> None:
+    writer = TableWriter(place, rows.schema)
+    for batch in rows.to_batches():
+        writer.add(pa.Table.from_batches([batch]))
+    writer.close()
+
+
+# Those of an audit
+
+AUDIT_FORMAT = "2"
+MADE_OF_EVENTS = ("views", "suspicions")
+
+
+def make_tables(reader: RunReader, findings: Sequence[Finding]) -> dict[str, pa.Table]:
+    """Make the tables that an audit writes. Raises OSError for what cannot be read."""
+    of_runs = reader.each(_tables_of_run).values()
+    tables = {
+        name: pa.concat_tables([ARROW[name].empty_table(), *(made[name] for made in of_runs)])
+        for name in MADE_OF_EVENTS
+    }
+    rows = [msgspec.to_builtins(finding) for finding in findings]
+    return tables | {"findings": pa.Table.from_pylist(rows, arrow_schema(columns_of(Finding)))}
+
+
+def _tables_of_run(run: str, lines: RunLines) -> dict[str, pa.Table]:
+    events = RunEvents(needed(lines.events(run)[1]))
+    return {name: TABLES[name].arrow(events) for name in MADE_OF_EVENTS}
+
+
+def write_tables(tables: Mapping[str, pa.Table], out_dir: Place, writer: str) -> None:
+    """Replace the tables of an earlier audit: here all of them or none, at an address one after the other.
+
+    Raises `StoreRefused` and OSError.
+    """
+    manifest = commit.TableManifest(AUDIT_FORMAT, {}, writer)
+    if not isinstance(out_dir, Path):
+        commit.check(out_dir, tuple(tables), writer)
+        (out_dir / commit.MANIFEST).write_bytes(msgspec.json.encode(manifest))
+        for name, table in tables.items():
+            content = pa.BufferOutputStream()
+            pq.write_table(table, content, compression="zstd", row_group_size=ROWS_A_GROUP)
+            (out_dir / name / f"{name}{PARQUET}").write_bytes(content.getvalue())
+        return
+    with commit.open_for_build(out_dir, tuple(tables), writer) as building:
+        for name, table in tables.items():
+            _write(building / name / f"{name}{PARQUET}", dataset(table))
+        commit.commit(out_dir, building, manifest, dict.fromkeys(tables, ()))

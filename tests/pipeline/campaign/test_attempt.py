@@ -14,13 +14,14 @@ from quarterdeck.backend.pipeline.campaign.attempt import DetectionTimes, attemp
 from quarterdeck.backend.pipeline.campaign.plan import (
     Campaign,
     PlannedRun,
+    VerdictRow,
+    digest,
     expected_seconds,
     in_order,
     origin_of,
     scenario_of,
     variants_of,
 )
-from quarterdeck.backend.pipeline.campaign.verdicts import VerdictRow, digest
 from quarterdeck.backend.simulation.swarm_testing.guided import Origin
 from quarterdeck.backend.simulation.swarm_testing.parallel_trials import swarm_run
 from quarterdeck.backend.simulation.swarm_testing.trial import run_seed

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from quarterdeck.backend.pipeline.campaign.child_process import LostRun, OutOfTime, at_most, run_in_child
+from quarterdeck.backend.pipeline.campaign.attempt import LostRun, OutOfTime, at_most, run_in_child
 
 LONG = 1_000.0
 

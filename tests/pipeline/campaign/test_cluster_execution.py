@@ -14,8 +14,7 @@ from pathlib import Path
 import pytest
 
 from quarterdeck.backend.pipeline.campaign.attempt import attempt
-from quarterdeck.backend.pipeline.campaign.plan import Campaign, PlannedRun
-from quarterdeck.backend.pipeline.campaign.verdicts import digest
+from quarterdeck.backend.pipeline.campaign.plan import Campaign, PlannedRun, digest
 from tests.pipeline.spark.local_clusters import clean_environment, connect_server, standalone, worker_python
 from tests.waiting import wait_until
 

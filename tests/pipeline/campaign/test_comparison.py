@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from quarterdeck.backend.pipeline.campaign.comparison import compare_variants, share
-from quarterdeck.backend.pipeline.campaign.plan import Campaign
-from quarterdeck.backend.pipeline.campaign.verdicts import VerdictRow
+from quarterdeck.backend.pipeline.campaign.plan import Campaign, VerdictRow
 
 TWO = Campaign(variants=({"a": 1}, {"a": 2}))
 

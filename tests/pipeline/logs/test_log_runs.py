@@ -9,7 +9,7 @@ from quarterdeck.backend.core.witnessed.events import ConnectionChanged
 from quarterdeck.backend.hazelcast.logs.reader import LogRecords, read_logs
 from quarterdeck.backend.pipeline.audit import audit
 from quarterdeck.backend.pipeline.audit_input import resolve_input
-from quarterdeck.backend.pipeline.log_runs import of_log_runs
+from quarterdeck.backend.pipeline.tasks import of_log_runs
 
 DATA = Path(__file__).parents[2] / "hazelcast" / "logs" / "data"
 

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import pytest
 
-from quarterdeck.backend.pipeline.metrics.spans import Span, concurrent_sums, counted, merged, subtracted
+from quarterdeck.backend.pipeline.metrics.run_tables import Span, concurrent_sums, counted, merged, subtracted
 
 MOMENTS = 12
 CASES = 60

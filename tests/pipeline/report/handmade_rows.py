@@ -12,8 +12,7 @@ from quarterdeck.backend.pipeline.audit_input import AuditInput
 from quarterdeck.backend.pipeline.metrics.run_tables import RunTables
 from quarterdeck.backend.pipeline.metrics.summary import METRICS
 from quarterdeck.backend.pipeline.report.audit_report import build_report
-from quarterdeck.backend.pipeline.report.rows import ReportLimits, Row
-from quarterdeck.backend.pipeline.report.run_section import run_section
+from quarterdeck.backend.pipeline.report.run_section import ReportLimits, Row, run_section
 from quarterdeck.backend.pipeline.rules import AuditResult, Finding, Witness
 from quarterdeck.backend.pipeline.tables.batches import TABLES
 from quarterdeck.backend.pipeline.tables.run_events import RunEvents

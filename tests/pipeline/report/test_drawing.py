@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 
 from quarterdeck.backend.pipeline.report.drawing import LETTER_WIDTH, histogram, matrix, timeline
-from quarterdeck.backend.pipeline.report.rows import Row
+from quarterdeck.backend.pipeline.report.run_section import Row
 from tests.pipeline.report.handmade_rows import report_of, rows_of
 
 

@@ -7,7 +7,7 @@ from quarterdeck.backend.pipeline.audit import audit
 from quarterdeck.backend.pipeline.audit_input import AuditInput, resolve_input
 from quarterdeck.backend.pipeline.report.audit_report import report_on
 from quarterdeck.backend.pipeline.report.output import as_bytes
-from quarterdeck.backend.pipeline.report.rows import ReportLimits, Row
+from quarterdeck.backend.pipeline.report.run_section import ReportLimits, Row
 from quarterdeck.backend.pipeline.rules import AuditResult, NotJudged
 from quarterdeck.backend.pipeline.run_reader import RunReader
 from tests.pipeline.report.handmade_rows import built, rows_of

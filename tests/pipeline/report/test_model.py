@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.pipeline.report.drawing import Scale, clock, quantity, span
 from quarterdeck.backend.pipeline.report.output import as_bytes
-from quarterdeck.backend.pipeline.report.rows import ReportLimits, Row
+from quarterdeck.backend.pipeline.report.run_section import ReportLimits, Row
 from tests.pipeline.report.handmade_rows import HandmadeRows, finding, report_of, rows_of
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "spark" / "report.md"

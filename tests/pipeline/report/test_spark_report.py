@@ -13,7 +13,7 @@ from quarterdeck.backend.pipeline.audit import audit
 from quarterdeck.backend.pipeline.audit_input import resolve_input
 from quarterdeck.backend.pipeline.report.audit_report import report_on
 from quarterdeck.backend.pipeline.report.output import FORMATS, ReportRefused, check_destination, write_report
-from quarterdeck.backend.pipeline.report.rows import ReportLimits, Row
+from quarterdeck.backend.pipeline.report.run_section import ReportLimits, Row
 from quarterdeck.backend.pipeline.rules import AuditResult
 from quarterdeck.backend.pipeline.run_reader import RunReader
 from quarterdeck.cli.commands.spark.audit import reporting

@@ -20,7 +20,7 @@ from quarterdeck.backend.pipeline import commit
 from quarterdeck.backend.pipeline.audit import audit
 from quarterdeck.backend.pipeline.judging.lines import NO_RUN, TORN
 from quarterdeck.backend.pipeline.metrics.measuring import measure
-from quarterdeck.backend.pipeline.tables import batches, parquet_store
+from quarterdeck.backend.pipeline.tables import batches, store
 from quarterdeck.backend.pipeline.tables.batches import SCHEMAS
 from quarterdeck.backend.pipeline.tables.run_events import RunLines
 from quarterdeck.backend.pipeline.tables.store import read_table, update_store
@@ -315,7 +315,7 @@ def test_many_folds_make_the_tables_that_one_makes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most_small: int, folds: int
 ) -> None:
     """Also when lines come twice, and a contradiction and a broken line come in between; with their files put together or not."""
-    monkeypatch.setattr(parquet_store, "MOST_SMALL", most_small)
+    monkeypatch.setattr(store, "MOST_SMALL", most_small)
     records, root, place = golden_records()["halves-seed-1"], tmp_path / "journal", tmp_path / "tables"
     half, step = len(records) // 2, len(records) // 20
     contradiction = msgspec.structs.replace(records[5], at=records[5].at - 1)
