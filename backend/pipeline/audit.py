@@ -114,7 +114,7 @@ def audit(
                 if run.run not in found.retired or holds_without_beginning(finding)
             ]
         )
-        result = _result(found, verdict, findings, wanted, judged)
+        result = _result(found, verdict, findings, wanted)
         if place is not None or then is not None:
             with needing_packages():
                 from quarterdeck.backend.pipeline.run_reader import RunReader
@@ -140,20 +140,14 @@ def _result(
     verdict: GroupVerdict,
     findings: Sequence[Finding],
     wanted: frozenset[str],
-    judged: frozenset[str],
 ) -> AuditResult:
-    not_judged = []
-    if wanted > judged:
-        not_judged.append(NotJudged(tuple(sorted(wanted - judged)), NOT_IN_LOGS))
-    if verdict.runs and all(run.is_witnessed for run in verdict.runs):
-        others = frozenset(rule for rule in judged if not holds_for_incomplete_journals(rule))
-        judged -= others
-        if others:
-            not_judged.append(NotJudged(tuple(sorted(others)), NOT_IN_WITNESSED_RUNS))
+    proven = frozenset(filter(holds_for_incomplete_journals, wanted))
+    reasons = [NOT_IN_LOGS] if found.kind == "logs" else []
+    if found.kind != "logs" and verdict.runs and all(run.is_witnessed for run in verdict.runs):
+        reasons.append(NOT_IN_WITNESSED_RUNS)
+    judged = proven if reasons else wanted
     if found.retired:
-        retired = sorted(rule for rule in wanted if not holds_for_incomplete_journals(rule))
-        if retired:
-            not_judged.append(NotJudged(tuple(retired), f"{RETIRED_RUNS} {', '.join(found.retired)}"))
+        reasons.append(f"{RETIRED_RUNS} {', '.join(found.retired)}")
     aside = verdict.aside
     counts = {
         **{"files": len(found.files), "lines": aside.lines, "records": sum(run.records for run in verdict.runs)},
@@ -174,7 +168,7 @@ def _result(
         counts=counts,
         problems=tuple(aside.problems),
         rules=tuple(sorted(judged)),
-        not_judged=tuple(not_judged),
+        not_judged=tuple(NotJudged(tuple(sorted(wanted - proven)), why) for why in reasons if wanted > proven),
         incomplete={} if found.kind == "logs" else lacking,
         observations=tuple(observation for story in verdict.stories for observation in story.observations),
         migration_rounds=tuple(migration for story in verdict.stories for migration in story.migrations),

@@ -79,12 +79,16 @@ def record(campaign: Campaign, planned_run: PlannedRun, writer: JournalWriter) -
         _run(campaign, scenario_of(campaign, planned_run), planned_run, writer, run=writer.run)
 
 
-def outcome_signature(outcome: Outcome) -> str:
-    """Return the `VerdictRow.signature` of an outcome; empty when the run passed."""
-    if outcome.violations:
-        return f"violation {outcome.violations[0].invariant}"
-    missed = next((step for step in outcome.expectations if not step.met), None)
-    return f"expectation {missed.text}" if missed else ""
+def failure_of(outcome: Outcome) -> dict[str, str]:
+    """Return the verdict, signature, invariant and error of an outcome's row; nothing when the run passed."""
+    for violation in outcome.violations:
+        what = {"invariant": violation.invariant, "error": _shortened(violation.text)}
+        return {"verdict": "violation", "signature": f"violation {violation.invariant}", **what}
+    for step in outcome.expectations:
+        if not step.met:
+            error = _shortened(f"step {step.step}: {step.text}: {step.missing}")
+            return {"verdict": "expectation", "signature": f"expectation {step.text}", "error": error}
+    return {}
 
 
 def crash_signature(text: str) -> str:
@@ -105,10 +109,10 @@ def _judged(campaign: Campaign, planned_run: PlannedRun) -> VerdictRow:
         scenario.timing()
     except BadProperty as problem:  # two settings that each are possible, but not together
         return VerdictRow(planned_run.variant, planned_run.seed, members, "unknown", error=f"cannot be run: {problem}")
-    detection = DetectionTimes()
     reached = ReachedRules() if campaign.counts_reached else None
+    detection = DetectionTimes(reached)
     with reached.counting() if reached else nullcontext():
-        ended = _run(campaign, scenario, planned_run, _Both(detection, reached) if reached else detection)
+        ended = _run(campaign, scenario, planned_run, detection)
     common = VerdictRow(
         variant=planned_run.variant,
         seed=planned_run.seed,
@@ -123,7 +127,7 @@ def _judged(campaign: Campaign, planned_run: PlannedRun) -> VerdictRow:
     )
     if isinstance(ended, Trial):
         return _row_of_trial(common, ended)
-    return _row_of_outcome(msgspec.structs.replace(common, converged_seconds=detection.settled_seconds), ended)
+    return msgspec.structs.replace(common, converged_seconds=detection.settled_seconds, **failure_of(ended))
 
 
 def _run(
@@ -152,31 +156,8 @@ def _row_of_trial(row: VerdictRow, trial: Trial) -> VerdictRow:
     )
 
 
-def _row_of_outcome(row: VerdictRow, outcome: Outcome) -> VerdictRow:
-    row = msgspec.structs.replace(row, signature=outcome_signature(outcome))
-    if outcome.violations:
-        first = outcome.violations[0]
-        return msgspec.structs.replace(
-            row, verdict="violation", invariant=first.invariant, error=_shortened(first.text)
-        )
-    missed = next((step for step in outcome.expectations if not step.met), None)
-    if missed is not None:
-        error = f"step {missed.step}: {missed.text}: {missed.missing}"
-        return msgspec.structs.replace(row, verdict="expectation", error=_shortened(error))
-    return row
-
-
 def _shortened(text: str) -> str:
     return text if len(text) <= MAX_ERROR_TEXT else f"… {text[-MAX_ERROR_TEXT:]}"
-
-
-class _Both(NamedTuple):
-    first: RecordSink
-    second: RecordSink
-
-    def append(self, record: Record) -> None:
-        self.first.append(record)
-        self.second.append(record)
 
 
 class DetectionTimes:
@@ -186,8 +167,10 @@ class DetectionTimes:
     resumed before is not counted.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, then: RecordSink | None = None) -> None:
+        """`then`: is given each record too."""
         self.seconds: list[float] = []
+        self._then = then
         self._incarnations: dict[str, str] = {}
         self._since: dict[str, int] = {}
         self._disturbed_us: int | None = None
@@ -202,6 +185,8 @@ class DetectionTimes:
 
     def append(self, record: Record) -> None:
         """Measure the next record of the run."""
+        if self._then is not None:
+            self._then.append(record)
         match record.event:
             case events.ListInstalled():
                 self._listed_us = record.at

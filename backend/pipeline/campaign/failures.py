@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from quarterdeck.backend.journal.files import run_directory
 from quarterdeck.backend.journal.writer import JournalWriter
-from quarterdeck.backend.pipeline.campaign.attempt import WALL_TIMES_CPU, OutOfTime, outcome_signature, record, run_name
+from quarterdeck.backend.pipeline.campaign.attempt import WALL_TIMES_CPU, OutOfTime, failure_of, record, run_name
 from quarterdeck.backend.pipeline.campaign.plan import (
     FAILURES,
     Campaign,
@@ -180,6 +180,6 @@ def _small_text(campaign: Campaign, row: VerdictRow) -> str:
 
 def _fails_with(row: VerdictRow) -> Callable[[Scenario], bool]:
     def still_fails(scenario: Scenario) -> bool:
-        return outcome_signature(simulate(scenario, row.seed)) == row.signature
+        return failure_of(simulate(scenario, row.seed)).get("signature") == row.signature
 
     return still_fails

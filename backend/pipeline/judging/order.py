@@ -80,8 +80,8 @@ def by_cause(lines: Iterable[Line]) -> tuple[list[Line], list[ClockLeap]]:
     order = _Order()
     for _, own in sorted(incarnations.items()):
         own.sort(key=lambda line: line[3].seq)
-        times, leaping = possible_times([line[0] for line in own], [line[3].utc for line in own])
-        clock_leaps += (ClockLeap(own[leap.place][3], *leap[1:]) for leap in leaping)
+        times, leaps = possible_times([line[3] for line in own])
+        clock_leaps += leaps
         place = BEFORE_ALL, "", 0
         for (at_us, file, number, record, raw), time_us in zip(own, times, strict=True):
             order.expect(record)
@@ -96,20 +96,12 @@ def by_cause(lines: Iterable[Line]) -> tuple[list[Line], list[ClockLeap]]:
 # Times
 
 
-class Leap(NamedTuple):
-    """A leap of a clock at a place in an incarnation."""
-
-    place: int
-    says_us: int
-    beside_us: int
-    is_wall_clock: bool
-
-
-def possible_times(times_us: Sequence[int], utcs_us: Sequence[int]) -> tuple[Sequence[int], list[Leap]]:
+def possible_times(records: Sequence[Record]) -> tuple[Sequence[int], list[ClockLeap]]:
     """Return when the records of one incarnation happened, which never goes back, and the leaps of its clocks.
 
-    `times_us` and `utcs_us` are the times in the records, by their numbers.
+    The records are in the order of their numbers.
     """
+    times_us = [record.at for record in records]
     believed = _longest_rise(times_us)
     is_believed = bytearray(len(times_us))
     for place in believed:
@@ -120,11 +112,12 @@ def possible_times(times_us: Sequence[int], utcs_us: Sequence[int]) -> tuple[Seq
         first = times_us[believed[1]]
     now_us, ahead_us, before_us = first, 0, None
     offsets_us: list[int] = []
-    found: list[Leap] = []
+    found: list[ClockLeap] = []
     possible: list[int] = []
-    for place, (time_us, utc_us) in enumerate(zip(times_us, utcs_us, strict=True)):
+    for place, record in enumerate(records):
+        time_us, utc_us = record.at, record.utc
         if not is_believed[place]:
-            found.append(Leap(place, time_us, now_us, False))
+            found.append(ClockLeap(record, time_us, now_us, False))
         else:
             gone_us = time_us - ahead_us - now_us
             possible_us = gone_us if before_us is None else _possible(gone_us, utc_us - before_us)
@@ -133,9 +126,9 @@ def possible_times(times_us: Sequence[int], utcs_us: Sequence[int]) -> tuple[Seq
             offset_us = utc_us - now_us
             is_other_offset = not any(-LEAP_US < offset_us - known_us < LEAP_US for known_us in offsets_us)
             if possible_us != gone_us:
-                found.append(Leap(place, time_us, now_us, False))
+                found.append(ClockLeap(record, time_us, now_us, False))
             elif is_other_offset and before_us is not None:
-                found.append(Leap(place, utc_us, now_us + offsets_us[-1], True))
+                found.append(ClockLeap(record, utc_us, now_us + offsets_us[-1], True))
             if is_other_offset:
                 offsets_us.append(offset_us)
             before_us = utc_us

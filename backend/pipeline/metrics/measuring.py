@@ -55,6 +55,7 @@ def measure(paths: Sequence[Path | str], by: By, table: str = "", *, master: str
 
         from quarterdeck.backend.pipeline.metrics.summary import METRICS, SUMMARY, summary
         from quarterdeck.backend.pipeline.run_reader import RunReader
+        from quarterdeck.backend.pipeline.tables.run_events import nones_first
 
         spark = None
         if master or remote:
@@ -71,7 +72,7 @@ def measure(paths: Sequence[Path | str], by: By, table: str = "", *, master: str
     if table:
         first = [name for name in ("run", "from_at", "at") if name in columns]
         order = [*first, *columns]
-        rows = sorted((row for of_run in by_run.values() for row in of_run), key=lambda row: _nones_first(row, order))
+        rows = sorted((row for of_run in by_run.values() for row in of_run), key=lambda row: nones_first(row, order))
     else:
         rows = summary(by_run, by)
     ordered = tuple({name: row[name] for name in columns} for row in rows[:MAX_ROWS])
@@ -84,10 +85,6 @@ def _measure_run(table: str, run: str, lines: RunLines) -> RunSamples | list[dic
 
     tables = RunTables.of_lines(run, lines)
     return METRICS[table].rows(tables) if table else samples_of(tables)
-
-
-def _nones_first(row: dict[str, Any], order: Sequence[str]) -> list[Any]:
-    return [(row[name] is not None, str(row[name]) if isinstance(row[name], list) else row[name]) for name in order]
 
 
 def _refuse_logs(paths: Sequence[Path | str]) -> None:

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from quarterdeck.backend.pipeline.metrics.run_tables import RunTables
 from quarterdeck.backend.pipeline.metrics.summary import METRICS, Samples, samples_of
+from quarterdeck.backend.pipeline.tables.run_events import nones_first
 
 Verdict = Literal["violated", "doubtful", "uncontradicted", "sound"]
 """`doubtful`: warnings only, because something is missing from the journal. `uncontradicted`: nothing in members' logs breaks
@@ -232,11 +233,8 @@ class _RunSection:
 
     def faults(self) -> Iterator[Row]:
         """Yield what was done from outside, in the order of time."""
-
-        def order(row: dict[str, Any]) -> list[Any]:
-            return [(row[name] is not None, row[name]) for name in ("from_at", "fault", "member", "source", "target")]
-
-        for row in sorted(self._tables.table("faults"), key=order):
+        order = ("from_at", "fault", "member", "source", "target")
+        for row in sorted(self._tables.table("faults"), key=lambda row: nones_first(row, order)):
             times = {"start_us": row["from_at"], "end_us": row["to_at"]}
             yield Row(fault=row["fault"], **times, what=_fault_text(Row(row)), member=row["member"] or "")
 

@@ -153,6 +153,11 @@ def followed(in_order: Sequence[RowT]) -> Iterator[tuple[RowT, RowT | None]]:
     yield from zip_longest(in_order, in_order[1:])
 
 
+def nones_first(row: Row, names: Iterable[str]) -> list[Any]:
+    """Return what rows are sorted by in the order of these fields, None before all else."""
+    return [(row[name] is not None, str(row[name]) if isinstance(row[name], list) else row[name]) for name in names]
+
+
 # Lines
 
 
