@@ -9,16 +9,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from statistics import fmean
 from typing import Literal, NamedTuple
 
-from quarterdeck.backend.pipeline.metrics import availability, detection, traffic, view_convergence
+from quarterdeck.backend.pipeline.metrics.data_metrics import availability, messages, migration_rates, plans
+from quarterdeck.backend.pipeline.metrics.membership_metrics import detection, one_view, splits
 from quarterdeck.backend.pipeline.metrics.run_tables import RunTables
 from quarterdeck.backend.pipeline.schemas import schema
 from quarterdeck.backend.pipeline.tables.run_events import Row
 
-_METRICS = (
-    *(detection.detection, view_convergence.view_convergence, view_convergence.splits, availability.availability),
-    *(traffic.migration_rates, traffic.plans, traffic.messages),
-)
-METRICS = {table.name: table for table in _METRICS}
+METRICS = {table.name: table for table in (detection, one_view, splits, availability, migration_rates, plans, messages)}
 """In the order of the documentation. Durations of migrations, merges and calls are in the tables of those names."""
 
 By = Literal["run", "scenario", "settings", "all"]
