@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from quarterdeck.backend.journal.files import NoJournal
-from quarterdeck.backend.pipeline import commit
-from quarterdeck.backend.pipeline.audit_input import are_addresses, kind_of, resolve_input
+from quarterdeck.backend.pipeline.audit_input import resolve_input
 from quarterdeck.backend.pipeline.spark.requirements import needing_packages
 
 if TYPE_CHECKING:
@@ -44,13 +43,14 @@ def measure(paths: Sequence[Path | str], by: By, table: str = "", *, master: str
     `paths` are journals or one directory of tables, also at addresses. Spark does the work where a `master` or a `remote` is
     named. Raises `NoJournal`, `StoreRefused`, `PipelineMissing`, `JavaMissing` or `SparkUnreachable`.
     """
-    _refuse_logs(paths)
     with (
         tempfile.TemporaryDirectory(prefix="quarterdeck-metrics-") as staging,
         needing_packages(),
         ExitStack() as stack,
     ):
-        found = resolve_input(paths, Path(staging), "journal")
+        found = resolve_input(paths, Path(staging))
+        if found.kind == "logs":
+            raise NoJournal(f"{found.paths[0]}: holds no journal; {NOT_OF_LOGS}")
         import pyarrow.parquet
 
         from quarterdeck.backend.pipeline.metrics.summary import METRICS, SUMMARY, summary
@@ -85,10 +85,3 @@ def _measure_run(table: str, run: str, lines: RunLines) -> RunSamples | list[dic
 
     tables = RunTables.of_lines(run, lines)
     return METRICS[table].rows(tables) if table else samples_of(tables)
-
-
-def _refuse_logs(paths: Sequence[Path | str]) -> None:
-    if not are_addresses(paths):
-        places = list(map(Path, paths))
-        if kind_of(places) == "logs" and commit.read_manifest(places[0]) is None:
-            raise NoJournal(f"{places[0]}: holds no journal; {NOT_OF_LOGS}")

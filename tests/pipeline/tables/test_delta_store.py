@@ -23,6 +23,7 @@ from quarterdeck.backend.pipeline import delta_snapshot
 from quarterdeck.backend.pipeline.address import address_of
 from quarterdeck.backend.pipeline.audit import audit
 from quarterdeck.backend.pipeline.delta_snapshot import DeltaSnapshot, newest
+from quarterdeck.backend.pipeline.metrics.measuring import measure
 from quarterdeck.backend.pipeline.spark.requirements import PipelineMissing
 from quarterdeck.backend.pipeline.tables import delta_store, fold
 from quarterdeck.backend.pipeline.tables.batches import SCHEMAS
@@ -70,6 +71,7 @@ def test_other_programs_read_any_version(tmp_path: Path) -> None:
     assert set(before["run"]) == {"calm"}
     assert [row["number"] for row in delta_snapshot.updates_of(first.address)] == [1, 2]
     assert audit([store]).counts["records"] == len(calm.records) + len(other.records)
+    assert measure([store], "run") == measure([tmp_path / "first", tmp_path / "second"], "run")
 
 
 @pytest.mark.long
