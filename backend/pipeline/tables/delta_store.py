@@ -146,10 +146,10 @@ class _Update:
         unfinished = self._runs_since_state()
         if not unfinished and not new.files:
             return {}, self._state
-        with TemporaryDirectory(prefix="quarterdeck-tables-") as name, collector_paused():
-            fold = fold_in(self._kept, new, Path(name), unfinished)
-            for table in ARROW:
-                self._replace(table, fold.replaced[table], _made(Path(name), table))
+        with TemporaryDirectory(prefix="quarterdeck-tables-") as folder, collector_paused():
+            fold = fold_in(self._kept, new, Path(folder), unfinished)
+            for name in ARROW:
+                self._replace(name, fold.replaced[name], _made(Path(folder), name))
         for name, table in self._tables.items():
             if sum(size < SMALL_BYTES for size in table.get_add_actions()["size_bytes"].to_pylist()) > MOST_SMALL:
                 with _transaction(self._store / name) as once:
