@@ -20,6 +20,8 @@ from quarterdeck.backend.pipeline.audit import audit
 from quarterdeck.backend.pipeline.commit import StoreRefused
 from quarterdeck.backend.pipeline.rules import UnknownRule
 from quarterdeck.backend.pipeline.spark.requirements import PipelineMissing, SparkUnreachable
+from quarterdeck.backend.pipeline.tables import store
+from quarterdeck.backend.pipeline.tables.batches import TableWriter
 from quarterdeck.backend.pipeline.tables.membership_tables import SUSPICIONS, VIEWS
 from quarterdeck.backend.pipeline.tables.store import update_store, write_tables
 from quarterdeck.cli.commands.spark.audit import audit as audit_command
@@ -105,15 +107,15 @@ def test_a_failed_audit_leaves_the_tables_as_they_were(tmp_path: Path, monkeypat
     old, new = tmp_path / "old", tmp_path / "new"
     write_tables({"views": table, "suspicions": table}, old, "audit")
     before = sorted(path for path in old.rglob("*") if path.is_file())
-    write_parquet = pyarrow.parquet.write_table
 
-    def fail_at_the_second_table(table: pyarrow.Table, path: Path, **options: object) -> None:
-        if "suspicions" in path.name:
-            raise OSError("no space left")
-        write_parquet(table, path, **options)
+    class FullDisk(TableWriter):
+        def __init__(self, path: Path, fields: pyarrow.Schema) -> None:
+            super().__init__(path, fields)
+            if "suspicions" in path.name:
+                raise OSError("no space left")
 
     with monkeypatch.context() as failing:
-        failing.setattr(pyarrow.parquet, "write_table", fail_at_the_second_table)
+        failing.setattr(store, "TableWriter", FullDisk)
         for out_dir in (old, new):
             with pytest.raises(OSError, match="no space left"):
                 write_tables({"views": table, "suspicions": table}, out_dir, "audit")

@@ -162,7 +162,7 @@ def test_failures_are_recorded_made_small_and_can_be_repeated(spark: SparkSessio
     assert len(small.members) < 4 and len(small.steps) < 4
     outcome = simulate(small, 1)
     assert not outcome.passed
-    assert attempt_module.outcome_signature(outcome) == failure.signature
+    assert attempt_module.failure_of(outcome)["signature"] == failure.signature
 
 
 NAME = "hazelcast.max.no.heartbeat.seconds"
