@@ -118,10 +118,10 @@ def audit(
         if place is not None or then is not None:
             with needing_packages():
                 from quarterdeck.backend.pipeline.run_reader import RunReader
-                from quarterdeck.backend.pipeline.tables.store import make_tables, write_tables
+                from quarterdeck.backend.pipeline.tables.store import make_tables, tables_of_run, write_tables
             reader = RunReader(found, spark, log_options)
             if place is not None:
-                write_tables(make_tables(reader, findings), place, WRITER)
+                write_tables(make_tables(reader.each(tables_of_run).values(), findings), place, WRITER)
             if then is not None:
                 then(result, reader)
     return result

@@ -8,7 +8,7 @@ read at once. Rows of other runs are not touched.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -30,7 +30,6 @@ from quarterdeck.backend.pipeline.delta_snapshot import DeltaSnapshot, newest
 from quarterdeck.backend.pipeline.judging.group_judge import collector_paused
 from quarterdeck.backend.pipeline.judging.lines import NO_RUN
 from quarterdeck.backend.pipeline.rules import Finding
-from quarterdeck.backend.pipeline.run_reader import RunReader
 from quarterdeck.backend.pipeline.schemas import arrow_schema, columns_of
 from quarterdeck.backend.pipeline.tables.batches import (
     ARROW,
@@ -234,9 +233,8 @@ AUDIT_FORMAT = "2"
 MADE_OF_EVENTS = ("views", "suspicions")
 
 
-def make_tables(reader: RunReader, findings: Sequence[Finding]) -> dict[str, pa.Table]:
-    """Make the tables that an audit writes. Raises OSError for what cannot be read."""
-    of_runs = reader.each(_tables_of_run).values()
+def make_tables(of_runs: Collection[Mapping[str, pa.Table]], findings: Sequence[Finding]) -> dict[str, pa.Table]:
+    """Make the tables that an audit writes, of those of its runs."""
     tables = {
         name: pa.concat_tables([ARROW[name].empty_table(), *(made[name] for made in of_runs)])
         for name in MADE_OF_EVENTS
@@ -245,7 +243,8 @@ def make_tables(reader: RunReader, findings: Sequence[Finding]) -> dict[str, pa.
     return tables | {"findings": pa.Table.from_pylist(rows, arrow_schema(columns_of(Finding)))}
 
 
-def _tables_of_run(run: str, lines: RunLines) -> dict[str, pa.Table]:
+def tables_of_run(run: str, lines: RunLines) -> dict[str, pa.Table]:
+    """Make of a run the tables that are made of events."""
     events = RunEvents(needed(lines.events(run)[1]))
     return {name: TABLES[name].arrow(events) for name in MADE_OF_EVENTS}
 
