@@ -36,12 +36,12 @@ class ComponentStyles(Widget):
         self._part_styles: dict[tuple[str, ...], Style] = {}
 
     def part_style(self, *parts: str) -> Style:
-        """Return the style of a part, with the styles of the other `parts` laid over it."""
+        """Return the style of a part, with the styles of the other `parts` laid over it; an empty one adds nothing."""
         style = self._part_styles.get(parts)
         if style is None:
             style = self.rich_style
             for part in parts:
-                if part == "plain":  # no rule is for it
+                if part in ("", "plain"):  # no rule is for them
                     continue
                 name = f"tone--{part}" if part in TONES else f"{self.PREFIX}--{part}"
                 style += self.get_component_rich_style(name, partial=True)

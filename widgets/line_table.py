@@ -132,7 +132,6 @@ class LineTable(ScrollView, ComponentStyles, can_focus=True):
         self._looks: dict[int, RowLook] = {}
         """How the rows in sight look, by place; dropped when the table scrolls."""
         self._sight: tuple[int, int, int] | None = None
-        self._styles: dict[tuple[str, bool, bool, bool], Style] = {}
 
     @property
     def model(self) -> TableModel:
@@ -196,11 +195,8 @@ class LineTable(ScrollView, ComponentStyles, can_focus=True):
         place = self.scroll_offset.y + y - 1
         if place >= len(self._keys):
             text = " " * MARKER_WIDTH + self._when_empty if y == 1 and not self._keys else ""
-            return Strip([Segment(text, self._style("faint"))]).crop_extend(0, width, self._style("plain"))
+            return Strip([Segment(text, self.part_style("faint"))]).crop_extend(0, width, self.part_style("plain"))
         return self._paint_row(place, width)
-
-    def forget_painted(self) -> None:
-        self._styles.clear()
 
     def watch_scroll_x(self, old_value: float, new_value: float) -> None:
         self._forget_looks()
@@ -365,16 +361,17 @@ class LineTable(ScrollView, ComponentStyles, can_focus=True):
         first, last, hidden = self._columns_in_sight()
         cursor, selected = key == self._cursor_key, key in self._selection
         mark = (CURSOR_MARK if cursor else " ") + (SELECTION_MARK if selected else " ")
-        still = [(mark, self._style("strong", look.outlier, cursor, selected))]
+        states = (("outlier", look.outlier), ("selected", selected), ("cursor", cursor))
+        over = tuple(name for name, wanted in states if wanted)
+        still = [(mark, self.cell_style("strong", over))]
         moving: list[tuple[str, Style]] = []
         for columns, cells, runs in (
             (self._columns[: self._model.fixed_columns], look.still, still),
             (self._columns[first:last], look.moving, moving),
         ):
             for column, (text, tone) in zip(columns, cells, strict=True):
-                runs.append((fit(text, column.width), self._style(tone, look.outlier, cursor, selected)))
-        rest = self._style("plain", look.outlier, cursor, selected)
-        return painted_line([*still, *slid(moving, hidden)], width, rest)
+                runs.append((fit(text, column.width), self.cell_style(tone, over)))
+        return painted_line([*still, *slid(moving, hidden)], width, self.cell_style("plain", over))
 
     def _paint_header(self, width: int) -> Strip:
         """Paint the titles of the columns, and the filter over their right end."""
@@ -383,22 +380,18 @@ class LineTable(ScrollView, ComponentStyles, can_focus=True):
             return self._paint_titles(width)
         shown = f"{chip_text(chip)} "
         titles = self._paint_titles(max(0, width - cell_len(shown)))
-        return Strip.join([titles, Strip([Segment(shown, self._style("chip"))])]).crop(0, width)
+        return Strip.join([titles, Strip([Segment(shown, self.part_style("chip"))])]).crop(0, width)
 
     def _paint_titles(self, width: int) -> Strip:
         first, last, hidden = self._columns_in_sight()
-        style = self._style("header")
+        style = self.part_style("header")
         fixed = [(fit(column.title, column.width), style) for column in self._columns[: self._model.fixed_columns]]
         moving = [(fit(column.title, column.width), style) for column in self._columns[first:last]]
         return painted_line([(" " * MARKER_WIDTH, style), *fixed, *slid(moving, hidden)], width, style)
 
-    def _style(self, tone: str, outlier: bool = False, cursor: bool = False, selected: bool = False) -> Style:
-        look = (tone, outlier, cursor, selected)
-        style = self._styles.get(look)
-        if style is None:
-            over = (("outlier", outlier), ("selected", selected), ("cursor", cursor))
-            style = self._styles[look] = self.part_style(tone, *(name for name, wanted in over if wanted))
-        return style
+    def cell_style(self, tone: str, over: tuple[str, ...]) -> Style:
+        """Return the style of a cell in a row of these looks."""
+        return self.part_style(tone, *over)
 
 
 def stretched(columns: tuple[Column, ...], width: int) -> tuple[Column, ...]:

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from typing import ClassVar, NamedTuple
 
 from rich.segment import Segment
-from rich.style import Style
 from textual import events
 from textual.binding import Binding, BindingType
 from textual.message import Message
@@ -154,12 +153,12 @@ class SpaceTimeDiagram(ComponentStyles, can_focus=True):
     def render_line(self, y: int) -> Strip:
         width = self.size.width
         if self._model is None or y == 0:
-            return Strip([Segment(fit(self.title_text, width, gap=0), self._style("title"))], width)
+            return Strip([Segment(fit(self.title_text, width, gap=0), self.part_style("title"))], width)
         if y == 1:
             return self._paint_names(self._model, width)
         place = self._top + y - HEAD_LINES
         if place >= self._length:
-            return Strip.blank(width, self._style("plain"))
+            return Strip.blank(width, self.part_style("plain"))
         at_cursor = place == self._cursor and not self._following
         strip = self._strips.get((place, at_cursor))
         if strip is None:
@@ -252,7 +251,7 @@ class SpaceTimeDiagram(ComponentStyles, can_focus=True):
             for lane in model.lanes[layout.first : layout.first + layout.lanes]
         ]
         text = " " * (layout.left + 1) + "".join(names)
-        return Strip([Segment(fit(text, width, gap=0), self._style("lanes"))], width)
+        return Strip([Segment(fit(text, width, gap=0), self.part_style("lanes"))], width)
 
     def _paint_row(self, row: SpaceTimeRow, at_cursor: bool, width: int) -> Strip:
         layout = self._laid_out()
@@ -273,11 +272,12 @@ class SpaceTimeDiagram(ComponentStyles, can_focus=True):
                 spans.append((start, end, mark.tone))
         for arrow in row.arrows:
             spans += self._put_arrow(letters, taken, layout, arrow.source, arrow.target, ends)
-        segments = self._segments(letters, spans, at_cursor)
+        over = "cursor" if at_cursor else ""
+        segments = self._segments(letters, spans, over)
         if layout.words:
             words = fit(self._words_of(row), width - lanes_end, gap=0)
-            segments.append(Segment(words, self._style("faint", at_cursor)))
-        return Strip(segments).crop_extend(0, width, self._style("plain", at_cursor))
+            segments.append(Segment(words, self.part_style("faint", over)))
+        return Strip(segments).crop_extend(0, width, self.part_style("plain", over))
 
     def _put_mark(self, letters: list[str], layout: Layout, mark: Mark) -> tuple[int, int]:
         start = layout.x(mark.lane)
@@ -315,7 +315,7 @@ class SpaceTimeDiagram(ComponentStyles, can_focus=True):
             spans.append((place, place + 1, "arrow"))
         return spans
 
-    def _segments(self, letters: list[str], spans: list[tuple[int, int, str]], at_cursor: bool) -> list[Segment]:
+    def _segments(self, letters: list[str], spans: list[tuple[int, int, str]], over: str) -> list[Segment]:
         """Return the line in runs of one tone; what belongs to no span is a lane."""
         tones = ["faint"] * len(letters)
         for start, end, tone in spans:
@@ -324,9 +324,6 @@ class SpaceTimeDiagram(ComponentStyles, can_focus=True):
         begin = 0
         for place in range(1, len(letters) + 1):
             if place == len(letters) or tones[place] != tones[begin]:
-                segments.append(Segment("".join(letters[begin:place]), self._style(tones[begin], at_cursor)))
+                segments.append(Segment("".join(letters[begin:place]), self.part_style(tones[begin], over)))
                 begin = place
         return segments
-
-    def _style(self, tone: str, at_cursor: bool = False) -> Style:
-        return self.part_style(tone, "cursor") if at_cursor else self.part_style(tone)

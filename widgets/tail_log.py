@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import ClassVar, Generic, NamedTuple, TypeVar
 
 from rich.segment import Segment
-from rich.style import Style
 from textual import events
 from textual.actions import SkipAction
 from textual.binding import Binding, BindingType
@@ -222,13 +221,13 @@ class TailLog(ComponentStyles, Generic[Entry], can_focus=True):
     def render_line(self, y: int) -> Strip:
         width, height = self.size
         if y < self._head:
-            return Strip([Segment(fit(self.title_text, width, gap=0), self._style("title"))], width)
+            return Strip([Segment(fit(self.title_text, width, gap=0), self.part_style("title"))], width)
         bottom = self._shown_ever if self._following else self._bottom
         first_kept = self._first_kept
         top = max(first_kept, bottom - (height - self._head))
         number = top + y - self._head
         if number >= bottom:
-            return Strip.blank(width, self._style("plain"))
+            return Strip.blank(width, self.part_style("plain"))
         entry = self._shown[number - first_kept]
         text, tone = self._line_of(entry)
         over = ""
@@ -237,7 +236,7 @@ class TailLog(ComponentStyles, Generic[Entry], can_focus=True):
             matches = not self._hides and self._matches is not None and self._accepts(entry)
             text = (CURSOR_MARK if at_cursor else " ") + (MATCH_MARK if matches else " ") + text
             over = "cursor" if at_cursor else "match" if matches else ""
-        return Strip([Segment(fit(text, width, gap=0), self._style(tone, over))], width)
+        return Strip([Segment(fit(text, width, gap=0), self.part_style(tone, over))], width)
 
     def on_resize(self) -> None:
         if self._has_cursor and not self._following:
@@ -341,6 +340,3 @@ class TailLog(ComponentStyles, Generic[Entry], can_focus=True):
     def _lowest_bottom(self) -> int:
         """Return the least `_bottom` that fills the view with entries that are kept."""
         return min(self._shown_ever, self._first_kept + self._room)
-
-    def _style(self, tone: str, over: str = "") -> Style:
-        return self.part_style(tone, over) if over else self.part_style(tone)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from itertools import groupby
 
 from rich.segment import Segment
-from rich.style import Style
 from textual import events
 from textual.message import Message
 from textual.strip import Strip
@@ -66,7 +65,7 @@ class TimelineStrip(ComponentStyles):
     def render_line(self, y: int) -> Strip:
         model, width = self._model, self.size.width
         if model is None or y >= LINES:
-            return Strip.blank(width, self._style("plain"))
+            return Strip.blank(width, self.part_style("plain"))
         columns = model.width
         if y == 0:
             label, cells = "", self._handle(model)
@@ -80,7 +79,7 @@ class TimelineStrip(ComponentStyles):
                 cells[signal.column] = (signal.letter, signal.tone)
         else:
             label, cells = "", self._axis(model)
-        return self._paint(label, cells, model.playhead if y else None).crop_extend(0, width, self._style("plain"))
+        return self._paint(label, cells, model.playhead if y else None).crop_extend(0, width, self.part_style("plain"))
 
     def _handle(self, model: Timeline) -> list[tuple[str, str]]:
         cells = [(" ", "plain")] * model.width
@@ -103,13 +102,12 @@ class TimelineStrip(ComponentStyles):
         return [(sign, "label") for sign in text]
 
     def _paint(self, label: str, cells: list[tuple[str, str]], playhead: int | None) -> Strip:
-        segments = [Segment(fit(label, LABEL_WIDTH), self._style("label"))]
+        segments = [Segment(fit(label, LABEL_WIDTH), self.part_style("label"))]
         if playhead is not None and cells[playhead][0] in (" ", EMPTY):
             cells[playhead] = (LINE_OF_PLAYHEAD, "playhead")
         runs = groupby(enumerate(cells), key=lambda one: (one[1][1], one[0] == playhead))
         for (tone, at_playhead), run in runs:
-            segments.append(Segment("".join(cell[0] for _, cell in run), self._style(tone, at_playhead)))
+            segments.append(
+                Segment("".join(cell[0] for _, cell in run), self.part_style(tone, "playhead" if at_playhead else ""))
+            )
         return Strip(segments, LABEL_WIDTH + len(cells))
-
-    def _style(self, tone: str, at_playhead: bool = False) -> Style:
-        return self.part_style(tone, "playhead") if at_playhead else self.part_style(tone)

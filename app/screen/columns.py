@@ -34,6 +34,8 @@ class ColumnOf(Struct, Generic[Row], frozen=True):
     """The widest expected text, or its width in cells. The title fits in any case."""
     rank: Callable[[Row], object] | None = None
     """The value to sort rows by, None for rows that come last; without it they are sorted by the text of the cell."""
+    longest: int = 0
+    """The width up to which it grows with the texts of its rows; 0 for a column that does not."""
 
     @property
     def width(self) -> int:
@@ -75,10 +77,15 @@ class BoardModel(Generic[Row]):
         self._widths = {column.title: column.width for column in self._declared} | self._widths
         self._lay_out()
 
-    def show_rows(self, keys: Sequence[str], row_of: Callable[[str], Row]) -> None:
-        """Show a row for each key."""
+    def show_rows(self, keys: Sequence[str], row_of: Callable[[str], Row], *, measured: int | None = 0) -> None:
+        """Show a row for each key. Columns are fitted to the first `measured` rows, for None to all."""
         self.keys, self._make_row = keys, row_of
         self._rows.clear()
+        if measured != 0:
+            rows = [self._row(key) for key in keys[:measured]]
+            for column in self._declared:
+                if column.longest:
+                    self.widen(column.title, map(column.text, rows), column.longest)
 
     def widen(self, title: str, texts: Iterable[str], most: int | None = None, *, gap: int = 1) -> None:
         longest = max(map(cell_len, texts), default=0)

@@ -68,17 +68,28 @@ def tone_of(row: ListRow) -> str:
 LIST_COLUMNS: tuple[ColumnOf[ListRow], ...] = (
     ColumnOf("member", lambda row: row.label),
     ColumnOf("master", lambda row: row.cluster),
-    ColumnOf("list", lambda row: row.entries),
-    ColumnOf("no answer at", lambda row: row.silent, lambda row: "faint" if row.greyed else "warning"),
-    ColumnOf("remembers", lambda row: row.remembered),
-    ColumnOf("from", lambda row: row.source, lambda row: "warning" if row.differs else tone_of(row), "as configured"),
-    ColumnOf("does not list", lambda row: row.missing),
+    ColumnOf("list", lambda row: row.entries, longest=LIST_WIDTH),
+    ColumnOf(
+        "no answer at",
+        lambda row: row.silent,
+        lambda row: "faint" if row.greyed else "warning",
+        longest=NAMES_WIDTH,
+    ),
+    ColumnOf("remembers", lambda row: row.remembered, longest=NAMES_WIDTH),
+    ColumnOf(
+        "from",
+        lambda row: row.source,
+        lambda row: "warning" if row.differs else tone_of(row),
+        "as configured",
+        longest=SOURCE_WIDTH,
+    ),
+    ColumnOf("does not list", lambda row: row.missing, longest=NAMES_WIDTH),
 )
 
 PAIR_COLUMNS: tuple[ColumnOf[Pair], ...] = (
     ColumnOf("state", lambda pair: pair.state_text, lambda pair: TONES[pair.state], STATE_WIDTH),
-    ColumnOf("cluster of", lambda pair: one_line(pair.smaller)),
-    ColumnOf("into that of", lambda pair: one_line(pair.greater)),
+    ColumnOf("cluster of", lambda pair: one_line(pair.smaller), longest=LONGEST_NAME),
+    ColumnOf("into that of", lambda pair: one_line(pair.greater), longest=LONGEST_NAME),
     ColumnOf("rule", lambda pair: pair.rule, widest="remote-is-my-member"),
     ColumnOf("why", lambda pair: pair.sentence, widest=SENTENCE_WIDTH),
 )
@@ -99,34 +110,13 @@ class JoinListModel(BoardModel[ListRow]):
             return
         self._shown = picture, picture.at, keys
         self._board = JoinListBoard(picture)
-        self.show_rows(keys, self._board.row)
+        self.show_rows(keys, self._board.row, measured=ROWS_MEASURED)
         for title in ("member", "master"):
             self.widen(title, map(one_line, keys), LONGEST_NAME)
-        for key in keys[:ROWS_MEASURED]:
-            row = self._board.row(key)
-            self.widen("list", [row.entries], LIST_WIDTH)
-            self.widen("from", [row.source], SOURCE_WIDTH)
-            self.widen("no answer at", [row.silent], NAMES_WIDTH)
-            self.widen("remembers", [row.remembered], NAMES_WIDTH)
-            self.widen("does not list", [row.missing], NAMES_WIDTH)
 
     def sentence(self, key: str) -> str:
         """Return the row of this key in words."""
         return self._board.sentence(key)
-
-
-class PairModel(BoardModel[Pair]):
-    """Rows are pairs of clusters."""
-
-    def __init__(self) -> None:
-        super().__init__(PAIR_COLUMNS, fixed=1)
-
-    def update(self, pairs: Sequence[Pair]) -> None:
-        by_key = {pair.key: pair for pair in pairs}
-        self.show_rows(tuple(by_key), by_key.__getitem__)
-        names = [one_line(name) for pair in pairs for name in (pair.smaller, pair.greater)]
-        for title in ("cluster of", "into that of"):
-            self.widen(title, names, LONGEST_NAME)
 
 
 SPREAD_SHOWN_US = 30 * SECOND_US
@@ -154,7 +144,7 @@ class JoinListsScreen(ViewScreen):
 
     def __init__(self, session: ConsoleSession, console: ConsoleInterface) -> None:
         super().__init__(session, console)
-        self._pairs, self._lists = PairModel(), JoinListModel()
+        self._pairs, self._lists = BoardModel(PAIR_COLUMNS, fixed=1), JoinListModel()
         self._judged: object = None
         self._edits: dict[str, Edited] = {}
         """The latest edit by the uuid of the member that it was handed to; a merge ends the cluster that it was meant for."""
@@ -217,7 +207,8 @@ class JoinListsScreen(ViewScreen):
         if moment == self._judged:
             return
         self._judged = moment
-        self._pairs.update(why_not_merging(picture, now_us))
+        by_key = {pair.key: pair for pair in why_not_merging(picture, now_us)}
+        self._pairs.show_rows(tuple(by_key), by_key.__getitem__, measured=None)
         there = bool(self._pairs.keys)
         for widget in (self.pairs, self.why):
             show_if(widget, there)

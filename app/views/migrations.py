@@ -15,7 +15,6 @@ from quarterdeck.backend.clusters.recorded.recorded_run import LoggedCluster
 from quarterdeck.backend.picture.boards.migration_board import (
     SIGNS,
     Head,
-    MigrationBoard,
     MigrationRow,
     migration_board,
 )
@@ -40,34 +39,13 @@ COLUMNS: tuple[ColumnOf[MigrationRow], ...] = (
         lambda row: STATES.index(row.state),
     ),
     ColumnOf("part", lambda row: row.partition, widest="p99999"),
-    ColumnOf("kind", lambda row: row.kind),
-    ColumnOf("to", lambda row: row.destination),
+    ColumnOf("kind", lambda row: row.kind, longest=LONGEST_NAME),
+    ColumnOf("to", lambda row: row.destination, longest=LONGEST_NAME),
     ColumnOf("index", lambda row: row.index),
-    ColumnOf("in place of", lambda row: row.displaced),
+    ColumnOf("in place of", lambda row: row.displaced, longest=LONGEST_NAME),
     ColumnOf("age", lambda row: row.age, widest="119 min", rank=lambda row: row.age_us),
     ColumnOf("note", lambda row: row.note, widest=79),
 )
-
-
-class MigrationModel(BoardModel[MigrationRow]):
-    """Rows are migrations: state and partition stay in sight."""
-
-    def __init__(self) -> None:
-        super().__init__(COLUMNS, fixed=2)
-        self._measured: tuple[str, ...] = ()
-
-    def update(self, board: MigrationBoard) -> None:
-        keys = tuple(board.entries)
-        self.show_rows(keys, board.row)
-        if keys[:ROWS_MEASURED] != self._measured:
-            self._measured = keys[:ROWS_MEASURED]
-            rows = [board.row(key) for key in self._measured]
-            for title, texts in (
-                ("kind", [row.kind for row in rows]),
-                ("to", [row.destination for row in rows]),
-                ("in place of", [row.displaced for row in rows]),
-            ):
-                self.widen(title, texts, LONGEST_NAME)
 
 
 HEADS_SHOWN = 8
@@ -83,7 +61,9 @@ class MigrationsScreen(ViewScreen):
 
     def __init__(self, session: ConsoleSession, console: ConsoleInterface) -> None:
         super().__init__(session, console)
-        self._model = MigrationModel()
+        self._model = BoardModel(COLUMNS, fixed=2)
+        self._measured: tuple[str, ...] = ()
+        """The rows that the columns are fitted to."""
         self._awaited = ""
         """The member whose migration the cursor is to go to once there are rows."""
         self.heads = StatusLines(HEADS_SHOWN, id="heads")
@@ -124,7 +104,9 @@ class MigrationsScreen(ViewScreen):
             ended = f"{history.lost_count} lost in this run; how many are done and failed is {NOT_REPORTED}"
         self.title_line.show([TableCell("migrations", "strong"), TableCell(ended, "faint")])
         self.heads.show([[TableCell(*head)] for head in self._rounds() or board.heads])
-        self._model.update(board)
+        keys = tuple(board.entries)
+        same, self._measured = keys[:ROWS_MEASURED] == self._measured, keys[:ROWS_MEASURED]
+        self._model.show_rows(keys, board.row, measured=0 if same else ROWS_MEASURED)
         self.board.show()
         self._go_to_awaited()
 

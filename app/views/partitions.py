@@ -91,14 +91,12 @@ COUNTING_PAUSE_SECONDS = 0.1
 class HoldersTable(LineTable):
     """The members, each in the colour that its replicas have in the map."""
 
-    def _style(self, tone: str, outlier: bool = False, cursor: bool = False, selected: bool = False) -> Style:
-        """Return the style.
-
-        A colour of the map stays under the cursor, because its black letter is readable on no other ground.
-        """
+    def cell_style(self, tone: str, over: tuple[str, ...]) -> Style:
+        """Keep a colour of the map under the cursor, because its black letter is readable on no other ground."""
         if not tone.startswith("hue"):
-            return super()._style(tone, outlier, cursor, selected)
-        return super()._style(tone) + Style(bold=cursor or None, underline=cursor or selected or None)
+            return super().cell_style(tone, over)
+        marked = "cursor" in over
+        return self.part_style(tone) + Style(bold=marked or None, underline=marked or "selected" in over or None)
 
 
 class PartitionsScreen(ViewScreen):

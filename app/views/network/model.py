@@ -167,7 +167,7 @@ class FaultModel(BoardModel[ActiveFault]):
                 widest="119 min",
                 rank=lambda fault: None if fault.since_us is None else -fault.since_us,
             ),
-            ColumnOf("what", lambda fault: fault.text, widest=WIDEST_FACT),
+            ColumnOf("what", lambda fault: fault.text, widest=WIDEST_FACT, longest=UNDO_LENGTH),
             ColumnOf("undone by", undo_text, "faint", 40),
         )
         super().__init__(columns, fixed=1)
@@ -175,8 +175,7 @@ class FaultModel(BoardModel[ActiveFault]):
     def update(self, faults: Sequence[ActiveFault], now_us: int) -> None:
         self._now_us = now_us
         by_key = {fault.key: fault for fault in faults}
-        self.show_rows(tuple(by_key), by_key.__getitem__)
-        self.widen("what", (fault.text for fault in faults), UNDO_LENGTH)
+        self.show_rows(tuple(by_key), by_key.__getitem__, measured=None)
 
 
 def undo_text(fault: ActiveFault) -> str:

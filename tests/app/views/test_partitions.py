@@ -244,7 +244,7 @@ async def test_the_letter_of_a_member_is_readable_under_the_cursor(theme: str) -
         holders = app.top.table
         assert isinstance(holders, HoldersTable) and holders.has_focus
         for hue in range(HUES):
-            style = holders._style(f"hue{hue}", cursor=True)
+            style = holders.cell_style(f"hue{hue}", ("cursor",))
             assert style.color is not None and style.bgcolor is not None and not style.reverse
             assert contrast(style.color.get_truecolor().hex, style.bgcolor.get_truecolor().hex) >= 4.5
 
