@@ -25,7 +25,7 @@ from quarterdeck.backend.live.transport.handshake import (
     HandshakeHello,
     HandshakeRejection,
 )
-from tests.live.transport.transports import SHORT, Member, net
+from tests.live.transport.transports import PATIENT, SHORT, Member, net
 from tests.waiting import until
 
 
@@ -232,21 +232,26 @@ async def test_loss_drops_about_its_share_and_certain_loss_drops_all() -> None:
 
 
 async def test_a_paused_member_reads_nothing_until_it_goes_on() -> None:
-    async with net(timeouts=SHORT) as world:
+    async with net() as world:
         a, b, c = world.members
+        hasty = Member(c.address, world.network, timeouts=SHORT)
         a.say(b, "1")
         await until(lambda: b.words)
         b.transport.pause()
+        b.transport.hello_timeout_seconds = SHORT.hello_seconds
         a.say(b, "2", "3")
-        c.say(b, "from c")
-        await until(lambda: c.failed)
-        assert c.failed == [(b.address, "timed out after 0.3 s")]
+        hasty.say(b, "from c")
+        await until(lambda: hasty.failed)
+        assert hasty.failed == [(b.address, "timed out after 0.3 s")]
         assert b.words == ["1"] and a.address in b.transport.connected and not b.strangers
         b.transport.resume()
         await until(lambda: b.words == ["1", "2", "3"])
+        assert not b.strangers
+        b.transport.hello_timeout_seconds = PATIENT.hello_seconds
         c.say(b, "again")
         await until(lambda: b.words[-1] == "again")
         assert not b.strangers
+        hasty.transport.abort()
 
 
 async def test_what_waits_for_a_dial_is_bounded() -> None:
