@@ -17,13 +17,14 @@ from quarterdeck.app.views.overview.screen import OverviewScreen
 from quarterdeck.backend.core.events import Record
 from tests.app.fakes.fake_cluster import FakeCluster
 from tests.app.fakes.screen_text import settle, until
+from tests.thoroughness import long_after
 
 pytestmark = pytest.mark.usefixtures("drawn_at_every_step")
 
 FIVE = ("athens", "byzantium", "cyrene", "delphi", "euphesus")
 
 
-@pytest.mark.parametrize("size", [(40, 10), (80, 24), (120, 36), (160, 50), (300, 80)])
+@pytest.mark.parametrize("size", long_after(3, [(40, 10), (80, 24), (120, 36), (160, 50), (300, 80)]))
 def test_the_panes_are_arranged_once(size: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
     """What is arranged again is laid out and painted again."""
     found: list[PaneArrangement | None] = []

@@ -36,8 +36,8 @@ def test_only_the_rules_that_are_asked_for_are_judged(journal: Path) -> None:
 
 
 def test_a_campaign_runs_in_a_session_of_the_caller(spark: SparkSession, tmp_path: Path) -> None:
-    summary = quarterdeck.campaign(range(1, 4), tmp_path / "campaign", SCENARIO, spark)
-    assert (summary.runs, summary.failed) == (3, False)
+    summary = quarterdeck.campaign(range(1, 2), tmp_path / "campaign", SCENARIO, spark)
+    assert (summary.runs, summary.failed) == (1, False)
     assert (tmp_path / "campaign" / "summary.json").exists()
     assert spark.range(3).count() == 3
 

@@ -18,6 +18,7 @@ from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.witnessed.events import MemberWitnessed
 from tests.app.fakes.fake_cluster import FIVE, FakeCluster, formed
 from tests.app.fakes.screen_text import screen_text, settle, until_shown
+from tests.thoroughness import long_after
 
 WIDE = (160, 50)
 
@@ -63,7 +64,7 @@ def test_one_cluster_shows_lists_only() -> None:
     show(formed(), talk)
 
 
-@pytest.mark.parametrize("size", [(80, 24), WIDE, (300, 80)])
+@pytest.mark.parametrize("size", long_after(2, [(80, 24), WIDE, (300, 80)]))
 def test_a_pair_is_explained_in_every_size(size: tuple[int, int]) -> None:
     async def talk(pilot: Pilot[None], app: Console) -> None:
         text = screen_text(app)

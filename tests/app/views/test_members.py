@@ -15,6 +15,7 @@ from quarterdeck.backend.core.membership.events import HeartbeatLate
 from quarterdeck.backend.core.properties import SECOND_US
 from tests.app.fakes.fake_cluster import FakeCluster
 from tests.app.fakes.screen_text import screen_text, settle
+from tests.thoroughness import long_after
 
 FIVE = ("n1", "n2", "n3", "n4", "n10")
 
@@ -45,7 +46,7 @@ def on_the_board(cluster: FakeCluster, scenario: Scenario, size: tuple[int, int]
     asyncio.run(play())
 
 
-@pytest.mark.parametrize("size", [(80, 24), (160, 50), (300, 80)])
+@pytest.mark.parametrize("size", long_after(2, [(80, 24), (160, 50), (300, 80)]))
 def test_who_is_who_and_who_is_close_to_being_suspected(size: tuple[int, int]) -> None:
     async def scenario(app: Console, screen: MembersScreen, pilot: Pilot[None]) -> None:
         text = screen_text(app)

@@ -19,6 +19,7 @@ from tests.app.fakes.fake_cluster import FakeCluster, formed
 from tests.app.fakes.long_run_cluster import LongRunCluster
 from tests.app.fakes.screen_text import screen_text, settle
 from tests.app.test_themes import contrast
+from tests.thoroughness import long_after
 
 FIVE = ("athens", "byzantium", "cyrene", "delphi", "euphesus")
 
@@ -50,7 +51,7 @@ def on_the_map(cluster: FakeCluster, scenario: Scenario, size: tuple[int, int] =
     asyncio.run(play())
 
 
-@pytest.mark.parametrize("size", [(80, 24), (160, 50), (300, 80)])
+@pytest.mark.parametrize("size", long_after(2, [(80, 24), (160, 50), (300, 80)]))
 def test_the_map_the_members_and_the_partition_under_the_cursor(size: tuple[int, int]) -> None:
     async def scenario(app: Console, screen: PartitionsScreen, pilot: Pilot[None]) -> None:
         text = screen_text(app)

@@ -31,13 +31,13 @@ def test_guided_runs_are_the_same_in_one_process_and_in_two_and_can_be_repeated(
     from quarterdeck.backend.simulation.swarm_testing.guided import GuidedSearch
 
     monkeypatch.setattr(
-        GuidedSearch.__init__, "__defaults__", (None, 4)
+        GuidedSearch.__init__, "__defaults__", (None, 3)
     )  # small generations, so that few runs have several
-    arguments = ("swarm", "--seeds", "1:7", "--sizes", "3:3", "--guided", "--reached")
+    arguments = ("swarm", "--seeds", "1:5", "--sizes", "3:3", "--guided", "--reached")
     runs = [quarterdeck(*arguments, "--jobs", jobs) for jobs in (1, 2)]
     summary = json.loads(runs[0].stdout)
     assert summary == json.loads(runs[1].stdout)
-    assert summary["runs"] == 7 and 0 < summary["guided"]["varied"] < 7 < summary["guided"]["states"]
+    assert summary["runs"] == 5 and 0 < summary["guided"]["varied"] < 5 < summary["guided"]["states"]
     times, never = summary["reached"]["times"], summary["reached"]["never"]
     assert times["heartbeat while leading"] > 0 and never == [name for name, count in times.items() if not count]
     assert f"never: {', '.join(never)}" in runs[0].stderr

@@ -29,6 +29,7 @@ from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.scenarios.format.reading import load_scenario
 from quarterdeck.backend.scenarios.format.scenario import Scenario
 from quarterdeck.backend.simulation.simulated_driver import simulate
+from tests.thoroughness import long_after
 
 SCENARIO = """
 title: Three
@@ -237,7 +238,7 @@ def test_a_fork_with_a_command_is_a_run_with_that_command(
         refused.started.result(0)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", long_after(3, range(6)))
 def test_equal_commands_at_equal_moments_are_one_run(make: Make, clock: Steady, seed: int) -> None:
     draws = Random(seed)
     options: list[Command] = [

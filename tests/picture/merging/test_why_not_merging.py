@@ -31,6 +31,7 @@ from quarterdeck.backend.scenarios.run_state import RunState
 from quarterdeck.backend.simulation.simulated_driver import SimulatedDriver
 from quarterdeck.backend.simulation.swarm_testing.drawing import draw_scenario
 from tests.app.fakes.fake_cluster import FakeCluster, fold, formed
+from tests.thoroughness import long_after
 
 LOOK_US = SECOND_US // 20
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
@@ -278,7 +279,7 @@ def test_what_is_proposed_brings_the_clusters_together(name: str, rule: str) -> 
     assert not run.pairs()
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", long_after(4, range(12)))
 def test_random_troubles_are_undone_by_nothing_but_what_is_proposed(seed: int) -> None:
     run = Run(draw_scenario(seed, (3, 9)).scenario).play()
     for _ in range(25):

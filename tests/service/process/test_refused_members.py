@@ -125,7 +125,7 @@ def health_of(member: MemberProcess, kit: str) -> dict[str, Any]:
     return told
 
 
-@pytest.mark.parametrize("name", long_after(2, list(CASES)))
+@pytest.mark.parametrize("name", long_after(1, list(CASES)))
 def test_a_refused_member_says_who_refuses_it_and_why_and_ends(tmp_path: Path, name: str) -> None:
     case = CASES[name]
     with started(tmp_path, case) as (member, refused):

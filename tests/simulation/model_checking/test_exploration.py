@@ -31,11 +31,11 @@ from quarterdeck.backend.simulation.model_checking.reading import load_model, sh
 from quarterdeck.backend.simulation.model_checking.schedule import ScheduledStep, repeated
 from quarterdeck.backend.simulation.model_checking.share import ShareSettings, StateShare
 from quarterdeck.backend.simulation.model_checking.transitions import Transitions
-from tests.thoroughness import long_after
+from tests.thoroughness import examples, long_after
 
 A_CRASH = Model("crash", "The master may crash.", ("a", "b", "c"), Bounds(crashes=1, ticks=8), calm_every=100)
 MOST_STATES = 300_000
-ENOUGH_STATES = 1_500
+ENOUGH_STATES = examples(6_000)
 
 
 def explored(model: Model, most_states: int = MOST_STATES) -> Exploration:
@@ -59,7 +59,7 @@ def test_all_orders_of_a_crash_are_looked_at_and_none_does_harm() -> None:
 def test_the_search_is_the_same_in_every_process() -> None:
     program = (
         "from tests.simulation.model_checking.test_exploration import A_CRASH, explored;"
-        "print(explored(A_CRASH, 500).progress.transitions)"
+        "print(explored(A_CRASH, 200).progress.transitions)"
     )
     told = subprocess.run(
         [sys.executable, "-c", program],
@@ -68,7 +68,7 @@ def test_the_search_is_the_same_in_every_process() -> None:
         text=True,
         check=True,
     ).stdout
-    assert int(told) == explored(A_CRASH, 500).progress.transitions
+    assert int(told) == explored(A_CRASH, 200).progress.transitions
 
 
 def test_a_bound_is_a_bound() -> None:

@@ -73,7 +73,7 @@ def test_all_graphs_of_four_members_come_out_as_predicted() -> None:
                 assert what_happened(cluster, found, *commands) == lists(found), cut
 
 
-@pytest.mark.parametrize("situation", long_after(10, range(SITUATIONS)))
+@pytest.mark.parametrize("situation", long_after(5, range(SITUATIONS)))
 def test_a_random_situation_comes_out_as_predicted(situation: int) -> None:
     chance = Random(f"situation {situation}")
     size = chance.randint(3, 8)

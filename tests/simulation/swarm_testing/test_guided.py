@@ -10,7 +10,7 @@ import pytest
 from quarterdeck.backend.core.membership.handlers import MESSAGE_RULES
 from quarterdeck.backend.scenarios.format.reading import read_scenario
 from quarterdeck.backend.scenarios.format.writing import scenario_text
-from quarterdeck.backend.simulation.swarm_testing.guided import GENERATION, Corpus, GuidedSearch, Origin
+from quarterdeck.backend.simulation.swarm_testing.guided import Corpus, GuidedSearch, Origin
 from quarterdeck.backend.simulation.swarm_testing.parallel_trials import guided_runs, swarm_run
 from quarterdeck.backend.simulation.swarm_testing.reached_rules import (
     CANNOT_BE_REACHED,
@@ -20,6 +20,7 @@ from quarterdeck.backend.simulation.swarm_testing.reached_rules import (
 )
 from quarterdeck.backend.simulation.swarm_testing.reached_states import ROLES
 from quarterdeck.backend.simulation.swarm_testing.trial import run_seed
+from tests.thoroughness import examples
 
 SMALL = (3, 3)
 
@@ -32,7 +33,7 @@ def test_an_origin_is_written_and_read_back() -> None:
 
 
 def test_a_variation_is_another_scenario_that_can_be_written_and_follows_from_its_origin() -> None:
-    for seed in range(1, 25):
+    for seed in range(1, 1 + examples(24)):
         origin = Origin(seed, (seed, 2))
         scenario = origin.scenario((3, 7))
         assert scenario != Origin(seed).scenario((3, 7))
@@ -52,9 +53,9 @@ def test_the_shortest_run_that_reached_a_rare_state_is_varied() -> None:
 
 
 def test_a_search_goes_through_its_seeds_and_varies_what_reached_something_new() -> None:
-    search = GuidedSearch(range(5, 5 + GENERATION + 6))
+    search = GuidedSearch(range(5, 12), generation=4)
     runs = list(guided_runs(search, SMALL, 1))
-    assert [run.origin for run in runs[:GENERATION]] == [Origin(seed) for seed in range(5, 5 + GENERATION)]
+    assert [run.origin for run in runs[:4]] == [Origin(seed) for seed in range(5, 9)]
     varied = [run.origin for run in runs if run.origin.variations]
     assert len(varied) == search.varied > 0
     assert len(search.corpus) == len(frozenset().union(*(run.states for run in runs)))

@@ -298,7 +298,7 @@ def test_the_hash_seed_does_not_matter() -> None:
             capture_output=True,
             check=True,
         ).stdout
-        for seed in ("0", "1", "2")
+        for seed in ("1", "2")
     }
     assert len(printed) == 1
     assert "exact=False" in printed.pop()

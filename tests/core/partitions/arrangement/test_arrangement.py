@@ -263,7 +263,12 @@ def test_lower_bound_against_all_tables(seed: int) -> None:
 
 @pytest.mark.parametrize(
     ("replicas", "members", "partitions", "mean", "worst"),
-    [(3, 10, 5003, 1.01, 1.08), (3, 50, 5003, 1.01, 1.08), (7, 14, 2003, 1.03, 1.10), (7, 10, 2003, 1.03, 1.10)],
+    [
+        (3, 10, 5003, 1.01, 1.08),
+        (7, 14, 2003, 1.03, 1.10),
+        pytest.param(3, 50, 5003, 1.01, 1.08, marks=pytest.mark.long),
+        pytest.param(7, 10, 2003, 1.03, 1.10, marks=pytest.mark.long),
+    ],
 )
 def test_churn(replicas: int, members: int, partitions: int, mean: float, worst: float) -> None:
     draw = random.Random(1)

@@ -76,7 +76,7 @@ def crash(scenario: Scenario, after: int, victims: str, *, silent: bool) -> list
 
 
 @pytest.mark.parametrize("silent", long_after(1, [True, False]))
-@pytest.mark.parametrize("victim", "ABCD")
+@pytest.mark.parametrize("victim", long_after(2, "ABCD"))
 def test_while_a_newcomer_is_given_its_share(victim: str, silent: bool) -> None:
     def scenario() -> SteppedPartitions:
         return a_newcomer(1, "ABCD")
@@ -86,7 +86,7 @@ def test_while_a_newcomer_is_given_its_share(victim: str, silent: bool) -> None:
     assert [problem for k in range(length) for problem in crash(scenario, k, victim, silent=silent)] == []
 
 
-@pytest.mark.parametrize("victim", "ABCD")
+@pytest.mark.parametrize("victim", long_after(2, "ABCD"))
 def test_while_partitions_migrate_one_by_one(victim: str) -> None:
     def scenario() -> SteppedPartitions:
         return a_newcomer(1, "ABCD", parallel_migrations=1)
@@ -95,7 +95,7 @@ def test_while_partitions_migrate_one_by_one(victim: str) -> None:
     assert [problem for k in every for problem in crash(scenario, k, victim, silent=False)] == []
 
 
-@pytest.mark.parametrize("leaver", "AC")
+@pytest.mark.parametrize("leaver", long_after(1, "AC"))
 def test_while_a_member_leaves(leaver: str) -> None:
     def scenario() -> SteppedPartitions:
         return a_leaver(1, "ABCD", leaver)
@@ -111,7 +111,7 @@ def test_while_a_member_leaves(leaver: str) -> None:
 PAIRS = ["".join(pair) for pair in combinations("ABCDE", 2)]
 
 
-@pytest.mark.parametrize("pair", long_after(4, PAIRS))
+@pytest.mark.parametrize("pair", long_after(2, PAIRS))
 def test_two_of_them_at_once_with_two_backups(pair: str) -> None:
     def scenario() -> SteppedPartitions:
         return a_newcomer(2, "ABCDE")
@@ -122,7 +122,7 @@ def test_two_of_them_at_once_with_two_backups(pair: str) -> None:
     assert [problem for k in every for problem in crash(scenario, k, pair, silent=True)] == []
 
 
-@pytest.mark.parametrize("first", long_after(2, "ABCD"))
+@pytest.mark.parametrize("first", long_after(1, "ABCD"))
 def test_a_second_one_while_the_first_crash_is_made_up_for(first: str) -> None:
     def scenario() -> SteppedPartitions:
         return a_crash(2, "ABCDE", first)
@@ -135,7 +135,7 @@ def test_a_second_one_while_the_first_crash_is_made_up_for(first: str) -> None:
     assert found == []
 
 
-@pytest.mark.parametrize("later", [1, 4, 12])
+@pytest.mark.parametrize("later", long_after(1, [4, 1, 12]))
 def test_the_master_and_then_its_successor(later: int) -> None:
     def scenario() -> SteppedPartitions:
         return a_newcomer(2, "ABCDE")
