@@ -16,7 +16,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,7 @@ SAMPLE_SECONDS = 0.1
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 ROOT = Path(__file__).parents[2]
+WRITE_ARCHIVE = "from quarterdeck.backend.pipeline.spark.session import write_archive; write_archive()"
 
 Answers = dict[str, int]
 """By question, how many findings."""
@@ -187,13 +188,12 @@ def answer(engine: str, files: Path) -> None:
 # One engine in a process of its own
 
 
-def measured(engine: str, files: Path) -> dict[str, Any]:
-    """Let an engine answer, and watch the memory and the processor time of its processes meanwhile."""
-    environment = {**os.environ, "POLARS_MAX_THREADS": "2"}
+def measured(command: list[str], environment: Mapping[str, str] = os.environ) -> dict[str, Any]:
+    """Run a program that prints a line of JSON, and watch the memory and the processor time of its processes meanwhile."""
     began = time.perf_counter()
     process = subprocess.Popen(
-        [sys.executable, __file__, "--answer", engine, "--dir", str(files)],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment, cwd=ROOT,
+        [sys.executable, *command],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**environment, "POLARS_MAX_THREADS": "2"}, cwd=ROOT,
     )  # fmt: skip
     peak_bytes, cpu_seconds = 0, dict[int, float]()
     while process.poll() is None:
@@ -236,10 +236,9 @@ def compare(events: int, directory: Path, engines: tuple[str, ...], say: Callabl
     results = {}
     if any(engine.startswith("spark") for engine in engines):
         # Else the first of them would be measured without the class archive.
-        program = "from quarterdeck.backend.pipeline.spark.session import write_archive; write_archive()"
-        subprocess.run((sys.executable, "-c", program), cwd=ROOT, check=True, stdout=sys.stderr)
+        subprocess.run((sys.executable, "-c", WRITE_ARCHIVE), cwd=ROOT, check=True, stdout=sys.stderr)
     for engine in engines:
-        results[engine] = measured(engine, directory)
+        results[engine] = measured([__file__, "--answer", engine, "--dir", str(directory)])
         say(f"{engine}: {results[engine]}")
     found = [result["found"] for result in results.values() if "found" in result]
     alike = ("version", "view integrity", "numbering")

@@ -1,7 +1,8 @@
 """How long after an event the stream has its finding, and what the stream costs, as one line of JSON.
 
 Five members write about 1,000 events a second; each second one of them installs a list that does not contain it. The stream
-runs as an operator runs it. Run it as ``python tests/bench/stream_audit.py --seconds 60``, with ``--master local[2]`` on Spark.
+runs as an operator runs it. Run it as ``python tests/bench/stream_audit.py --seconds 60``, with ``--master local[2]`` on Spark,
+and with ``--kafka`` too from a topic instead of files: broker and producer come from Maven.
 With ``--backlog 1000000`` it is measured instead how long so many events take that are there already.
 """
 
@@ -15,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from statistics import median, quantiles
@@ -29,6 +30,7 @@ from quarterdeck.backend.core.events import Event, Record
 from quarterdeck.backend.core.membership.events import ListInstalled, MasterChanged
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.journal.writer import JournalWriter
+from tests.pipeline.streaming.kafka_broker import jars_of, kafka_broker, produce, with_connector
 
 ROOT = Path(__file__).parents[2]
 SECONDS = 15
@@ -43,11 +45,29 @@ ADDRESS = Address("10.0.0.9:5701")
 STRANGER = (Member(ADDRESS, "stranger", 1, False),)
 
 
+class TopicWriter:
+    """Writes records to the topic ``journal`` by Kafka's own producer, with the member as the key."""
+
+    PRODUCER = "org.apache.kafka:kafka-tools:4.1.0"
+
+    def __init__(self, broker: str, stack: ExitStack) -> None:
+        classes = ":".join(map(str, jars_of(self.PRODUCER)))
+        command = ["java", "-Xmx128m", "-cp", classes, "org.apache.kafka.tools.ConsoleProducer", "--topic", "journal"]
+        command += ["--bootstrap-server", broker, "--property", "parse.key=true", "--timeout", "1"]
+        process = stack.enter_context(subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL))
+        assert process.stdin is not None
+        self._lines = process.stdin
+
+    def append(self, record: Record) -> None:
+        self._lines.write(record.member.encode() + b"\t" + msgspec.json.encode(record) + b"\n")
+        self._lines.flush()
+
+
 class Members:
     """What is written, and when each event that breaks a rule was."""
 
-    def __init__(self, root: Path, stack: ExitStack) -> None:
-        self._writers = [stack.enter_context(JournalWriter(root, RUN, f"n{place}")) for place in range(MEMBERS)]
+    def __init__(self, writers: Sequence[JournalWriter | TopicWriter]) -> None:
+        self._writers = writers
         self._seqs = [0] * MEMBERS
         self._began_us = time.time_ns() // 1_000
         self.written = 0
@@ -108,15 +128,26 @@ def cpu_seconds(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / TICKS_PER_SECOND + sum(map(cpu_seconds, children))
 
 
-def measure(root: Path, seconds: int, options: list[str]) -> dict[str, object]:
-    command = [sys.executable, "-m", "quarterdeck", "pipeline", "stream", str(root), *options]
+def place_of(root: Path, broker: str) -> list[str]:
+    """The arguments that say what the stream reads, and where it keeps what."""
+    if not broker:
+        return [str(root)]
+    return [f"kafka://{broker}/journal", "--findings", str(root / "findings"), "--checkpoint", str(root / "state")]
+
+
+def measure(root: Path, seconds: int, broker: str, options: list[str]) -> dict[str, object]:
+    command = [sys.executable, "-m", "quarterdeck", "pipeline", "stream", *place_of(root, broker), *options]
     with ExitStack() as stack:
+        if broker:
+            writers: Sequence[JournalWriter | TopicWriter] = [TopicWriter(broker, stack)] * MEMBERS
+        else:
+            writers = [stack.enter_context(JournalWriter(root, RUN, f"n{place}")) for place in range(MEMBERS)]
+        members = Members(writers)
+        members.break_rule(0)
         printed, said = (stack.enter_context((root / name).open("wb")) for name in ("printed.txt", "said.txt"))
         stream = subprocess.Popen(command, cwd=ROOT, stdout=printed, stderr=said)
         try:
             findings = Findings(Path(printed.name) if options else root / "findings.jsonl")
-            members = Members(root, stack)
-            members.break_rule(0)
             began = time.monotonic()
             findings.wait_for(1)
             first_seconds = time.monotonic() - began
@@ -146,6 +177,7 @@ def measure(root: Path, seconds: int, options: list[str]) -> dict[str, object]:
     waits = sorted((findings.seen_us[key] - utc_us) / 1e6 for key, utc_us in list(members.broken_us.items())[1:])
     return {
         "bench": "stream_audit",
+        "from": "kafka" if broker else "files",
         "events_per_second": round(rate),
         "planted": len(members.broken_us),
         "found": len(findings.seen_us),
@@ -160,11 +192,13 @@ def measure(root: Path, seconds: int, options: list[str]) -> dict[str, object]:
     }
 
 
-def measure_backlog(root: Path, events: int, options: list[str]) -> dict[str, object]:
+def measure_backlog(root: Path, events: int, broker: str, options: list[str]) -> dict[str, object]:
     from tests.bench.audit_speed import make_journal
 
     made = make_journal(root, events)
-    command = [sys.executable, "-m", "quarterdeck", "pipeline", "stream", str(root), "--once", *options]
+    if broker:
+        produce(broker, root, os.environ)
+    command = [sys.executable, "-m", "quarterdeck", "pipeline", "stream", *place_of(root, broker), "--once", *options]
     began, used = time.monotonic(), 0.0
     with (root / "said.txt").open("wb") as said:
         stream = subprocess.Popen(command, cwd=ROOT, stdout=said, stderr=said)
@@ -173,7 +207,8 @@ def measure_backlog(root: Path, events: int, options: list[str]) -> dict[str, ob
             time.sleep(STEP_SECONDS)
     wall_seconds = time.monotonic() - began
     return {
-        **{"bench": "stream_audit", "backlog": made, "exit_code": stream.returncode},
+        **{"bench": "stream_audit", "from": "kafka" if broker else "files"},
+        **{"backlog": made, "exit_code": stream.returncode},
         **{"seconds": round(wall_seconds, 1), "cpu_seconds": round(used, 1)},
         "load_average": round(os.getloadavg()[0], 1),
     }
@@ -191,11 +226,19 @@ if __name__ == "__main__":
     parser.add_argument("--seconds", type=int, default=SECONDS)
     parser.add_argument("--master", default="")
     parser.add_argument("--backlog", type=int, default=0)
+    parser.add_argument("--kafka", action="store_true")
     arguments = parser.parse_args()
     options = ["--master", arguments.master] if arguments.master else []
-    with tempfile.TemporaryDirectory(prefix="quarterdeck-bench-") as temporary:
+    with ExitStack() as keeping:
+        place = Path(keeping.enter_context(tempfile.TemporaryDirectory(prefix="quarterdeck-bench-")))
+        broker = ""
+        if arguments.kafka:
+            (place / "kafka").mkdir()
+            os.environ.update(with_connector(place / "kafka"))
+            broker = keeping.enter_context(kafka_broker(place / "kafka"))
+        (place / "journal").mkdir()
         if arguments.backlog:
-            result = measure_backlog(Path(temporary), arguments.backlog, options)
+            result = measure_backlog(place / "journal", arguments.backlog, broker, options)
         else:
-            result = measure(Path(temporary), arguments.seconds, options)
+            result = measure(place / "journal", arguments.seconds, broker, options)
         print(json.dumps(result))

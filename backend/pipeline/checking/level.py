@@ -1,43 +1,43 @@
-"""What a task does with a part of a level: it looks at states, with the snapshots that they need, and returns where they lead.
+"""What tasks do with a level of states: some look where the states of a file lead, others keep what is new of a part of that.
 
-Rows of one form go in and out, with a column for what they hold. A worker keeps what it has learnt for later tasks.
+Files say all there is: of each level the states in each part, and what each task has learnt of inputs, members, records and
+histories. A worker reads what the others have learnt before it looks at states, and remembers it for later tasks.
 """
 
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterator
-from typing import Any
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+from uuid import uuid4
 
 import msgspec
 import pyarrow as pa
-from pyspark.sql.types import ArrayType, BinaryType, LongType, StringType, StructField, StructType
+import pyarrow.compute as pc
+from pyarrow.parquet import read_table, write_table
+from pyspark.sql.types import BinaryType, IntegerType, LongType, StructField, StructType
 
-from quarterdeck.backend.pipeline.spark.arrow import MapInArrow, batches_of, rows_of
-from quarterdeck.backend.simulation.model_checking.histories import BEGINNING
-from quarterdeck.backend.simulation.model_checking.model import DOWN
+from quarterdeck.backend.pipeline.spark.arrow import batches_of, exit_with_task, tasks_in
+from quarterdeck.backend.simulation.model_checking.model import State
 from quarterdeck.backend.simulation.model_checking.share import Reached, ShareReport, ShareSettings, StateShare
 from quarterdeck.backend.simulation.model_checking.spilling import CODE_BYTES
 
-MEMBER, STATE, LEARNT, REPORT = "member", "state", "learnt", "report"
-"""What a row holds. Members are sorted before the states that need them."""
-
-ROWS = StructType(
+REACHED = StructType(
     [
-        StructField("holds", StringType()),
-        StructField("number", LongType()),
+        StructField("part", IntegerType()),
         StructField("code", BinaryType()),
         StructField("way", BinaryType()),
-        StructField("members", ArrayType(LongType())),
         StructField("payload", BinaryType()),
     ]
 )
-"""`number` is a member's; `code`, `way` and the numbers of the `members` are a state's; `payload` has the rest."""
+"""A state that was reached: the part of the level that it belongs to, its code, the way to it, and what it is."""
 
-Row = tuple[str, int | None, bytes | None, bytes | None, list[int] | None, bytes]
+KEPT = StructType([StructField("states", LongType())])
+"""How many new states a part has."""
 
-Learnt = tuple[dict[int, Any], dict[int, Any], dict[int, Any]]
-"""Inputs, records and histories by number: so few that every task is given all of them."""
+ROWS_IN_A_BATCH = 10_000
 
 
 class LevelShare(StateShare):
@@ -46,67 +46,50 @@ class LevelShare(StateShare):
     def __init__(self, settings: ShareSettings) -> None:
         super().__init__(settings, 0)
         self.reached: dict[int, Reached] = {}
+        self.is_busy = False
+        """Whether a task began that has not written what it learnt: if it was broken off, others will never know."""
+        self._read = set[Path]()
 
-    def begin_task(self) -> None:
-        """Forget what was reached and counted, but nothing that was learnt."""
-        self.reached = {}
-        self._report = ShareReport()
+    def begin_task(self, search: Path) -> None:
+        """Learn what all others have learnt, and forget what was reached and counted."""
+        self.is_busy = True
+        for file in sorted((search / "learnt").glob("*/*.task")):
+            if file not in self._read:
+                self._read.add(file)
+                self.learn(read_learnt(file)[1])
+        self.news()  # which no other has to hear
+        self.reached, self._report = {}, ShareReport()
         self._recorded.clear()
+
+    def end_task(self, learnt: Path) -> None:
+        """Write what was counted and learnt. If the task was done before, what was written then stands: it refers to no other."""
+        content = pickle.dumps((self.report(), self.news()), protocol=5)
+        if not learnt.exists():
+            write_in_one_step(learnt, content)
+        self._read.add(learnt)
+        self.is_busy = False
 
     def look_at(self, code: int, reached: Reached, *, expands: bool) -> None:
         """Leave the state alone where it is one of those that are, and look one choice further if it `expands`."""
         if self.is_left_alone(code, reached):
-            self._leave_alone(reached)
+            self.leave_alone(reached)
         if expands and self._report.broken is None:
             self._look_at(reached)
-
-    def leave_alone(self, reached: Reached) -> None:
-        """See whether the members become one cluster after this state."""
-        self._leave_alone(reached)
-
-    def first(self) -> None:
-        """Reach the first state."""
-        self._reach(Reached(self._initial, b"", BEGINNING))
 
     def _take(self, code: int, reached: Reached) -> None:
         known = self.reached.get(code)
         if known is None or reached.way < known.way:
             self.reached[code] = reached
 
-    def adopt(self, learnt: Learnt) -> None:
-        """Learn what others have learnt, but for members."""
-        inputs, records, histories = learnt
-        for number, given in inputs.items():
-            self._inputs.adopt(number, given)
-        for number, record in records.items():
-            self._records.adopt(number, record)
-        for number, history in histories.items():
-            self._histories.adopt(number, history)
-
-    def adopt_member(self, number: int, payload: bytes) -> None:
-        if number not in self._incarnations.known:  # from an earlier task
-            self._incarnations.adopt(number, *pickle.loads(payload))
-
-    def learnt_beyond(self, given: Learnt) -> Learnt:
-        """Return what is known here beyond what was given."""
-        own: tuple[dict[int, Any], ...] = (self._inputs.known, self._records.known, self._histories.known)
-        return tuple(  # type: ignore[return-value]
-            {number: item for number, item in known.items() if number not in before}
-            for known, before in zip(own, given, strict=True)
-        )
-
-    def member(self, number: int) -> bytes:
-        """Return a member as others can adopt it."""
-        return pickle.dumps((self._incarnations.known[number], self._incarnations.snapshot(number)), protocol=5)
-
 
 _shares: dict[str, LevelShare] = {}
 """In a worker: that of the search under way."""
 
 
-def _share_of(search: str, settings: ShareSettings) -> LevelShare:
+def share_of(search: str, settings: ShareSettings) -> LevelShare:
+    """Return what this process knows of the search; a new one for another search, or where its last task was broken off."""
     share = _shares.get(search)
-    if share is None:
+    if share is None or share.is_busy:
         for other in _shares.values():
             other.close()
         _shares.clear()
@@ -114,45 +97,116 @@ def _share_of(search: str, settings: ShareSettings) -> LevelShare:
     return share
 
 
-def looking(search: str, settings: ShareSettings, packed: bytes, work: str) -> MapInArrow:
-    """Return what looks at the states of a task: `work` is to ``expand`` them, to ``leave`` those that are left alone, or all."""
+class LevelWork(NamedTuple):
+    """What the tasks of one level have in common."""
 
-    def look(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        rows = rows_of(batches, "holds", "number", "code", "payload")
-        return batches_of(look_at_rows(_share_of(search, settings), pickle.loads(packed), rows, work), ROWS)
+    search: str
+    """A name that no other search has."""
+    settings: ShareSettings
+    folder: Path
+    level: int
+    """The level that is reached."""
+    parts: int
+    """Its number of parts, a power of two: a part has all states whose codes begin with the same bits."""
+    expands: bool = True
 
-    return look
+    def look(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Look at the states of the files that the tasks name, and yield those that were reached."""
+        exit_with_task()
+        for number, file in tasks_in(batches):
+            share = share_of(self.search, self.settings)
+            share.begin_task(self.folder)
+            for code, reached in _states_in(file):
+                share.look_at(int.from_bytes(code), reached, expands=self.expands)
+            share.end_task(learnt_of(self.folder, self.level, number))
+            yield from self.rows_of(share)
+
+    def rows_of(self, share: LevelShare) -> Iterator[pa.RecordBatch]:
+        """Yield the states that a share has reached."""
+        encode = msgspec.msgpack.Encoder().encode
+        shift = 8 * CODE_BYTES - (self.parts - 1).bit_length()
+        rows = (
+            (code >> shift, code.to_bytes(CODE_BYTES), reached.way, encode((reached.state, reached.history)))
+            for code, reached in share.reached.items()
+        )
+        return batches_of(rows, REACHED, ROWS_IN_A_BATCH)
+
+    def keep(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Write the states that were not met before, each with the first of the ways to it, and yield how many these are."""
+        exit_with_task()
+        some = list(batches)
+        if not some:
+            return
+        table = pa.Table.from_batches(some)
+        for part in pc.unique(table["part"]).to_pylist():
+            new = self._new(table.filter(pc.equal(table["part"], part)), part)
+            write_states(file_of(self.folder, self.level, part, self.parts), new)
+            yield from batches_of([(new.num_rows,)], KEPT)
+
+    def _new(self, reached: pa.Table, part: int) -> pa.Table:
+        ordered = reached.drop(["part"]).sort_by([("code", "ascending"), ("way", "ascending")]).combine_chunks()
+        codes = ordered["code"]
+        changes = pc.not_equal(codes[1:], codes[:-1]).combine_chunks()
+        once = ordered.filter(pa.concat_arrays([pa.array([True]), changes]))
+        for file in met_files(self.folder, self.level, part, self.parts):
+            met = read_table(file, columns=["code"])["code"]
+            once = once.filter(pc.invert(pc.is_in(once["code"], value_set=met)))
+        return once
 
 
-def look_at_rows(
-    share: LevelShare, given: Learnt, rows: Iterator[tuple[Any, ...]], work: str, *, begins: bool = True
-) -> Iterator[Row]:
-    """Do the `work` of a task: `rows` are members, and then the states that need them. Yield what comes of it."""
-    decode: Callable[[bytes], Reached] = msgspec.msgpack.Decoder(Reached).decode
-    if begins:
-        share.begin_task()
-        share.adopt(given)
-    members: set[int] = set()
-    for holds, number, code, payload in rows:
-        if holds == MEMBER:
-            members.add(number)
-            share.adopt_member(number, payload)
-        elif work == "leave all":
-            share.leave_alone(decode(payload))
-        else:
-            share.look_at(int.from_bytes(code), decode(payload), expands=work == "expand")
-    yield from _found_rows(share, given, members)
+def _states_in(file: Path) -> Iterator[tuple[bytes, Reached]]:
+    decode = msgspec.msgpack.Decoder(tuple[State, int]).decode
+    for batch in read_table(file).to_batches(ROWS_IN_A_BATCH):
+        for code, way, payload in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+            state, history = decode(payload)
+            yield code, Reached(state, way, history)
 
 
-def _found_rows(share: LevelShare, given: Learnt, members: set[int]) -> Iterator[Row]:
-    """Yield the states that were reached, the members in them that were not given, what else was learnt, and the counts."""
-    encode = msgspec.msgpack.Encoder().encode
-    needed: set[int] = set()
-    for code, reached in share.reached.items():
-        own = [number for number in reached.state.members if number != DOWN]
-        needed.update(own)
-        yield STATE, None, code.to_bytes(CODE_BYTES), reached.way, own, encode(reached)
-    for number in needed - members:
-        yield MEMBER, number, None, None, None, share.member(number)
-    yield LEARNT, None, None, None, None, pickle.dumps(share.learnt_beyond(given), protocol=5)
-    yield REPORT, None, None, None, None, pickle.dumps(share.report(), protocol=5)
+def last_in(files: Iterable[Path]) -> Reached:
+    """Return the state with the greatest of all ways."""
+    return max((reached for file in files for _, reached in _states_in(file)), key=lambda reached: reached.way)
+
+
+# Files
+
+
+def learnt_of(folder: Path, level: int, task: int) -> Path:
+    """Return the file of what a task has counted and learnt that reached this level."""
+    return folder / "learnt" / f"level={level:04}" / f"{task:05}.task"
+
+
+def read_learnt(file: Path) -> tuple[ShareReport, bytes]:
+    """Return what is in it: the counts, and what was learnt, as a share takes it in."""
+    content: tuple[ShareReport, bytes] = pickle.loads(file.read_bytes())
+    return content
+
+
+def file_of(folder: Path, level: int, part: int, parts: int) -> Path:
+    """Return the file of the states in this part of a level."""
+    return folder / "states" / f"level={level:04}" / f"{part}-of-{parts}.parquet"
+
+
+def met_files(folder: Path, level: int, part: int, parts: int) -> list[Path]:
+    """Return the files of earlier levels that may have states of this part."""
+    found = []
+    for file in (folder / "states").glob("level=*/*.parquet"):
+        other, others = map(int, re.findall(r"\d+", file.stem))
+        is_earlier = int(file.parent.name.partition("=")[2]) < level
+        if is_earlier and part * others < (other + 1) * parts and other * parts < (part + 1) * others:
+            found.append(file)
+    return found
+
+
+def write_states(file: Path, states: pa.Table) -> None:
+    """Write a file of states."""
+    sink = pa.BufferOutputStream()
+    write_table(states, sink, compression="zstd", use_dictionary=False)
+    write_in_one_step(file, sink.getvalue())
+
+
+def write_in_one_step(file: Path, content: bytes | pa.Buffer) -> None:
+    """Write a file that other processes see as a whole or not at all."""
+    new = file.with_suffix(f".{uuid4().hex}")  # a task may be carried out twice at a time
+    new.parent.mkdir(parents=True, exist_ok=True)
+    new.write_bytes(content)
+    new.replace(file)

@@ -1,7 +1,7 @@
-"""The search through all states of a model as tables of Spark's: a level of states after the other.
+"""The search through all states of a model on Spark: a level of states after the other.
 
-For each level: states of similar members together in a task, with the snapshots that they need and no others; then what they
-lead to together by code. Of several ways to a state the first one stays, as in one process; states that were met are left out.
+For each level: tasks look at the states of a file each, and what they reach comes together by code. Of several ways to a state
+the first one stays, as in one process; states that were met are left out. Small levels are looked at in this process.
 """
 
 from __future__ import annotations
@@ -10,36 +10,38 @@ import pickle
 import shutil
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from uuid import uuid4
 
 import msgspec
+import pyarrow as pa
 from msgspec import Struct
-from pyarrow.dataset import dataset
-from pyarrow.parquet import read_table
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import SparkSession
 
 from quarterdeck.backend.pipeline.checking.level import (
-    LEARNT,
-    MEMBER,
-    REPORT,
-    ROWS,
-    STATE,
-    Learnt,
+    KEPT,
+    REACHED,
     LevelShare,
-    look_at_rows,
-    looking,
+    LevelWork,
+    file_of,
+    last_in,
+    learnt_of,
+    read_learnt,
+    share_of,
 )
+from quarterdeck.backend.pipeline.spark.arrow import in_tasks
 from quarterdeck.backend.pipeline.spark.session import parallelism
 from quarterdeck.backend.simulation.model_checking.checkpoint import BadCheckpoint, digest_of, program_digest
 from quarterdeck.backend.simulation.model_checking.exploration import Exploration, Found, SearchProgress
 from quarterdeck.backend.simulation.model_checking.model import Model
-from quarterdeck.backend.simulation.model_checking.share import Broken, ShareReport, ShareSettings, StateShare
+from quarterdeck.backend.simulation.model_checking.share import Broken, ShareSettings, StateShare
 
-STATES_A_TASK = 20_000
+STATES_A_PART = 20_000
 """Some seconds of work; a task costs some hundredths of one."""
+
+FEW_STATES = 2_000
+"""So many states this process looks at sooner than Spark plans a job."""
 
 MANIFEST = "search.json"
 
@@ -78,7 +80,6 @@ class SparkExplorer:
         self._settings = ShareSettings(model, 1, memory_bytes // self._tasks, by_history)
         self._search = uuid4().hex
         self._began = time.monotonic()
-        self._learnt: Learnt = ({}, {}, {})
         self._broken: list[Broken] = []
         what = digest_of(f"{model!r} {program_digest()} {by_history}")
         kept = self._kept(what)
@@ -101,111 +102,91 @@ class SparkExplorer:
             else:
                 self._expand()
                 on_progress(self._progress())
-        exhausted = ends and not self._broken
-        if exhausted or self._broken:
+        exploration = self._exploration(exhausted=ends and not self._broken, interrupted=is_stopped())
+        if ends or self._broken:
             shutil.rmtree(self._folder)
-        return self._exploration(exhausted=exhausted, interrupted=is_stopped())
+        return exploration
 
     # Levels
+
+    def _begin(self) -> None:
+        for leftover in ("states", "learnt"):  # of a search that was killed at once
+            shutil.rmtree(self._folder / leftover, ignore_errors=True)
+        share, work = self._share(), LevelWork(self._search, self._settings, self._folder, level=0, parts=1)
+        share.begin_task(self._folder)
+        share.begin()
+        share.end_task(learnt_of(self._folder, 0, 0))
+        self._manifest.states = self._manifest.frontier = sum(_counts(work.keep(work.rows_of(share))))
+        self._keep()
 
     def _expand(self) -> None:
         """Look at the states of the present level, and keep the next one."""
         manifest = self._manifest
-        found = self._found(self._states(manifest.level), manifest.frontier, "expand")
-        following = manifest.level + 1
-        self._read(found, MEMBER).dropDuplicates(["number"]).join(
-            self._all("members").select("number"), "number", "left_anti"
-        ).select("number", "payload").write.mode("overwrite").parquet(self._path("members", following))
-        first = F.min(F.struct("way", "members", "payload")).alias("first")
-        self._read(found, STATE).groupBy("code").agg(first).select("code", "first.*").join(
-            self._all("states"), "code", "left_anti"
-        ).write.mode("overwrite").parquet(self._path("states", following))
-        manifest.frontier = dataset(self._path("states", following), format="parquet").count_rows()
+        manifest.level += 1
+        manifest.frontier = self._look(self._files(manifest.level - 1), manifest.frontier, expands=True)
         manifest.states += manifest.frontier
-        manifest.level = following
-        self._keep(found)
+        self._keep()
 
     def _end(self) -> None:
         """See what becomes of states at the bound, and of the one that was looked at last."""
         manifest = self._manifest
         if manifest.frontier:
-            self._found(self._states(manifest.level), manifest.frontier, "leave")
+            manifest.level += 1
+            self._look(self._files(manifest.level - 1), manifest.frontier, expands=False)
+            manifest.level -= 1
         if manifest.level and not self._broken:
-            last = self._states(manifest.level - 1).orderBy(F.desc("way")).limit(1)
-            self._found(last, 1, "leave all")
+            share, learnt = self._share(), learnt_of(self._folder, manifest.level + 2, 0)
+            share.begin_task(self._folder)
+            share.leave_alone(last_in(self._files(manifest.level - 1)))
+            share.end_task(learnt)
+            self._take_in(learnt)
 
-    def _found(self, states: DataFrame, count: int, work: str) -> Path:
-        found = self._folder / "found"
-        rows = self._job(states, count, work)
-        rows.write.mode("overwrite").partitionBy("holds").parquet(str(found))
-        self._take_in(found)
-        return found
+    def _look(self, files: Sequence[Path], count: int, *, expands: bool) -> int:
+        """Look at these states, so many in all. Return how many new ones the present level has, and take in what was learnt."""
+        level, parts = self._manifest.level, 1
+        while parts * STATES_A_PART < 2 * count or (count > FEW_STATES and parts < self._tasks):
+            parts *= 2
+        for leftover in (file_of(self._folder, level, 0, 1).parent, learnt_of(self._folder, level, 0).parent):
+            shutil.rmtree(leftover, ignore_errors=True)  # of a search that was killed
+        work = LevelWork(self._search, self._settings, self._folder, level, parts, expands)
+        tasks = list(enumerate(files))
+        if count > FEW_STATES:
+            reached = in_tasks(self._spark, tasks, work.look, REACHED).repartitionById(parts, "part")
+            new = sum(row.states for row in reached.mapInArrow(work.keep, KEPT).collect())
+        else:
+            given = pa.table({"task": [pickle.dumps(task) for task in tasks]}).to_batches()
+            new = sum(_counts(work.keep(work.look(iter(given)))))
+        for number, _ in tasks:
+            self._take_in(learnt_of(self._folder, level, number))
+        return new
 
-    def _job(self, states: DataFrame, count: int, work: str) -> DataFrame:
-        """Return the rows that come of looking at these states: those of similar members in one task, with their snapshots."""
-        tasks = max(self._tasks, count // STATES_A_TASK)
-        placed = states.withColumn("part", F.pmod(F.hash("members"), F.lit(tasks)))
-        needed = placed.select("part", F.explode("members").alias("number")).distinct()
-        members = needed.join(self._all("members"), "number").withColumn("holds", F.lit(MEMBER))
-        rows = placed.withColumn("holds", F.lit(STATE)).unionByName(members, allowMissingColumns=True)
-        together = rows.repartition(tasks, "part").sortWithinPartitions("part", "holds", "way")
-        packed = pickle.dumps(self._learnt, protocol=5)
-        return together.mapInArrow(looking(self._search, self._settings, packed, work), ROWS)
+    def _take_in(self, learnt: Path) -> None:
+        manifest, (report, _) = self._manifest, read_learnt(learnt)
+        manifest.transitions += report.transitions
+        manifest.calm += report.calm
+        manifest.seen = dict(Counter(manifest.seen) + report.seen)
+        self._broken += [report.broken] if report.broken is not None else []
 
-    def _take_in(self, found: Path) -> None:
-        manifest, seen = self._manifest, Counter(self._manifest.seen)
-        for holds in (LEARNT, REPORT):
-            # This process sees the folder, too: jobs of Spark's would cost each depth a second.
-            for payload in read_table(found / f"holds={holds}", columns=["payload"]).column("payload").to_pylist():
-                taken = pickle.loads(payload)
-                if isinstance(taken, ShareReport):
-                    manifest.transitions += taken.transitions
-                    manifest.calm += taken.calm
-                    seen.update(taken.seen)
-                    self._broken += [taken.broken] if taken.broken is not None else []
-                else:
-                    for known, more in zip(self._learnt, taken, strict=True):
-                        known.update(more)
-        manifest.seen = dict(seen)
+    def _share(self) -> LevelShare:
+        """Return what this process knows of the search."""
+        return share_of(self._search, self._settings)
 
-    # Tables
+    def _files(self, level: int) -> list[Path]:
+        return sorted(file_of(self._folder, level, 0, 1).parent.glob("*.parquet"))
 
-    def _begin(self) -> None:
-        share = LevelShare(self._settings)
-        share.first()
-        rows = list(look_at_rows(share, self._learnt, iter(()), "expand", begins=False))
-        self._folder.mkdir(parents=True, exist_ok=True)
-        found = self._folder / "found"
-        self._spark.createDataFrame(rows, ROWS).write.mode("overwrite").partitionBy("holds").parquet(str(found))
-        self._take_in(found)
-        for name, holds, columns in (
-            ("members", MEMBER, ["number", "payload"]),
-            ("states", STATE, ["code", "way", "members", "payload"]),
-        ):
-            self._read(found, holds).select(columns).write.mode("overwrite").parquet(self._path(name, 0))
-        self._manifest.states = self._manifest.frontier = 1
-        self._keep(found)
-
-    def _keep(self, found: Path) -> None:
+    def _keep(self) -> None:
         """Let the level count, from now on."""
         self._manifest.seconds += time.monotonic() - self._began
         self._began = time.monotonic()
-        (self._folder / "learnt.new").write_bytes(pickle.dumps(self._learnt, protocol=5))
-        (self._folder / "learnt.new").replace(self._folder / f"learnt-{self._manifest.level:04}")
         new = self._folder / f"{MANIFEST}.new"
         new.write_bytes(msgspec.json.encode(self._manifest))
         new.replace(self._folder / MANIFEST)
-        for old in self._folder.glob("learnt-*"):
-            if old.name != f"learnt-{self._manifest.level:04}":
-                old.unlink()
-        shutil.rmtree(found)
 
     def _kept(self, what: str) -> _Manifest | None:
         """Return how far the search in the folder has come, if there is one. Raises `BadCheckpoint`."""
         file = self._folder / MANIFEST
         try:
             manifest = msgspec.json.decode(file.read_bytes(), type=_Manifest)
-            learnt = (self._folder / f"learnt-{manifest.level:04}").read_bytes() if manifest.search == what else b""
         except FileNotFoundError:
             return None
         except (OSError, msgspec.MsgspecError) as problem:
@@ -215,33 +196,7 @@ class SparkExplorer:
                 f"{file}: is of another model, of other bounds or of another version of the program; "
                 "give another folder, or delete this one to begin anew"
             )
-        self._learnt = pickle.loads(learnt)
         return manifest
-
-    def _path(self, name: str, level: int) -> str:
-        return str(self._folder / name / f"level={level:04}")
-
-    def _states(self, level: int) -> DataFrame:
-        return (
-            self._spark.read.schema(ROWS)
-            .parquet(self._path("states", level))
-            .select("code", "way", "members", "payload")
-        )
-
-    def _all(self, name: str) -> DataFrame:
-        """Return a table of all levels that count."""
-        paths = [self._path(name, level) for level in range(self._manifest.level + 1)]
-        return (
-            self._spark.read.schema(ROWS)
-            .parquet(*paths)
-            .select(*(("number", "payload") if name == "members" else ("code",)))
-        )
-
-    def _read(self, found: Path, holds: str) -> DataFrame:
-        part = found / f"holds={holds}"
-        if not part.exists():
-            return self._spark.createDataFrame([], ROWS)
-        return self._spark.read.schema(ROWS).parquet(str(part))
 
     # Reports
 
@@ -257,14 +212,21 @@ class SparkExplorer:
         broken = min(self._broken, key=lambda one: (len(one.way), one.way), default=None)
         if broken is not None:
             found = Found(broken.violation, StateShare(self._settings, 0).steps(broken.way))
+        share = self._share()
+        share.begin_task(self._folder)
+        share.is_busy = False
         seen = sorted(self._manifest.seen.items(), key=lambda one: (-one[1], one[0]))
         return Exploration(
             self._settings.model.name,
             self._progress(),
             exhausted,
             interrupted,
-            len(self._learnt[2]),
+            share.report().histories,
             self._manifest.calm,
             dict(seen),
             found,
         )
+
+
+def _counts(batches: Iterable[pa.RecordBatch]) -> Iterator[int]:
+    return (states for batch in batches for states in batch["states"].to_pylist())

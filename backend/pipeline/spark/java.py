@@ -233,3 +233,7 @@ def _key(java: Java, jars: Path, options: Sequence[str]) -> str:
     for jar in sorted(jars.iterdir()):
         digest.update(f"\0{jar}\0{jar.stat().st_size}".encode())
     return digest.hexdigest()[:12]
+
+
+if __name__ == "__main__":
+    print(quiet_home(find_java()))  # for JAVA_HOME of a cluster's own processes

@@ -140,7 +140,7 @@ class StateShare:
     def leave_last_alone(self) -> None:
         """See at the end of the search what becomes of the state that was looked at last."""
         if self._last is not None:
-            self._leave_alone(self._last)
+            self.leave_alone(self._last)
             self._last = None
 
     def report(self) -> ShareReport:
@@ -192,13 +192,14 @@ class StateShare:
             return
         self._next.append(reached)
         if self.is_left_alone(code, reached):
-            self._leave_alone(reached)
+            self.leave_alone(reached)
 
     def is_left_alone(self, code: int, reached: Reached) -> bool:
         """Whether the state is one of those after which the cluster is left alone."""
         return (code >> 64) % self.model.calm_every == 0 or not reached.way
 
-    def _leave_alone(self, reached: Reached) -> None:
+    def leave_alone(self, reached: Reached) -> None:
+        """See whether the members become one cluster after this state."""
         self._report.calm += 1
         if self._calm.settles(reached.state, reached.history):
             return
