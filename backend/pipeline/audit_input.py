@@ -201,8 +201,9 @@ def _resolve_here(paths: Sequence[Path], staging: Path, source: Source) -> Audit
     if source != "logs" and len(paths) == 1 and (paths[0] / UPDATES / "_delta_log").is_dir():
         return _resolve_addresses([f"file://{paths[0].resolve()}"], source, None)
     if source != "logs" and len(paths) == 1 and commit.read_manifest(paths[0]) is not None:
-        files = sorted((paths[0] / "events").rglob("*.parquet"))
-        return AuditInput("store", tuple(paths), tuple(_input_file(file, file) for file in files), store=paths[0])
+        store = paths[0].resolve()  # executors stand elsewhere
+        files = sorted((store / "events").rglob("*.parquet"))
+        return AuditInput("store", tuple(paths), tuple(_input_file(file, file) for file in files), store=store)
     kind = kind_of(paths) if source == "auto" else source
     found = (_input_file(file, file) for file in log_files(paths)) if kind == "logs" else _journals(paths, staging)
     return AuditInput(kind, tuple(paths), tuple({file.read: file for file in found}.values()))

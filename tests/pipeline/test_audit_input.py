@@ -1,4 +1,4 @@
-"""Whether paths hold a journal or logs, as far as nobody says so."""
+"""Whether paths hold a journal or logs, as far as it is not given, and where their files are."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from quarterdeck.backend.pipeline.audit_input import kind_of
-from tests.pipeline.journal_builder import line
+from quarterdeck.backend.pipeline.audit_input import kind_of, resolve_input
+from quarterdeck.backend.pipeline.tables.store import update_store
+from tests.pipeline.journal_builder import clean_story, line, write
 from tests.pipeline.streaming.faulty_runs import faulty_run
 
 LOGS = Path(__file__).parents[1] / "hazelcast" / "logs" / "data"
@@ -37,3 +38,13 @@ def test_a_damaged_journal_is_one_still(tmp_path: Path) -> None:
     (run / "a-000001.jsonl").write_bytes(b"no record\n")
     assert kind_of([tmp_path]) == kind_of([run]) == "journal"
     assert kind_of([tmp_path / "absent"]) == "journal"
+
+
+def test_files_have_paths_that_lead_there_from_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Executors stand in another folder."""
+    write(tmp_path / "journals", clean_story("calm"))
+    monkeypatch.chdir(tmp_path)
+    update_store([Path("journals")], Path("tables"))
+    for path in ("journals", "tables"):
+        files = resolve_input([path], tmp_path / "staging").read
+        assert files and all(Path(file).is_absolute() for file in files), path

@@ -30,9 +30,13 @@ LIMIT_SECONDS = 600
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(2400), pytest.mark.xdist_group("lines of the shell about Spark")]
 
-BLOCKS = re.compile(r"^```(?:sh)?\n(.*?)^```|^((?: {4}quarterdeck .*\n)+)", re.DOTALL | re.MULTILINE)
+BLOCKS = re.compile(r"^```(\w*)\n(.*?)^```|^((?: {4}quarterdeck .*\n)+)", re.DOTALL | re.MULTILINE)
 LINES = {
-    page.name: [re.sub(r" \\\n *", " ", fenced or indented) for fenced, indented in BLOCKS.findall(page.read_text())]
+    page.name: [
+        re.sub(r" \\\n *", " ", fenced or indented)
+        for language, fenced, indented in BLOCKS.findall(page.read_text())
+        if language in ("", "sh")
+    ]
     for page in sorted((ROOT / "docs" / "spark").glob("*.md"))
 }
 """By page, its blocks. Those of one block are typed one after the other into one shell."""
@@ -48,7 +52,7 @@ IS_ENDLESS = re.compile(r"pipeline stream (?!.*--once)|spark-class ")
 IS_DONE = ("pip install", "python -m venv", "env/bin/", "spark.hadoop.")
 """What would fetch packages that are here, and lines that are none of the shell's."""
 
-FINDS = re.compile(r"audit \S*(journals|tables)(?!/run)|stream journals .*--once|--fail-on observation")
+FINDS = re.compile(r"audit .*\b(journals|tables)\b(?!/run)|stream journals .*--once|--fail-on observation")
 """What ends with 1, because one of the runs breaks a rule."""
 
 
@@ -155,7 +159,7 @@ def typed(line: str, folder: Path, environment: Mapping[str, str], kills: Path |
         if IS_ENDLESS.search(line):
             os.killpg(process.pid, signal.SIGINT)
         elif kills:
-            kill_worker(kills)
+            os.kill(int((kills / "worker-0.pid").read_text()), signal.SIGKILL)  # its executor ends with it
         printed, said = process.communicate(timeout=LIMIT_SECONDS)
     expected = 130 if IS_ENDLESS.search(line) else 1 if FINDS.search(line) else 0
     assert process.returncode == expected, (line, process.returncode, printed, said)
@@ -182,31 +186,6 @@ def running(
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
-
-
-def kill_worker(folder: Path) -> None:
-    """Kill one of the workers with its executor, as if its machine were gone."""
-    killed = [
-        int(process.name)
-        for process in Path("/proc").glob("[0-9]*")
-        if f"{folder}/work-0" in _arguments(process)
-        or ("CoarseGrainedExecutorBackend" in _arguments(process) and f"{folder}/work-0" in _directory(process))
-    ]
-    assert len(killed) == 2, "a worker and its executor"
-    for pid in killed:
-        os.kill(pid, signal.SIGKILL)
-
-
-def _arguments(process: Path) -> str:
-    with suppress(OSError):
-        return (process / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-    return ""
-
-
-def _directory(process: Path) -> str:
-    with suppress(OSError):
-        return str((process / "cwd").resolve())
-    return ""
 
 
 def packed_environment(workers: Path, archive: Path) -> None:

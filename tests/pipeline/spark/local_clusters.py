@@ -91,6 +91,7 @@ def _java_class(name: str, arguments: list[str], folder: Path, log: Path) -> Ite
     with log.open("wb") as sink:
         command = [str(SPARK / "bin" / "spark-class"), name, *arguments]
         process = subprocess.Popen(command, cwd=folder, env=environment, stdout=sink, stderr=sink)
+        log.with_suffix(".pid").write_text(str(process.pid))
         try:
             yield
         finally:
