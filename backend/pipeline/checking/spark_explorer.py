@@ -152,7 +152,7 @@ class SparkExplorer:
         tasks = list(enumerate(files))
         if count > FEW_STATES:
             reached = in_tasks(self._spark, tasks, work.look, REACHED).repartitionById(parts, "part")
-            new = sum(row.states for row in reached.mapInArrow(work.keep, KEPT).collect())
+            new = sum(int(row.states) for row in reached.mapInArrow(work.keep, KEPT).collect())
         else:
             given = pa.table({"task": [pickle.dumps(task) for task in tasks]}).to_batches()
             new = sum(_counts(work.keep(work.look(iter(given)))))
