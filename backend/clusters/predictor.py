@@ -25,19 +25,11 @@ class Predictor:
     def __init__(self) -> None:
         self._wanted: object = None
         """Stands for the plan that was asked about last; None when nothing is wanted."""
-        self._found: FaultPrediction | None = None
-        self._problem = ""
-        self._thread: threading.Thread | None = None
-
-    @property
-    def prediction(self) -> FaultPrediction | None:
+        self.prediction: FaultPrediction | None = None
         """As much as is known so far; it may be known more exactly at the next look."""
-        return self._found
-
-    @property
-    def problem(self) -> str:
+        self.problem = ""
         """Why nothing can be predicted; empty while nothing is in the way."""
-        return self._problem
+        self._thread: threading.Thread | None = None
 
     def ask(self, cluster: Cluster, picture: Picture, commands: Sequence[Command], *, live: bool) -> None:
         """Predict what comes of `commands`, and nothing else any more.
@@ -46,7 +38,7 @@ class Predictor:
         the present one (`live`), clusters like those of the `picture`.
         """
         wanted = self._wanted = object()
-        self._found, self._problem = None, ""
+        self.prediction, self.problem = None, ""
         snapshot = cluster.snapshot() if live and isinstance(cluster, SnapshotSource) else None
         arguments = (wanted, snapshot, foundation_of(picture), tuple(commands))
         self._thread = threading.Thread(target=self._predict, args=arguments, name="prediction", daemon=True)
@@ -54,8 +46,8 @@ class Predictor:
 
     def drop(self) -> None:
         """Want nothing any more."""
-        self._wanted = self._found = None
-        self._problem = ""
+        self._wanted = self.prediction = None
+        self.problem = ""
 
     def join(self) -> None:
         """Wait until the prediction that was asked for last is complete, or given up."""
@@ -68,7 +60,7 @@ class Predictor:
         try:
             for found in self._predictions(wanted, asked, foundation, commands):
                 if self._wanted is wanted:
-                    self._found = found
+                    self.prediction = found
         except Superseded:
             return
         except (CommandRefused, NotFounded) as problem:
@@ -78,7 +70,7 @@ class Predictor:
 
     def _fail(self, wanted: object, problem: str) -> None:
         if self._wanted is wanted:
-            self._problem = problem
+            self.problem = problem
 
     def _predictions(
         self, wanted: object, asked: Future[ClusterSnapshot] | None, foundation: Foundation, commands: Sequence[Command]

@@ -82,7 +82,7 @@ class HazelcastCluster:
         self.writable = write
         self.started: Future[None] = Future()
         """Done when a member has answered for the first time."""
-        self._name, self._run, self._operator = name or settings.cluster_name, run, operator
+        self.name, self.run, self._operator = name or settings.cluster_name, run, operator
         self._began_utc_us, self._began_us = time.time_ns() // 1_000, time.monotonic_ns() // 1_000
         has_logs = bool(logs) or settings.route.follows_logs
         self._lock = threading.Lock()
@@ -112,15 +112,6 @@ class HazelcastCluster:
         self._background.start(self._begin)
 
     # What any thread may call
-
-    @property
-    def name(self) -> str:
-        return self._name
-
-    @property
-    def run(self) -> str:
-        """The run that the records are of."""
-        return self._run
 
     @property
     def labels(self) -> Sequence[str]:
@@ -205,7 +196,7 @@ class HazelcastCluster:
         return (self._not_followed,) if self._not_followed else ()
 
     def execute(self, command: Command) -> Future[None]:
-        return self._background.ask(lambda: self._carry_out(command), self._name)
+        return self._background.ask(lambda: self._carry_out(command), self.name)
 
     def call(self, member: str, operation: Operation, *, watched: bool = False) -> Future[Answer]:
         """Refuse: the data of real members is not looked into."""
@@ -227,7 +218,7 @@ class HazelcastCluster:
         try:
             await self._watch.run()
         except Exception as failure:  # noqa: BLE001 - the reader sees that nothing comes any more, and why
-            _LOG.exception("%s is not watched any more", self._name)
+            _LOG.exception("%s is not watched any more", self.name)
             self._not_followed = f"nothing is watched any more, for this program failed: {failure!r}"
 
     async def _wake(self) -> None:
@@ -333,7 +324,7 @@ class HazelcastCluster:
             answer = await self._actions.do(command)
             granted = True
         except asyncio.CancelledError:
-            raise CommandRefused(f"{self._name} was closed; whether it was done is not known") from None
+            raise CommandRefused(f"{self.name} was closed; whether it was done is not known") from None
         except Exception as problem:
             answer = str(problem)
             raise
@@ -342,7 +333,7 @@ class HazelcastCluster:
                 target, tag = getattr(command, "member", ""), str(command.__struct_config__.tag)
                 words = (command_text(command), "write", self._operator, granted, answer)
                 asked = OperatorAsked(*words, do=tag, target=target)
-                self._numbering.add(self.now_us(), self._name, self._run, asked, self.now_us())
+                self._numbering.add(self.now_us(), self.name, self.run, asked, self.now_us())
             if isinstance(command, SetJoinList):
                 self._background.hand_over(lambda: self._background.spawn(self._ask_for_join_lists()))
 

@@ -35,13 +35,9 @@ class PastRun:
     refusal: ClassVar[str]
 
     def __init__(self, run: str) -> None:
-        self.run = run
+        self.name = self.run = run
         self._labels: dict[str, None] = {}
         """In the order in which they were seen first."""
-
-    @property
-    def name(self) -> str:
-        return self.run
 
     @property
     def labels(self) -> Sequence[str]:

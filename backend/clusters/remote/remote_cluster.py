@@ -86,8 +86,8 @@ class RemoteCluster:
         self._records = records
         self._timings = timings or StreamTimings()
         self._randomness = randomness or Random()
-        self._name, self._given_name = name or seeds[0], bool(name)
-        self._labels: tuple[str, ...] = ()
+        self.name, self._given_name = name or seeds[0], bool(name)
+        self.labels: tuple[str, ...] = ()
         self._addresses_by_label: dict[str, Address] = {}
         """Labels of members that have said who they are, in order of first appearance, and where each was."""
         self._followed: dict[str, MemberStream] = {}
@@ -107,14 +107,6 @@ class RemoteCluster:
         self._background.start(lambda: self._begin(seeds))
 
     # What any thread may call
-
-    @property
-    def name(self) -> str:
-        return self._name
-
-    @property
-    def labels(self) -> Sequence[str]:
-        return self._labels
 
     @property
     def met(self) -> bool:
@@ -161,7 +153,7 @@ class RemoteCluster:
         }  # fmt: skip
 
     def present_state(self, *, tables: bool = False) -> Future[Sequence[Record]]:
-        return self._background.ask(lambda: self._present_state(tables), self._name)
+        return self._background.ask(lambda: self._present_state(tables), self.name)
 
     async def _present_state(self, tables: bool) -> Sequence[Record]:
         connected = [stream for stream in self._followed.values() if stream.contact == "connected"]
@@ -178,14 +170,14 @@ class RemoteCluster:
 
     def execute(self, command: Command) -> Future[None]:
         """Do as the protocol says; the future fails with `PartiallyDone` when some members have done it and some have not."""
-        return self._background.ask(lambda: self._carry_out(command), self._name)
+        return self._background.ask(lambda: self._carry_out(command), self.name)
 
     def call(self, member: str, operation: Operation, *, watched: bool = False) -> Future[Answer]:
         """Ask `member` for `operation`. Whether it is recorded is the member's affair, not `watched`'s."""
-        return self._background.ask(lambda: self._call(member, operation), self._name)
+        return self._background.ask(lambda: self._call(member, operation), self.name)
 
     def snapshot(self) -> Future[ClusterSnapshot]:
-        return self._background.ask(self._take_snapshot, self._name)
+        return self._background.ask(self._take_snapshot, self.name)
 
     def close(self) -> None:
         """End all connections; the members go on. Closing twice is harmless."""
@@ -273,7 +265,7 @@ class RemoteCluster:
             began_us = round(facts.started_utc.timestamp() * SECOND_US)
             self._origin_us = began_us - began_us % MINUTE_US
         if not self._given_name:
-            self._name, self._given_name = facts.cluster_name, True
+            self.name, self._given_name = facts.cluster_name, True
         with self._lock:
             stream.facts, stream.heard_us, stream.label = facts, now_us, self._label_for(facts)
         self._show_labels()
@@ -345,7 +337,7 @@ class RemoteCluster:
 
     def _show_labels(self) -> None:
         unmet = [member.address for member in self._followed.values() if not member.label]
-        self._labels = (*self._addresses_by_label, *unmet)
+        self.labels = (*self._addresses_by_label, *unmet)
 
     def _with_own_clock_and_label(self, record: Record, stream: MemberStream) -> Record:
         """Return the record on the clock of this cluster, under the label by which its member goes here."""
@@ -382,7 +374,7 @@ class RemoteCluster:
     async def _take_snapshot(self) -> ClusterSnapshot:
         if not self.writable:
             raise CommandRefused(READ_ONLY)
-        return await remote_snapshot(self._client, self._name, self._command_targets(), self._member_us)
+        return await remote_snapshot(self._client, self.name, self._command_targets(), self._member_us)
 
     def _member_us(self, utc_us: int) -> int:
         """Return a moment of the members' UTC clocks, on which their records go as well."""

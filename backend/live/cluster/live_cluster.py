@@ -96,13 +96,13 @@ class LiveCluster(ABC):
         seed: int | None = None,
         timeouts: Timeouts = DEFAULT_TIMEOUTS,
     ) -> None:
-        self._labels = checked_labels(labels)
-        self._prompt = tuple(label for label in self._labels if label not in late)
+        self.labels = checked_labels(labels)
+        self._prompt = tuple(label for label in self.labels if label not in late)
         self._lite = frozenset(lite)
         self._zones = zones or {}
-        self._ports = HeldPorts(len(self._labels), base_port, HOST)
+        self._ports = HeldPorts(len(self.labels), base_port, HOST)
         self.addresses: Mapping[str, Address] = {
-            label: make_address(HOST, port) for label, port in zip(self._labels, self._ports.ports, strict=True)
+            label: make_address(HOST, port) for label, port in zip(self.labels, self._ports.ports, strict=True)
         }
         self._settings = settings or Settings.of(preset="training")
         self._settings_of, self._cluster_names = settings_of or {}, cluster_names or {}
@@ -115,14 +115,14 @@ class LiveCluster(ABC):
         self.journal_path = None if journal is None else journal.directory
         """Where the run is recorded; None when it is not."""
         self.started: Future[None] = Future()
-        self._name = name
+        self.name = name
         self._seed = self.run if seed is None else str(seed)
         self._timeouts = timeouts
         self._clock = RunClock.started_now()
         self._recorder = RunRecorder(self.run, name, self._clock, journal, legacy_lists=self._settings.legacy_list_text)
         self._network = LiveNetwork(self.addresses, Random(f"{self._seed}/network"))
         self._hosts: dict[str, Host] = {}
-        self._incarnations: dict[str, int] = dict.fromkeys(self._labels, 0)
+        self._incarnations: dict[str, int] = dict.fromkeys(self.labels, 0)
         self._kill_points: dict[str, commands.KillAt] = {}
         """Where a member's present incarnation is to end; its next one, while it is down."""
         self._background = BackgroundLoop(f"cluster {name}")
@@ -140,14 +140,6 @@ class LiveCluster(ABC):
         """
 
     # What any thread may call
-
-    @property
-    def name(self) -> str:
-        return self._name
-
-    @property
-    def labels(self) -> Sequence[str]:
-        return self._labels
 
     def now_us(self) -> int:
         return self._clock.now_us()
@@ -177,10 +169,10 @@ class LiveCluster(ABC):
 
     def snapshot(self) -> Future[ClusterSnapshot]:
         """Return what its members know now. Paused members that are processes are in it without a state."""
-        return self._background.ask(self._take_snapshot, f"the cluster {self._name}")
+        return self._background.ask(self._take_snapshot, f"the cluster {self.name}")
 
     async def _take_snapshot(self) -> ClusterSnapshot:
-        configurations, hosts = {label: self._configuration(label) for label in self._labels}, dict(self._hosts)
+        configurations, hosts = {label: self._configuration(label) for label in self.labels}, dict(self._hosts)
         links = tuple(condition for _, condition in sorted(self._network.links.conditions.items()))
         down = tuple(known for label, known in configurations.items() if label not in hosts)
         answers = await asyncio.gather(*(_captured(host) for host in hosts.values()))
@@ -196,11 +188,11 @@ class LiveCluster(ABC):
                 members.append(MemberSnapshot(configurations[label], answer.state, at_us, host.paused, number))
                 in_flight += answer.waiting
         states = tuple(members), tuple(untold), down, links, tuple(in_flight)
-        return ClusterSnapshot(self._name, at_us, self._clock.utc_origin_us + at_us, *states)
+        return ClusterSnapshot(self.name, at_us, self._clock.utc_origin_us + at_us, *states)
 
     def _hand_over(self, done: Future[Any], act: Callable[..., None], *arguments: object) -> None:
         if not self._background.hand_over(act, *arguments):
-            done.set_exception(commands.CommandRefused(f"the cluster {self._name} is closed"))
+            done.set_exception(commands.CommandRefused(f"the cluster {self.name} is closed"))
 
     def close(self) -> None:
         """Stop the members that run, kill the paused ones, flush the journal; returns when the ports are free again.
@@ -256,11 +248,11 @@ class LiveCluster(ABC):
 
     async def _carry_out(self, command: commands.Command, done: Future[None]) -> None:
         try:
-            check(command, self._labels, self._condition_of)
+            check(command, self.labels, self._condition_of)
             refuse_outside_simulation(command)
             await HANDLERS.get(type(command), LiveCluster._ask_member)(self, command)
         except asyncio.CancelledError:
-            done.set_exception(commands.CommandRefused(f"the cluster {self._name} was closed"))
+            done.set_exception(commands.CommandRefused(f"the cluster {self.name} was closed"))
             raise
         except OSError as problem:
             done.set_exception(commands.CommandRefused(str(problem)))
@@ -273,7 +265,7 @@ class LiveCluster(ABC):
         if not done.set_running_or_notify_cancel():
             return
         try:
-            check(commands.CallMap(member, operation), self._labels, self._condition_of)
+            check(commands.CallMap(member, operation), self.labels, self._condition_of)
         except commands.CommandRefused as refusal:
             done.set_exception(refusal)
         else:
@@ -285,7 +277,7 @@ class LiveCluster(ABC):
         for task in running:
             task.cancel()
         await asyncio.gather(*running, return_exceptions=True)
-        closed = commands.CommandRefused(f"the cluster {self._name} was closed")
+        closed = commands.CommandRefused(f"the cluster {self.name} was closed")
         for done in stops.values():
             if not done.done():  # it had not even begun
                 done.set_exception(closed)
@@ -388,7 +380,7 @@ class LiveCluster(ABC):
             utc_origin_us=self._clock.utc_origin_us,
             lite=label in self._lite,
             zone=self._zones.get(label, ""),
-            cluster_name=self._cluster_names.get(label, self._name),
+            cluster_name=self._cluster_names.get(label, self.name),
         )
 
     async def _change_links(self, command: commands.LinkCommand) -> None:
