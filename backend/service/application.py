@@ -11,7 +11,6 @@ from typing import Any
 
 import msgspec
 from fastapi import FastAPI
-from fastapi.openapi.utils import get_openapi
 from pydantic.json_schema import models_json_schema
 from starlette.applications import Starlette
 from starlette.datastructures import Headers
@@ -30,7 +29,7 @@ from quarterdeck.backend.service.console_api import commands, plans, queries
 from quarterdeck.backend.service.console_api import maps as console_maps
 from quarterdeck.backend.service.console_api.event_stream import event_stream
 from quarterdeck.backend.service.console_api.queries import process_started_utc
-from quarterdeck.backend.service.console_api.route_classes import GuardedRoute, add_error_handlers
+from quarterdeck.backend.service.console_api.route_classes import ERROR_HANDLERS, GuardedRoute
 from quarterdeck.backend.service.http.audited_requests import AuditedRequests
 from quarterdeck.backend.service.http.face import Face
 from quarterdeck.backend.service.http.request_guard import RequestGuard, RequestLimits
@@ -71,12 +70,17 @@ def console_paths() -> list[str]:
 def console_app(face: Face) -> FastAPI:
     """Return the interface, to be mounted anywhere."""
     app = FastAPI(
-        title="Quarterdeck", version=software_version(), description=DESCRIPTION, docs_url=None, redoc_url=None
+        title="Quarterdeck",
+        version=software_version(),
+        description=DESCRIPTION,
+        servers=[{"url": ROOT}],
+        docs_url=None,
+        redoc_url=None,
+        exception_handlers=ERROR_HANDLERS,
     )
     app.state.face = face
     app.state.planning = False
     app.state.started_utc = process_started_utc()
-    add_error_handlers(app)
     app.state.known_paths = console_paths()
     for router in ROUTERS:
         app.router.routes.extend(router.routes)
@@ -88,13 +92,7 @@ def console_app(face: Face) -> FastAPI:
 def openapi_description(app: FastAPI) -> dict[str, Any]:
     """Return the OpenAPI description; made once, at the first use."""
     if app.openapi_schema is None:
-        found = get_openapi(
-            title=app.title,
-            version=app.version,
-            description=app.description,
-            routes=app.routes,
-            servers=[{"url": ROOT}],
-        )
+        found = FastAPI.openapi(app)
         for operations in found["paths"].values():
             for operation in operations.values():
                 operation["responses"].pop("422", None)  # bad input is answered with 400
@@ -109,7 +107,7 @@ def openapi_description(app: FastAPI) -> dict[str, Any]:
             "bearer": {"type": "http", "scheme": "bearer"},
         }
         found["security"] = [{"basic": []}, {"bearer": []}, {}]
-        app.openapi_schema = found
+        return found
     return app.openapi_schema
 
 

@@ -11,7 +11,7 @@ from functools import wraps
 from http import HTTPStatus
 from typing import Annotated, Any, ClassVar, Literal, cast, get_type_hints
 
-from fastapi import Depends, FastAPI, Request
+from fastapi import Depends, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from msgspec import Struct
@@ -146,17 +146,7 @@ def with_error_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
     return {status: ERROR_RESPONSES[status] for status in (400, 401, 403, 404, 405, 408, 413, 414, 429, *statuses)}
 
 
-def add_error_handlers(app: FastAPI) -> None:
-    """Give every error of `app` the form of `Fail`."""
-    app.add_exception_handler(HTTPException, _on_http)
-    app.add_exception_handler(RequestValidationError, _on_bad_input)
-    app.add_exception_handler(CommandRefused, _on_refused)
-    app.add_exception_handler(BadProperty, _on_bad_property)
-    app.add_exception_handler(Exception, on_crash)
-
-
-async def _on_http(request: Request, problem: Exception) -> Response:
-    assert isinstance(problem, HTTPException)
+async def _on_http(request: Request, problem: HTTPException) -> Response:
     if isinstance(problem, Denied):
         return failure(problem)
     if problem.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
@@ -169,8 +159,7 @@ async def _on_http(request: Request, problem: Exception) -> Response:
     return failure(problem)
 
 
-async def _on_bad_input(_: Request, problem: Exception) -> Response:
-    assert isinstance(problem, RequestValidationError)
+async def _on_bad_input(_: Request, problem: RequestValidationError) -> Response:
     return failure(
         Denied(HTTPStatus.BAD_REQUEST, *validation_problem(cast(Sequence[ErrorDetails], problem.errors())[0]))
     )
@@ -180,11 +169,21 @@ async def _on_refused(_: Request, problem: Exception) -> Response:
     return failure(Denied(HTTPStatus.CONFLICT, str(problem), "nothing was changed"))
 
 
-async def _on_bad_property(_: Request, problem: Exception) -> Response:
+async def _on_bad_property(_: Request, problem: BadProperty) -> Response:
     """Answer that an unknown name is bad input, and that a value which a property cannot have is refused."""
-    known = isinstance(problem, BadProperty) and problem.name in PROPERTIES and problem.name not in FIXED_AT_START
+    known = problem.name in PROPERTIES and problem.name not in FIXED_AT_START
     status = HTTPStatus.CONFLICT if known else HTTPStatus.BAD_REQUEST
     return failure(Denied(status, str(problem), "nothing was changed; GET /quarterdeck/v1/properties lists all"))
+
+
+ERROR_HANDLERS: dict[int | type[Exception], Callable[[Request, Any], Coroutine[Any, Any, Response]]] = {
+    HTTPException: _on_http,
+    RequestValidationError: _on_bad_input,
+    CommandRefused: _on_refused,
+    BadProperty: _on_bad_property,
+    Exception: on_crash,
+}
+"""They give every error the form of `Fail`."""
 
 
 def validation_problem(error: ErrorDetails) -> tuple[str, str]:
