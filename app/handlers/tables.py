@@ -101,8 +101,15 @@ def do_export(view: ViewScreen, text: str) -> None:
 
 def do_screenshot(view: ViewScreen, text: str) -> None:
     """Write to the named file; without a name to one in the working directory, named by the time."""
-    named = text or f"{datetime.now():%Y-%m-%dT%H-%M-%S}.svg"
-    view.console.show_message(export_screen(view.app, target_of(named, SCREENSHOT_USAGE)))
+    target = target_of(text or f"{datetime.now():%Y-%m-%dT%H-%M-%S}.svg", SCREENSHOT_USAGE)
+
+    def take() -> None:
+        try:
+            view.console.show_message(export_screen(view.app, target))
+        except Refusal as refusal:
+            view.console.show_message(str(refusal), error=True)
+
+    view.call_after_refresh(take)  # when the prompt at which it was typed has gone
 
 
 def do_cli(view: ViewScreen, _: str) -> None:

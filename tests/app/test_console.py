@@ -110,9 +110,10 @@ async def test_screenshot_is_an_svg_file(tmp_path: Path) -> None:
     async with app.run_test() as pilot:
         await settle(pilot)
         app.answered(":", f"screenshot {tmp_path / 'one.svg'}")
+        await until(pilot, (tmp_path / "one.svg").exists)
         assert (tmp_path / "one.svg").read_text(encoding="utf-8").startswith("<svg")
         app.answered(":", f"screenshot {tmp_path / 'nowhere' / 'one.svg'}")
-        assert "there is no folder" in app.home.message.text
+        await until(pilot, lambda: "there is no folder" in app.home.message.text)
 
 
 async def test_the_clock_may_tick_while_the_console_closes() -> None:

@@ -19,7 +19,7 @@ from quarterdeck.app.themes import THEMES
 from quarterdeck.backend.clusters.cluster import ConnectionStatus
 from quarterdeck.backend.core.commands.commands import KillMember, Partition, StopMember
 from tests.app.fakes.fake_cluster import FakeCluster
-from tests.app.fakes.screen_text import screen_text, settle
+from tests.app.fakes.screen_text import screen_text, settle, until
 
 FIVE = ("n1", "n2", "n3", "n4", "n5")
 SIZE = (110, 30)
@@ -211,12 +211,13 @@ def test_views_and_screens_are_exported(tmp_path: Path, monkeypatch: pytest.Monk
         await type_line(pilot, "export rows.csv !")
         assert "list" not in (tmp_path / "rows.csv").read_text()
         await type_line(pilot, "screenshot screen.txt")
-        assert "observer" in (tmp_path / "screen.txt").read_text()
+        await until(pilot, (tmp_path / "screen.txt").exists)
+        shown = (tmp_path / "screen.txt").read_text()
+        assert "observer" in shown and "screenshot" not in shown
         await pilot.press("ctrl+s")
-        await pilot.pause()
+        await until(pilot, lambda: len(list(tmp_path.glob("*.svg"))) == 1)
 
     run(scenario)
-    assert len(list(tmp_path.glob("*.svg"))) == 1
 
 
 def test_the_command_line_of_what_was_done_is_shown() -> None:

@@ -19,7 +19,7 @@ from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.partitions.events import MigrationDecided, PartitionLost
 from tests.app.fakes.console_driver import MEMBERS_LISTED
 from tests.app.fakes.fake_cluster import FakeCluster, formed
-from tests.app.fakes.screen_text import screen_text, settle
+from tests.app.fakes.screen_text import screen_text, settle, until
 from tests.thoroughness import long_after
 
 HOSTILE = (
@@ -120,7 +120,7 @@ async def test_in_panes_sheets_plans_and_editors(tmp_path: Path) -> None:
                 assert (tmp_path / f"{view}.{suffix}").exists(), app.top.message.text
         app.answered(":", f"screenshot {tmp_path / 'screen.svg'}")
         app.answered(":", f"screenshot {tmp_path / 'screen.txt'}")
-        await pilot.pause()
+        await until(pilot, (tmp_path / "screen.txt").exists)
         only_text((tmp_path / "screen.txt").read_text(encoding="utf-8"))
         svg = (tmp_path / "screen.svg").read_text(encoding="utf-8")
         assert "\x1b" not in svg and "<script" not in svg
