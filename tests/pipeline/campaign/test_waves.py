@@ -18,9 +18,14 @@ from pyspark.sql import SparkSession
 
 from quarterdeck.backend.journal.reader import read_journal
 from quarterdeck.backend.pipeline.campaign import attempt as attempt_module
-from quarterdeck.backend.pipeline.campaign.driver import CampaignProgress, run_campaign, run_waves
+from quarterdeck.backend.pipeline.campaign.driver import (
+    CampaignProgress,
+    CampaignRefused,
+    open_campaign,
+    run_campaign,
+    run_waves,
+)
 from quarterdeck.backend.pipeline.campaign.plan import Campaign, PlannedRun, VerdictRow, digest, in_order
-from quarterdeck.backend.pipeline.campaign.store import CampaignRefused, open_campaign
 from quarterdeck.backend.pipeline.spark.session import sources_digest, write_package
 
 SMALL = Campaign(sizes=(3, 4), cpu_seconds=2.0)
