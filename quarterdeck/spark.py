@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from quarterdeck.backend.pipeline.audit_input import AuditInput, resolve_input
+from quarterdeck.backend.pipeline.audit_input import resolve_input
 from quarterdeck.backend.pipeline.spark.requirements import PipelineMissing, needing_packages
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def _check_workers(spark: SparkSession) -> None:
 def _tables(spark: SparkSession, paths: list[FilePath], options: dict[str, str]) -> dict[str, DataFrame]:
     from pyspark.sql import functions as F
 
-    from quarterdeck.backend.pipeline.data_sources import made_of
+    from quarterdeck.backend.pipeline.data_sources import JOURNAL_FORMAT, LOG_FORMAT, made_of, records_of_files
     from quarterdeck.backend.pipeline.tables.batches import TABLES
     from quarterdeck.backend.pipeline.tables.store import read_table
 
@@ -78,16 +78,12 @@ def _tables(spark: SparkSession, paths: list[FilePath], options: dict[str, str])
     if found.kind == "store":
         assert found.store is not None
         return {name: read_table(spark, found.store, name) for name in ("events", *TABLES)}
-    events = _events_of(spark, found, options).dropDuplicates(["run", "uuid", "seq"])
-    events = events.withColumn("utc", F.timestamp_micros("utc"))  # as in a store
-    return {"events": events, **{name: made_of(events, name) for name in TABLES}}
-
-
-def _events_of(spark: SparkSession, found: AuditInput, options: dict[str, str]) -> DataFrame:
-    """Return the events in journals or logs, those that stand in two files twice."""
-    from quarterdeck.backend.pipeline.data_sources import JOURNAL_FORMAT, LOG_FORMAT, records_of_files
-
     if found.is_far:
-        return records_of_files(spark, found)
-    source = LOG_FORMAT if found.kind == "logs" else JOURNAL_FORMAT
-    return spark.read.format(source).options(**options).load([str(Path(path).resolve()) for path in found.paths])
+        records = records_of_files(spark, found)
+    else:
+        reader = spark.read.format(LOG_FORMAT if found.kind == "logs" else JOURNAL_FORMAT).options(**options)
+        records = reader.load([str(Path(path).resolve()) for path in found.paths])
+    events = records.dropDuplicates(["run", "uuid", "seq"]).withColumn(
+        "utc", F.timestamp_micros("utc")
+    )  # as in a store
+    return {"events": events, **{name: made_of(events, name) for name in TABLES}}

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from io import BytesIO
 from itertools import islice
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
@@ -44,7 +44,7 @@ from quarterdeck.backend.pipeline.schemas import RECORD, schema
 from quarterdeck.backend.pipeline.spark.arrow import batches_of, exit_with_task, in_tasks, tasks_in
 from quarterdeck.backend.pipeline.tables.batches import TABLES
 from quarterdeck.backend.pipeline.tables.run_events import ROWS_AT_ONCE, RunEvents, record_columns
-from quarterdeck.backend.pipeline.tasks import BYTES_A_TASK
+from quarterdeck.backend.pipeline.tasks import tasks_of
 
 JOURNAL_FORMAT = "quarterdeck"
 LOG_FORMAT = "quarterdeck-logs"
@@ -299,14 +299,9 @@ def records_of_files(spark: SparkSession, found: AuditInput) -> DataFrame:
 
 def _tasks(files: Iterable[File], size_bytes: Callable[[File], int]) -> list[list[File]]:
     """Divide files, or pieces of them, among tasks of about the same size, in their order."""
-    tasks, held_bytes = list[list[File]](), BYTES_A_TASK
-    for file in files:
-        if held_bytes >= BYTES_A_TASK:
-            tasks.append([])
-            held_bytes = 0
-        tasks[-1].append(file)
-        held_bytes += size_bytes(file)
-    return tasks
+    listed = list(files)
+    tasks = tasks_of(listed, list(map(size_bytes, listed)))
+    return [[file for _, file in sorted(task, key=itemgetter(0))] for task in tasks]
 
 
 def _records(lines: Iterable[tuple[int, bytes]], where: str, fails_fast: bool) -> Iterator[tuple[Record, bytes]]:

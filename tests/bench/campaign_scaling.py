@@ -62,7 +62,7 @@ def measured(
 ) -> dict[str, object]:
     """The planned runs once more on `master`, which must find what the plain loop found."""
     tell(f"the same on {master}, after {plain_seconds:.0f} s of the plain loop")
-    session = start_session(master, profile="throughput")
+    session = start_session(master)
     greatest = max(request.seed for request in requests)
     warm = in_order(campaign, range(greatest + 1, greatest + 11))
     list(run_waves(session, campaign, warm))  # workers have started and imported what they need

@@ -21,7 +21,6 @@ from contextlib import contextmanager, suppress
 from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
-from typing import Literal
 from weakref import WeakSet
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
@@ -35,19 +34,13 @@ from quarterdeck.backend.pipeline.spark.arrow import carry_out_on_spark
 from quarterdeck.backend.pipeline.spark.java import archive_of, find_java, quiet_home
 from quarterdeck.backend.pipeline.spark.requirements import RemoteMissing, SparkFailed, SparkUnreachable
 
-Profile = Literal["interactive", "throughput"]
-"""`interactive` answers sooner: audits of a few gigabytes, streams, tests. `throughput` is for sorting large data."""
-
 LOCAL_MASTER = "local[*,4]"
 """All cores of this machine. A task whose worker dies is tried four times in all; plain `local[*]` would give up."""
 
-PROFILE_JAVA_OPTIONS: dict[Profile, str] = {
-    # Spark looks for interruptions in the text of an exception from Python by a regular expression that recurses for each letter:
-    # with Java's usual stack a stream that is stopped in the middle of a batch would die of a StackOverflowError.
-    # A short-lived session answers sooner with the first compiler only, and its small heap needs no parallel collector.
-    "interactive": "-Xss32m -XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-    "throughput": "-Xss32m",
-}
+# Spark looks for interruptions in the text of an exception from Python by a regular expression that recurses for each letter:
+# with Java's usual stack a stream that is stopped in the middle of a batch would die of a StackOverflowError. Java only passes
+# rows on, so a session answers sooner with the first compiler only, and its small heap needs no parallel collector.
+JAVA_OPTIONS = ("-Xss32m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 
 MAX_SECONDS_TO_END = 2.0
 """How long a process that has closed its connections may take to exit."""
@@ -87,7 +80,7 @@ _REMOTE_MODULES = ("grpc", "grpc_status", "google.protobuf", "zstandard")
 
 @contextmanager
 def spark_session(
-    master: str = "", *, remote: str = "", profile: Profile = "interactive", conf: Mapping[str, str] | None = None
+    master: str = "", *, remote: str = "", conf: Mapping[str, str] | None = None
 ) -> Iterator[SparkSession]:
     """Use the running session, or one of our own that ends with the block. Arguments and errors are those of `start_session`.
 
@@ -98,7 +91,7 @@ def spark_session(
         with failing_in_one_way():
             yield running
         return
-    session = start_session(master, remote=remote, profile=profile, conf=conf)
+    session = start_session(master, remote=remote, conf=conf)
     with failing_in_one_way():
         try:
             yield session
@@ -135,9 +128,7 @@ def failing_in_one_way() -> Iterator[None]:
         raise SparkFailed(f"Spark failed in the midst of work: {_reason(problem)}") from problem
 
 
-def start_session(
-    master: str = "", *, remote: str = "", profile: Profile = "interactive", conf: Mapping[str, str] | None = None
-) -> SparkSession:
+def start_session(master: str = "", *, remote: str = "", conf: Mapping[str, str] | None = None) -> SparkSession:
     """Start a quiet session, with this package on its executors.
 
     `master` is as Spark writes it; by default all cores of this machine, or the one that `spark-submit` was given. `remote` is
@@ -148,7 +139,7 @@ def start_session(
     if remote and master:
         raise ValueError("a session has either a master or a remote, not both")
     try:
-        session = _connected(remote, conf or {}) if remote else _classic(master, profile, conf or {})
+        session = _connected(remote, conf or {}) if remote else _classic(master, conf or {})
     except (Py4JError, PySparkException) as problem:
         raise SparkUnreachable(f"{remote or master or 'Spark'}: {_reason(problem)}") from problem
     if remote or not _is_local(session.conf.get("spark.master", LOCAL_MASTER) or ""):
@@ -183,13 +174,13 @@ def _connected(remote: str, conf: Mapping[str, str]) -> SparkSession:
     return builder.getOrCreate()
 
 
-def _classic(master: str, profile: Profile, conf: Mapping[str, str]) -> SparkSession:
+def _classic(master: str, conf: Mapping[str, str]) -> SparkSession:
     submitted = _SUBMITTED in os.environ
     options = {**EVERYWHERE, **CLASSIC}
     if not submitted:
         master = master or LOCAL_MASTER
         options |= ON_THIS_MACHINE if _is_local(master) else {}
-        options["spark.driver.extraJavaOptions"] = " ".join(_java_options(profile))
+        options["spark.driver.extraJavaOptions"] = " ".join(_java_options())
     _choose_python(local=not submitted and _is_local(master))
     builder = SparkSession.builder.appName("quarterdeck")
     if master:
@@ -203,15 +194,14 @@ def _classic(master: str, profile: Profile, conf: Mapping[str, str]) -> SparkSes
     return session
 
 
-def _java_options(profile: Profile) -> list[str]:
+def _java_options() -> list[str]:
     java = find_java()
     os.environ["JAVA_HOME"] = str(quiet_home(java))
-    options = PROFILE_JAVA_OPTIONS[profile].split()
-    archive = archive_of(java, options) if profile == "interactive" else None
+    archive = archive_of(java, JAVA_OPTIONS)
     reading = archive.reading() if archive is not None else []
     if archive is not None and not reading and archive.is_due():
         atexit.register(_write_archive_detached)
-    return [*options, *reading, LOGGING]
+    return [*JAVA_OPTIONS, *reading, LOGGING]
 
 
 # The class archive
@@ -219,11 +209,10 @@ def _java_options(profile: Profile) -> list[str]:
 
 def write_archive() -> None:
     """Let Java write its class archive at the end of a session that does what sessions do. Raises as `start_session` does."""
-    java, options = find_java(), PROFILE_JAVA_OPTIONS["interactive"].split()
-    archive = archive_of(java, options)
+    archive = archive_of(find_java(), JAVA_OPTIONS)
     if archive is None or archive.path.exists() or not archive.claim():
         return
-    java_options = " ".join((*options, *archive.writing(), LOGGING))
+    java_options = " ".join((*JAVA_OPTIONS, *archive.writing(), LOGGING))
     session = start_session("local[2]", conf={"spark.driver.extraJavaOptions": java_options})
     carry_out_on_spark(session, [[(0, b"")], [(1, b"")]], len)
     session.stop()

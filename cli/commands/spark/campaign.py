@@ -139,7 +139,7 @@ def _on_spark(campaign: Campaign, seeds: range, out: Path, master: str, remote: 
         from quarterdeck.backend.pipeline.spark.session import spark_session
     with failing_as(ExitCode.BAD_INPUT, OSError):
         try:
-            with spark_session(master, remote=remote, profile="throughput") as spark, _progress() as print_progress:
+            with spark_session(master, remote=remote) as spark, _progress() as print_progress:
                 return run_campaign(spark, campaign, seeds, out, on_progress=print_progress, on_warning=say, **how)
         except KeyboardInterrupt:
             say(f"interrupted; go on with --resume: {out}")
