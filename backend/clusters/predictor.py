@@ -12,8 +12,14 @@ from quarterdeck.backend.core.cluster_snapshot import ClusterSnapshot
 from quarterdeck.backend.core.commands.commands import Command, CommandRefused
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.what_if.prediction import FaultPrediction
-from quarterdeck.backend.simulation.prediction.founding import Foundation, NotFounded, foundation_of, founded
-from quarterdeck.backend.simulation.prediction.future import Superseded, predictions
+from quarterdeck.backend.simulation.prediction.future import (
+    Foundation,
+    NotFounded,
+    Superseded,
+    foundation_of,
+    founded,
+    predictions,
+)
 
 SNAPSHOT_SECONDS = 10.0
 """How long is waited for the members to report what they know."""

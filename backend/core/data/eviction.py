@@ -14,11 +14,10 @@ from typing import NamedTuple
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.data.events import EntriesEvicted
-from quarterdeck.backend.core.data.memory_bounds import entries_held, memory_used, why_no_room
 from quarterdeck.backend.core.data.messages import MergeBatch
 from quarterdeck.backend.core.data.partition_store import ENTRY_MEMORY, PartitionStore, entry_bytes, key_bytes
 from quarterdeck.backend.core.data.replication import backups, replica_sending
-from quarterdeck.backend.core.data.state import MemberState
+from quarterdeck.backend.core.data.state import MemberState, entries_held, memory_used, why_no_room
 from quarterdeck.backend.core.map_limits import MapLimit, limit_of
 from quarterdeck.backend.core.operations import Get, Put, PutAll
 

@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from quarterdeck.backend.scenarios.format.scenario import Scenario
-from quarterdeck.backend.simulation.swarm_testing.guided import GuidedSearch, Origin
+from quarterdeck.backend.simulation.swarm_testing.guided import GuidedSearch, Origin, WatchedRun
 from quarterdeck.backend.simulation.swarm_testing.reached_rules import ReachedRules
-from quarterdeck.backend.simulation.swarm_testing.reached_states import WatchedRun
 from quarterdeck.backend.simulation.swarm_testing.shrinking import fails_alike, shrink, shrunk_text, with_ending
 from quarterdeck.backend.simulation.swarm_testing.trial import FAILURES, Trial, run_trial
 

@@ -7,8 +7,7 @@ import pytest
 from quarterdeck.backend.core.commands.commands import Command, CutLink, Heal, KillMember, Partition, PauseMember
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.what_if.prediction import FaultPrediction, with_present_table
-from quarterdeck.backend.simulation.prediction.founding import NotFounded, foundation_of, founded
-from quarterdeck.backend.simulation.prediction.future import predictions
+from quarterdeck.backend.simulation.prediction.future import NotFounded, foundation_of, founded, predictions
 from tests.picture.simulated_picture import SimulatedPicture
 
 

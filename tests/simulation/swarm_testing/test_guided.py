@@ -10,7 +10,7 @@ import pytest
 from quarterdeck.backend.core.membership.handlers import MESSAGE_RULES
 from quarterdeck.backend.scenarios.format.reading import read_scenario
 from quarterdeck.backend.scenarios.format.writing import scenario_text
-from quarterdeck.backend.simulation.swarm_testing.guided import Corpus, GuidedSearch, Origin
+from quarterdeck.backend.simulation.swarm_testing.guided import ROLES, Corpus, GuidedSearch, Origin
 from quarterdeck.backend.simulation.swarm_testing.parallel_trials import guided_runs, swarm_run
 from quarterdeck.backend.simulation.swarm_testing.reached_rules import (
     CANNOT_BE_REACHED,
@@ -18,7 +18,6 @@ from quarterdeck.backend.simulation.swarm_testing.reached_rules import (
     ReachedSummary,
     rule_and_branch_names,
 )
-from quarterdeck.backend.simulation.swarm_testing.reached_states import ROLES
 from quarterdeck.backend.simulation.swarm_testing.trial import run_seed
 from tests.thoroughness import examples
 

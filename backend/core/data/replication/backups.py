@@ -13,10 +13,9 @@ from collections.abc import Iterable
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.data import call_results, measuring, messages
-from quarterdeck.backend.core.data.memory_bounds import is_full
 from quarterdeck.backend.core.data.partition_store import PartitionStore, Stamp
 from quarterdeck.backend.core.data.replication import replica_sync
-from quarterdeck.backend.core.data.state import MemberState, OwnerState
+from quarterdeck.backend.core.data.state import MemberState, OwnerState, is_full
 from quarterdeck.backend.core.operations import Answer
 from quarterdeck.backend.core.partitions.table.partition_table import Replica, index_of
 from quarterdeck.backend.core.properties import MILLISECOND_US

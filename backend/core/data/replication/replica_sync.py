@@ -12,10 +12,9 @@ import msgspec
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.data import measuring
 from quarterdeck.backend.core.data.events import BackupInStep, BackupOutOfStep, OutOfStepCause
-from quarterdeck.backend.core.data.memory_bounds import is_full
 from quarterdeck.backend.core.data.messages import BackupAck, SyncAck, SyncChunk, SyncRequest
 from quarterdeck.backend.core.data.replication.store_transfer import Staging
-from quarterdeck.backend.core.data.state import Incoming, MemberState
+from quarterdeck.backend.core.data.state import Incoming, MemberState, is_full
 from quarterdeck.backend.core.partitions.table.partition_table import Replica, index_of
 from quarterdeck.backend.core.properties import MILLISECOND_US, SECOND_US
 
