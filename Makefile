@@ -28,8 +28,10 @@ test: .venv/.pipeline .venv/.dev  ## all tests but the longest, on three process
 	@$(BIN)/python -m compileall -q -j 0 $(addprefix quarterdeck/,app backend cli widgets)
 	$(BIN)/python -m pytest -q -n 3 --dist loadgroup
 
+# The scripts of faults on real members take more than an hour, in which they wait: `make test-hazelcast` has them.
 test-long: .venv/.pipeline .venv/.dev  ## what takes long: Sparks of their own, more seeds, more examples of every property
-	$(BIN)/python -m pytest -q -n 2 --dist loadgroup -m "long or hypothesis" --hypothesis-profile=long --timeout=900
+	$(BIN)/python -m pytest -q -n 2 --dist loadgroup -m "long or hypothesis" --hypothesis-profile=long --timeout=900 \
+	  --durations=30 -rfE --ignore=tests/hazelcast/real/test_fault_scripts.py
 
 test-hazelcast: .venv/.pipeline .venv/.dev  ## watch unmodified members of Hazelcast in trouble; needs root, Java 17, Maven and iproute2
 	@set -e; for version in $(HAZELCAST); do $(MAVEN_GET) -Dartifact=com.hazelcast:hazelcast:$$version; done
