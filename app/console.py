@@ -47,7 +47,7 @@ from quarterdeck.widgets.line_table import TableCell
 
 if TYPE_CHECKING:
     from quarterdeck.app.commands.prompt_lines import PromptLines
-    from quarterdeck.backend.training.scores import ScoreBook
+    from quarterdeck.backend.training.results import ScoreBook
 
 CLOCK_SECONDS = 0.1
 """The period of the console's only clock."""
@@ -263,7 +263,7 @@ class Console(App[None]):
 
     @cached_property
     def scores(self) -> ScoreBook:
-        from quarterdeck.backend.training.scores import SCORES_FILE, ScoreBook
+        from quarterdeck.backend.training.results import SCORES_FILE, ScoreBook
 
         return ScoreBook(self._state_file and self._state_file.with_name(SCORES_FILE))
 

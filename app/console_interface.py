@@ -19,7 +19,7 @@ from quarterdeck.widgets.line_table import TableCell
 if TYPE_CHECKING:
     from quarterdeck.app.console_state import ConsoleState
     from quarterdeck.app.session import ConsoleSession
-    from quarterdeck.backend.training.scores import ScoreBook
+    from quarterdeck.backend.training.results import ScoreBook
 
 
 class ClusterUnavailable(Refusal):

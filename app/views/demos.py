@@ -23,8 +23,8 @@ from quarterdeck.backend.picture.text.formatting import Refusal, counted, one_li
 from quarterdeck.backend.training.demo_cluster import DemoCluster, LiveDemo, SimulatedDemo
 from quarterdeck.backend.training.demos import Scenario, UnknownDemo, demo_names, load_demo
 from quarterdeck.backend.training.lesson import Lesson
+from quarterdeck.backend.training.results import Attempts, ScoreBook
 from quarterdeck.backend.training.runner import OnlySimulated
-from quarterdeck.backend.training.scores import Attempts, ScoreBook
 from quarterdeck.backend.training.tutor_facts import step_text, tutor_facts
 from quarterdeck.widgets.fact_sheet import FactSheet
 from quarterdeck.widgets.line_table import LineTable, TableCell

@@ -20,10 +20,13 @@ from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.membership.events import MemberStarted
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.events.catalogue import describe_event, tone_of
-from quarterdeck.backend.picture.replay.landmarks import LEGEND, OBSERVED_LEGEND, Landmark, Landmarks
 from quarterdeck.backend.picture.replay.timeline import (
     LANES,
+    LEGEND,
     OBSERVED_LANES,
+    OBSERVED_LEGEND,
+    Landmark,
+    Landmarks,
     Timeline,
     draw_timeline,
     greatest_zoom,

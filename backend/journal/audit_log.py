@@ -28,7 +28,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from quarterdeck.backend.journal.minute_counter import MINUTE_SECONDS, OTHERS, MinuteCounter
-from quarterdeck.backend.journal.retention import UNLIMITED, Retention, retire
+from quarterdeck.backend.journal.upkeep import UNLIMITED, Retention, retire
 
 AUDIT_LOG_FOLDER = "_audit"
 SUFFIX = ".jsonl"

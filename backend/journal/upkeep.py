@@ -3,6 +3,8 @@
 A finished file never changes, for other programs read it once. So the merged file comes first, under a name that says which
 numbers it holds, and those in it go a while later. What was removed for good is noted beside the files, so that an audit says
 that the beginning was retired and does not look for a fault.
+
+How much is kept is said by a `Retention`: the oldest files go when they are too old, or all of them hold too much.
 """
 
 from __future__ import annotations
@@ -23,7 +25,37 @@ from quarterdeck.backend.journal.files import (
     writer_files,
 )
 from quarterdeck.backend.journal.recovery import flush_directory
-from quarterdeck.backend.journal.retention import Retention, retire
+
+
+class Retention(Struct, frozen=True):
+    """The limits of the files of one writer. 0 stands for no limit."""
+
+    most_seconds: float = 0.0
+    """Since a file was written last."""
+    most_bytes: int = 0
+
+
+UNLIMITED = Retention()
+
+
+def retire(finished: Sequence[Path], retention: Retention, now_s: float) -> list[Path]:
+    """Remove the first of these files, oldest first, until the others are within the limits; return those removed.
+
+    `now_s` is in seconds since 1970. The newest file always stays. Raises OSError.
+    """
+    stats = [path.stat() for path in finished]
+    total = sum(stat.st_size for stat in stats)
+    removed = []
+    for path, stat in list(zip(finished, stats, strict=True))[:-1]:
+        too_much = retention.most_bytes and total > retention.most_bytes
+        too_old = retention.most_seconds and now_s - stat.st_mtime > retention.most_seconds
+        if not (too_much or too_old):
+            break
+        path.unlink(missing_ok=True)
+        total -= stat.st_size
+        removed.append(path)
+    return removed
+
 
 MERGED_FILES = 64
 """So many small files in a row become one, and so many of those one again."""

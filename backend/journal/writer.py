@@ -25,8 +25,7 @@ from msgspec import Struct
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.journal import files
 from quarterdeck.backend.journal.recovery import Recovered, is_same_file, lock_if_free, recover_open_files, seal
-from quarterdeck.backend.journal.retention import UNLIMITED, Retention
-from quarterdeck.backend.journal.upkeep import keep_up
+from quarterdeck.backend.journal.upkeep import UNLIMITED, Retention, keep_up
 
 WRITE_DELAY_SECONDS = 0.02
 """How long a line may wait in memory."""

@@ -35,7 +35,7 @@ from quarterdeck.backend.hazelcast.logs.log_set import LogSet
 from quarterdeck.backend.hazelcast.logs.reader import log_files, read_logs
 from quarterdeck.backend.hazelcast.logs.split_parser import LogOptions
 from quarterdeck.backend.journal.files import NoJournal, as_record, current_path, journal_files
-from quarterdeck.backend.journal.old_form import upgraded
+from quarterdeck.backend.journal.reader import upgraded
 from quarterdeck.backend.pipeline.audit_input import AuditInput, InputFile
 from quarterdeck.backend.pipeline.growth import GrowingJournals, Offset, Piece, pieces_between, with_merged
 from quarterdeck.backend.pipeline.judging.group_judge import lines_of_file

@@ -1,8 +1,14 @@
-"""What a trainee predicted, what came of it, and how the whole demo went."""
+"""What a trainee predicted, what came of it, how the whole demo went, and what was done so far: the scores, one small file."""
 
 from __future__ import annotations
 
+import os
+import tempfile
+from pathlib import Path
 from typing import Any, NamedTuple
+
+import msgspec
+from msgspec import Struct
 
 from quarterdeck.backend.core.properties import SECOND_US
 
@@ -73,3 +79,92 @@ class DemoSummary(NamedTuple):
                 for step, text, took_us, missing in self.expectation_results
             ],
         }
+
+
+FORMAT = 1
+
+SCORES_FILE = "demos.json"
+"""How the file is called, beside what the console remembers."""
+
+
+class Attempts(Struct, frozen=True):
+    """How often a demo was finished, and how well: predictions that came true, of those that were judged."""
+
+    finished: int = 0
+    best: int = 0
+    best_of: int = 0
+
+    def with_summary(self, summary: DemoSummary) -> Attempts:
+        """One more that ended so."""
+        right, judged = summary.right, summary.judged
+        better = right * max(1, self.best_of) >= self.best * max(1, judged) if self.finished else True
+        best, best_of = (right, judged) if better else (self.best, self.best_of)
+        return Attempts(self.finished + 1, best, best_of)
+
+    def text(self) -> str:
+        if not self.finished:
+            return ""
+        return f"{self.best} of {self.best_of}" if self.best_of else "done"
+
+
+class _Book(Struct, frozen=True):
+    """The file. Fields that a later version adds are passed over."""
+
+    format: int = FORMAT
+    demos: dict[str, Attempts] = {}
+
+
+class ScoreBook:
+    """Attempts by name of demo, in `file`; without one, until the program ends.
+
+    Never raises for a file that cannot be used: `problem` says what is wrong with it.
+    """
+
+    def __init__(self, file: Path | None) -> None:
+        self.file = file
+        self.problem = ""
+        self._readable = True
+        self._demos = self._read()
+
+    def of(self, demo: str) -> Attempts:
+        return self._demos.get(demo, Attempts())
+
+    def record(self, demo: str, summary: DemoSummary) -> None:
+        """Keep the result of a demo. The file is read anew first, as another console may have written meanwhile."""
+        now = self._read() or self._demos
+        self._demos = {**now, demo: now.get(demo, Attempts()).with_summary(summary)}
+        self._write()
+
+    def _read(self) -> dict[str, Attempts]:
+        self.problem, self._readable = "", True
+        if self.file is None:
+            return {}
+        try:
+            book = msgspec.json.decode(self.file.read_bytes(), type=_Book)
+        except FileNotFoundError:
+            return {}
+        except (OSError, msgspec.DecodeError) as problem:
+            self._readable = False
+            self.problem = f"{self.file} cannot be read, so what was learnt before is not known: {problem}"
+            return {}
+        if book.format != FORMAT:
+            self._readable = False
+            self.problem = f"{self.file} was written by another version; its scores are not shown"
+            return {}
+        return dict(book.demos)
+
+    def _write(self) -> None:
+        if not self._readable or self.file is None:
+            return  # what cannot be read is not overwritten
+        try:
+            self.file.parent.mkdir(parents=True, exist_ok=True)
+            handle, name = tempfile.mkstemp(dir=self.file.parent, prefix=self.file.name)
+            try:
+                with os.fdopen(handle, "wb") as whole:
+                    whole.write(msgspec.json.format(msgspec.json.encode(_Book(demos=self._demos)), indent=1))
+                Path(name).replace(self.file)
+            except OSError:
+                Path(name).unlink(missing_ok=True)
+                raise
+        except OSError as problem:
+            self.problem = f"the score is not kept: {problem}"

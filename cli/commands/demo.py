@@ -154,7 +154,7 @@ def tutor(
     Without a terminal only questions read a line, and everything else goes on by itself. Exits with 1 when the cluster missed an
     expectation; wrong predictions are no failure. The console's view `demos` does the same with all beliefs in sight.
     """
-    from quarterdeck.backend.training.scores import SCORES_FILE, ScoreBook
+    from quarterdeck.backend.training.results import SCORES_FILE, ScoreBook
 
     _check_kind(simulate, seed, (("--no-journal", no_journal),))
     scenario, name = scenario_of(demo), Path(demo).stem

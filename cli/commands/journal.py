@@ -218,7 +218,7 @@ def record(
     seconds: DurationOption = None,
 ) -> None:
     """Record what members of Hazelcast report, until Ctrl-C or SIGTERM. Members that are lost are tried again for ever."""
-    from quarterdeck.backend.journal.retention import Retention
+    from quarterdeck.backend.journal.upkeep import Retention
     from quarterdeck.backend.journal.writer import JournalWriter
     from quarterdeck.cli.configuration.opening import open_hazelcast
 

@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from quarterdeck.backend.clusters.hazelcast.hazelcast_cluster import HazelcastCluster
     from quarterdeck.backend.clusters.remote.access import MemberCredentials
     from quarterdeck.backend.clusters.remote.member_client import MemberClient
-    from quarterdeck.backend.hazelcast.wire.route import Route
-    from quarterdeck.backend.hazelcast.wire.settings import WatchSettings
+    from quarterdeck.backend.hazelcast.wire.route import Route, WatchSettings
 
 Answer = TypeVar("Answer")
 CONNECT_TIMEOUT_SECONDS = 10.0
@@ -205,7 +204,7 @@ def _watch_settings(connection: ConnectionTarget) -> WatchSettings:
         split_host_and_port,
     )
     from quarterdeck.backend.hazelcast.wire.requests import Credentials, NameOnly, RequestToken, UserAndPassword
-    from quarterdeck.backend.hazelcast.wire.settings import TlsOptions, WatchSettings
+    from quarterdeck.backend.hazelcast.wire.route import TlsOptions, WatchSettings
 
     with failing_as(ExitCode.BAD_INPUT, BadAddress, about="--address-map"):
         mapped, hosts = dict[Address, Address](), dict[str, str]()

@@ -22,7 +22,7 @@ from quarterdeck.backend.journal.audit_log import (
     NoAuditLog,
 )
 from quarterdeck.backend.journal.minute_counter import MOST_KEYS, OTHERS
-from quarterdeck.backend.journal.retention import Retention
+from quarterdeck.backend.journal.upkeep import Retention
 from tests.waiting import wait_until
 
 NOON_S = 1_800_000_000.0

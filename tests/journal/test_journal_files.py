@@ -20,7 +20,7 @@ from quarterdeck.backend.journal import writer as writer_module
 from quarterdeck.backend.journal.files import FINDINGS_FILE, OPEN_DIRECTORY, NoJournal
 from quarterdeck.backend.journal.reader import list_runs, read_journal
 from quarterdeck.backend.journal.recovery import recover_open_files
-from quarterdeck.backend.journal.retention import Retention
+from quarterdeck.backend.journal.upkeep import Retention
 from quarterdeck.backend.journal.writer import JournalCondition, JournalFailed, JournalInUse, JournalWriter
 from tests.waiting import wait_until
 

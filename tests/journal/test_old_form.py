@@ -13,8 +13,7 @@ from quarterdeck.backend.core.causes import RecordId
 from quarterdeck.backend.core.events import FORM, Event, Record
 from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.partitions.events import MigrationsCancelled, MigrationsPlanned
-from quarterdeck.backend.journal.old_form import upgraded
-from quarterdeck.backend.journal.reader import read_journal
+from quarterdeck.backend.journal.reader import read_journal, upgraded
 from quarterdeck.backend.picture.explain.causes import causes
 from quarterdeck.backend.scenarios.format.reading import load_scenario
 from quarterdeck.backend.simulation.simulated_driver import simulate

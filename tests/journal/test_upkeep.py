@@ -17,8 +17,7 @@ from quarterdeck.backend.journal import upkeep
 from quarterdeck.backend.journal import writer as writer_module
 from quarterdeck.backend.journal.files import current_path, journal_files, next_number, numbers_of, sealed_files
 from quarterdeck.backend.journal.reader import JournalProblem, list_runs, read_files, read_journal
-from quarterdeck.backend.journal.retention import UNLIMITED, Retention
-from quarterdeck.backend.journal.upkeep import keep_up, retired_of, rows_to_merge
+from quarterdeck.backend.journal.upkeep import UNLIMITED, Retention, keep_up, retired_of, rows_to_merge
 from quarterdeck.backend.journal.writer import JournalWriter
 from tests.journal.test_journal_files import as_line, record
 from tests.waiting import wait_until

@@ -13,8 +13,7 @@ import pytest
 import quarterdeck
 from quarterdeck.backend.journal import upkeep
 from quarterdeck.backend.journal.reader import read_journal
-from quarterdeck.backend.journal.retention import UNLIMITED, Retention
-from quarterdeck.backend.journal.upkeep import keep_up
+from quarterdeck.backend.journal.upkeep import UNLIMITED, Retention, keep_up
 from quarterdeck.backend.pipeline.audit import audit
 from quarterdeck.backend.pipeline.streaming.stream import stream, stream_paths
 from quarterdeck.backend.pipeline.tables.store import update_store

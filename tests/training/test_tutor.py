@@ -14,8 +14,7 @@ from quarterdeck.backend.picture.text.fact import Fact
 from quarterdeck.backend.scenarios.format.reading import read_scenario
 from quarterdeck.backend.scenarios.format.scenario import Scenario, paragraphs
 from quarterdeck.backend.training.lesson import Lesson
-from quarterdeck.backend.training.results import DemoSummary, TraineePrediction
-from quarterdeck.backend.training.scores import ScoreBook
+from quarterdeck.backend.training.results import DemoSummary, ScoreBook, TraineePrediction
 from quarterdeck.backend.training.text_lesson import LEAVE, LessonFailed, TextLesson
 from quarterdeck.backend.training.tutor import Tutor
 from quarterdeck.backend.training.tutor_facts import bar_text, step_text, tutor_facts

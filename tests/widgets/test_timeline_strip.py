@@ -6,9 +6,8 @@ import asyncio
 
 from textual.app import App, ComposeResult
 
-from quarterdeck.backend.picture.replay.landmarks import Landmark
 from quarterdeck.backend.picture.replay.tape import Tape
-from quarterdeck.backend.picture.replay.timeline import Timeline, draw_timeline
+from quarterdeck.backend.picture.replay.timeline import Landmark, Timeline, draw_timeline
 from quarterdeck.widgets.timeline import LABEL_WIDTH, LINES, TimelineStrip
 from tests.picture.replay.random_records import EVENTS, records_of
 

@@ -29,8 +29,7 @@ from quarterdeck.backend.hazelcast.wire import requests as wire
 from quarterdeck.backend.hazelcast.wire.connection import NoAnswer, NotConnected
 from quarterdeck.backend.hazelcast.wire.member_configuration import ReportedConfiguration
 from quarterdeck.backend.hazelcast.wire.messages import Answer, ErrorAnswer
-from quarterdeck.backend.hazelcast.wire.route import NotReached
-from quarterdeck.backend.hazelcast.wire.settings import WatchSettings
+from quarterdeck.backend.hazelcast.wire.route import NotReached, WatchSettings
 
 DIAGNOSTICS = {
     f"hazelcast.diagnostics.{name}": value

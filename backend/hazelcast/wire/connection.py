@@ -15,8 +15,7 @@ from quarterdeck.backend.hazelcast.wire import follower
 from quarterdeck.backend.hazelcast.wire.followers import Followers
 from quarterdeck.backend.hazelcast.wire.messages import Answer, Observation, RequestAnswered
 from quarterdeck.backend.hazelcast.wire.requests import Command, Question
-from quarterdeck.backend.hazelcast.wire.route import Ending, NotReached
-from quarterdeck.backend.hazelcast.wire.settings import SECOND_US, TlsOptions, WatchSettings
+from quarterdeck.backend.hazelcast.wire.route import SECOND_US, Ending, NotReached, TlsOptions, WatchSettings
 
 FIRST_LOOK_UP_SECONDS = 2.0
 """So long names are looked up before the first connection is made."""

@@ -28,9 +28,8 @@ from quarterdeck.backend.hazelcast.wire.codec.frames import (
 from quarterdeck.backend.hazelcast.wire.codec.request_codec import encode_request
 from quarterdeck.backend.hazelcast.wire.messages import Authenticated, ErrorAnswer, Message
 from quarterdeck.backend.hazelcast.wire.requests import Authenticate, Command, Question
-from quarterdeck.backend.hazelcast.wire.route import Ending
+from quarterdeck.backend.hazelcast.wire.route import SECOND_US, Ending, WatchSettings
 from quarterdeck.backend.hazelcast.wire.session import ClientSession
-from quarterdeck.backend.hazelcast.wire.settings import SECOND_US, WatchSettings
 
 AUTHENTICATION = 1
 """The correlation of the first request."""

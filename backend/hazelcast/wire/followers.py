@@ -31,8 +31,7 @@ from quarterdeck.backend.hazelcast.wire.follower import NEVER_US, FollowedConnec
 from quarterdeck.backend.hazelcast.wire.member_configuration import read_configuration
 from quarterdeck.backend.hazelcast.wire.messages import MemberConfig, MembersView
 from quarterdeck.backend.hazelcast.wire.requests import Command, Question
-from quarterdeck.backend.hazelcast.wire.route import Ending
-from quarterdeck.backend.hazelcast.wire.settings import WatchSettings
+from quarterdeck.backend.hazelcast.wire.route import Ending, WatchSettings
 
 NO_PEER: tuple[messages.ConnectionState, ...] = ("gone", "silent")
 """What is not reported of an address for which an entry of a join list stands besides others: that no process listens there, or

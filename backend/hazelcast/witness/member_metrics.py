@@ -222,41 +222,31 @@ def data_measured(before: MapMetrics | None, now: MapMetrics) -> DataMeasured | 
     def total(name: str) -> int:
         return sum(counts.get(name, 0) for counts in now.maps.values())
 
-    def since(map_name: str, names: tuple[str, ...]) -> int:
-        """Count the operations since the metrics before; none where there are no others to compare with."""
-        earlier = before.maps.get(map_name) if before is not None else None
-        if earlier is None:
-            return 0
-        counts = now.maps[map_name]
-        return max(sum(counts.get(name, 0) - earlier.get(name, 0) for name in names), 0)
-
-    def if_known(map_name: str, names: tuple[str, ...], unit: int = 1) -> int | None:
-        return since(map_name, names) * unit if names[0] in now.maps[map_name] else None
-
-    def slowest(map_name: str, names: tuple[str, ...]) -> int | None:
-        known = [now.maps[map_name][name] for name in names if name in now.maps[map_name]]
-        return max(known) * MILLISECOND_US if known else None
-
+    earlier = before.maps if before is not None else {}
     largest = sorted(now.maps, key=lambda name: (-now.maps[name].get("ownedEntryCount", 0), name))[:MAPS_RECORDED]
-    rows = tuple(
-        MapMeasured(
-            name,
-            now.maps[name].get("ownedEntryCount", 0),
-            now.maps[name].get("ownedEntryMemoryCost", 0),
-            since(name, READS),
-            since(name, WRITES),
-            now.maps[name].get("backupCount"),
-            now.maps[name].get("backupEntryCount") if "backupCount" in now.maps[name] else None,
-            if_known(name, HITS),
-            if_known(name, READING, MILLISECOND_US),
-            if_known(name, WRITING, MILLISECOND_US),
-            slowest(name, SLOWEST_READ),
-            slowest(name, SLOWEST_WRITE),
-        )
-        for name in sorted(largest)
-    )
+    rows = tuple(_map_measured(name, now.maps[name], earlier.get(name)) for name in sorted(largest))
     span_us = max(now.at_ms - before.at_ms, 0) * MILLISECOND_US if before is not None else 0
     return DataMeasured(
         span_us, total("ownedEntryCount"), total("ownedEntryMemoryCost"), total("backupEntryCount"),
         total("backupEntryMemoryCost"), 0, rows, (), (),
+    )  # fmt: skip
+
+
+def _map_measured(name: str, now: Mapping[str, int], before: Mapping[str, int] | None) -> MapMeasured:
+    """Return what a map stores now, and what was asked of it since the metrics before; nothing where there are none."""
+
+    def since(names: tuple[str, ...]) -> int:
+        return 0 if before is None else max(sum(now.get(name, 0) - before.get(name, 0) for name in names), 0)
+
+    def if_known(names: tuple[str, ...], unit: int = 1) -> int | None:
+        return since(names) * unit if names[0] in now else None
+
+    def slowest(names: tuple[str, ...]) -> int | None:
+        return max((now[name] * MILLISECOND_US for name in names if name in now), default=None)
+
+    return MapMeasured(
+        name, now.get("ownedEntryCount", 0), now.get("ownedEntryMemoryCost", 0), since(READS), since(WRITES),
+        now.get("backupCount"), now.get("backupEntryCount") if "backupCount" in now else None,
+        if_known(HITS), if_known(READING, MILLISECOND_US), if_known(WRITING, MILLISECOND_US),
+        slowest(SLOWEST_READ), slowest(SLOWEST_WRITE),
     )  # fmt: skip

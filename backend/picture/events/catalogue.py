@@ -8,25 +8,14 @@ from typing import Any
 from quarterdeck.backend.core.events import EVENT_KINDS, Event, Record
 from quarterdeck.backend.core.membership.events import MemberStarted
 from quarterdeck.backend.picture.events.event_row import EpisodePart, EventRow
-from quarterdeck.backend.picture.events.faults import FAULTS, REQUESTS
-from quarterdeck.backend.picture.events.membership import (
-    CLAIMS,
-    CLUSTER_STATE,
-    INCARNATIONS,
-    LISTS,
-    MERGES,
-    PARTIAL_DISCONNECTIONS,
-    SUSPICION,
-)
-from quarterdeck.backend.picture.events.partitions import DATA, MIGRATIONS, TABLE
+from quarterdeck.backend.picture.events.faults import FAULTS
+from quarterdeck.backend.picture.events.membership import MEMBERSHIP
+from quarterdeck.backend.picture.events.partitions import PARTITIONS
 from quarterdeck.backend.picture.events.witnessed import WITNESSED
 from quarterdeck.backend.picture.text.fact import Tone
 from quarterdeck.backend.picture.text.formatting import NameOf, clock_text, one_line, with_names
 
-ALL_ROWS: tuple[EventRow[Any], ...] = (
-    *INCARNATIONS, *LISTS, *CLAIMS, *SUSPICION, *PARTIAL_DISCONNECTIONS, *MERGES, *CLUSTER_STATE, *FAULTS, *REQUESTS,
-    *TABLE, *MIGRATIONS, *DATA, *WITNESSED,
-)  # fmt: skip
+ALL_ROWS: tuple[EventRow[Any], ...] = (*MEMBERSHIP, *FAULTS, *PARTITIONS, *WITNESSED)
 
 ROWS: Mapping[type[Event], EventRow[Any]] = {row.kind: row for row in ALL_ROWS}
 

@@ -178,9 +178,6 @@ FAULTS = (
         LinkChanged, lambda event, _: f"link {event.source} to {event.target} {condition_text(event)}", "warning", WARNING,
         mark=_link_mark, befalls=lambda event: event.source, landmark=_link_landmark, external=True,
     ),
-)  # fmt: skip
-
-REQUESTS = (
     EventRow(
         OperatorAsked, lambda event, _: request_text(event) + ("" if event.granted else f"; refused: {event.reason}"),
         mark=None, external=True,

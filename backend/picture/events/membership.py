@@ -37,7 +37,53 @@ def _claim_answered(event: events.ClaimAnswered, name_of: NameOf) -> str:
     return f"hears {event.answer} to its claim from {name_of(event.by)}{at}{why}"
 
 
-INCARNATIONS = (
+def _late(event: events.HeartbeatLate, name_of: NameOf) -> str:
+    name, silence = name_of(event.address), duration_text(event.silence)
+    if not event.over:
+        left = f", suspects it in {duration_text(max(event.timeout - event.silence, 0))}" if event.timeout else ""
+        return f"has not heard {name} for {silence}{left}"
+    return f"hears {name} again after {silence}" if event.silence else f"waits for the heartbeats of {name} anew"
+
+
+def _explicit_received(event: events.ExplicitSuspicionReceived, name_of: NameOf) -> str:
+    asked = f"is asked by {name_of(event.sender)} to suspect it and {'does' if event.heeded else 'does not'}"
+    return f"{asked}: {event.reason}" if event.reason else asked
+
+
+def _reported(event: events.DisconnectionReported, name_of: NameOf) -> str:
+    if not event.suspects:
+        return f"hears that {name_of(event.reporter)} reaches every member again"
+    return f"hears from {name_of(event.reporter)} that it cannot reach {names_text(event.suspects, name_of)}"
+
+
+def _resolved(event: events.DisconnectionResolved, name_of: NameOf) -> str:
+    how = "" if event.exact else " (the best found in time)"
+    keep, remove = names_text(event.keep, name_of), names_text(event.remove, name_of)
+    return f"settles who stays{how}: {keep}; removes {remove}: {event.why}"
+
+
+VERDICTS: dict[MergeDirection, str] = {
+    "local-merges": "this one merges into it",
+    "remote-merges": "it merges into this one",
+    "cannot-merge": "the two cannot merge",
+}
+"""What a verdict on two clusters says, as seen from the one that reports it."""
+
+
+def _remembered(event: events.AddressesRemembered, name_of: NameOf) -> str:
+    new = [f"remembers {names_text(event.addresses, name_of)}, to look for clusters there"] * bool(event.addresses)
+    old = [f"looks for clusters no longer at {names_text(event.forgotten, name_of)}"] * bool(event.forgotten)
+    return "; ".join((*new, *old))
+
+
+def _join_list(event: events.JoinListChanged, name_of: NameOf) -> str:
+    listed = names_text(event.addresses, name_of)
+    if not event.edition:  # no one edited it while it was watched
+        return f"looks for others at {listed or 'no address'}, as its configuration is read"
+    return f"takes edition {event.edition} of the join list, from {name_of(event.author)}: {listed}"
+
+
+MEMBERSHIP = (
     EventRow(
         events.MemberStarted, _started, "strong", mark_weight=5, lane="alive",
         mark=lambda event: ("▲ anew" if event.merged_from else "▲ start", "good"),
@@ -59,9 +105,6 @@ INCARNATIONS = (
             Follows(events.JoinRequested, "it asked and was not let in"),
         ),
     ),
-)  # fmt: skip
-
-LISTS = (
     EventRow(
         events.ListInstalled, _list_installed, mark=("● v{version}{master:name}", "strong"), mark_weight=8, decides=5,
         part=lambda event: "detail" if event.cause in ("published", "joined") else "decision",
@@ -102,9 +145,6 @@ LISTS = (
         ),
         "warning", follows=(Follows(events.ListInstalled, "its list has another length"),),
     ),
-)  # fmt: skip
-
-CLAIMS = (
     EventRow(
         events.ClaimStarted,
         "claims mastership from list v{version}: suspects {suspected:names}, asks {asked:names}",
@@ -130,35 +170,6 @@ CLAIMS = (
         landmark=lambda event, member: LandmarkMark("claims", "A", "bad", f"{member} abandons its claim"), decides=12,
         follows=(Follows(events.ClaimStarted, "it had claimed mastership"),),
     ),
-)  # fmt: skip
-
-
-def _late(event: events.HeartbeatLate, name_of: NameOf) -> str:
-    name, silence = name_of(event.address), duration_text(event.silence)
-    if not event.over:
-        left = f", suspects it in {duration_text(max(event.timeout - event.silence, 0))}" if event.timeout else ""
-        return f"has not heard {name} for {silence}{left}"
-    return f"hears {name} again after {silence}" if event.silence else f"waits for the heartbeats of {name} anew"
-
-
-def _explicit_received(event: events.ExplicitSuspicionReceived, name_of: NameOf) -> str:
-    asked = f"is asked by {name_of(event.sender)} to suspect it and {'does' if event.heeded else 'does not'}"
-    return f"{asked}: {event.reason}" if event.reason else asked
-
-
-def _reported(event: events.DisconnectionReported, name_of: NameOf) -> str:
-    if not event.suspects:
-        return f"hears that {name_of(event.reporter)} reaches every member again"
-    return f"hears from {name_of(event.reporter)} that it cannot reach {names_text(event.suspects, name_of)}"
-
-
-def _resolved(event: events.DisconnectionResolved, name_of: NameOf) -> str:
-    how = "" if event.exact else " (the best found in time)"
-    keep, remove = names_text(event.keep, name_of), names_text(event.remove, name_of)
-    return f"settles who stays{how}: {keep}; removes {remove}: {event.why}"
-
-
-SUSPICION = (
     EventRow(
         events.HeartbeatLate, _late, lambda event: "good" if event.over else "warning", DEBUG, part="detail",
         mark=lambda event: (f"{'○' if event.over else '◔'} {{address:name}}", "faint"),
@@ -189,39 +200,11 @@ SUSPICION = (
         mark=("¿ {stranger:name}", "faint"), part="detail",
         follows=(Follows(events.ListInstalled, "the stranger is not on it", deeper=False),),
     ),
-)  # fmt: skip
-
-PARTIAL_DISCONNECTIONS = (
     EventRow(events.DisconnectionReported, _reported, "warning", mark=("≁ {reporter:name}", "warning")),
     EventRow(
         events.DisconnectionResolved, _resolved, "bad", WARNING, mark=("◆ settle", "bad"), decides=14,
         follows=(Follows(events.DisconnectionReported, "members cannot reach one another"),),
     ),
-)  # fmt: skip
-
-
-VERDICTS: dict[MergeDirection, str] = {
-    "local-merges": "this one merges into it",
-    "remote-merges": "it merges into this one",
-    "cannot-merge": "the two cannot merge",
-}
-"""What a verdict on two clusters says, as seen from the one that reports it."""
-
-
-def _remembered(event: events.AddressesRemembered, name_of: NameOf) -> str:
-    new = [f"remembers {names_text(event.addresses, name_of)}, to look for clusters there"] * bool(event.addresses)
-    old = [f"looks for clusters no longer at {names_text(event.forgotten, name_of)}"] * bool(event.forgotten)
-    return "; ".join((*new, *old))
-
-
-def _join_list(event: events.JoinListChanged, name_of: NameOf) -> str:
-    listed = names_text(event.addresses, name_of)
-    if not event.edition:  # no one edited it while it was watched
-        return f"looks for others at {listed or 'no address'}, as its configuration is read"
-    return f"takes edition {event.edition} of the join list, from {name_of(event.author)}: {listed}"
-
-
-MERGES = (
     EventRow(
         events.SearchPlanned, "looks for other clusters in {wait:span}, then every {every:span}", part="background",
         follows=(
@@ -267,9 +250,6 @@ MERGES = (
         events.MemberMerging, "leaves its cluster for that of {target:name}, and goes on as {next_uuid}", "strong",
         WARNING, mark=("⇒ {target:name}", "strong"), decides=17,
     ),
-)  # fmt: skip
-
-CLUSTER_STATE = (
     EventRow(
         events.ClusterStateChanged, "holds the cluster to be {state}: {reason}", "warning",
         mark=lambda event: (event.state.casefold(), "warning"),

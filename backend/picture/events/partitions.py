@@ -83,7 +83,44 @@ def _end_mark(event: events.MigrationDecided) -> Mark:
     return ("✓ p{partition}", "good") if event.committed else ("✗ p{partition}", "warning")
 
 
-TABLE = (
+TEXT_SHOWN = 60
+"""Letters of a key or a value that a line shows."""
+
+
+def call_text(call: data.CallFinished) -> str:
+    """Return how a call ended: ``put orders k1: was 'a' before (p17, 3 ms)``."""
+    asked = f"{call.operation} {call.map} {call.key}"
+    if call.problem:
+        return f"{asked} failed: {call.problem}; {'nothing was done' if call.untouched else 'it may have been done'}"
+    found = _quoted(call.value) if call.found else "not there"
+    outcome = found if call.operation == "get" else f"was {found} before"
+    return f"{asked}: {outcome} (p{call.partition}, {duration_text(call.took)})"
+
+
+def _quoted(text: str) -> str:
+    return repr(text if len(text) <= TEXT_SHOWN else text[: TEXT_SHOWN - 1] + "…")
+
+
+def _call_started(event: data.CallStarted, name_of: NameOf) -> str:
+    what = f" {_quoted(event.value)}" if event.operation == "put" else ""
+    return f"is asked to {event.operation} {event.map} {event.key}{what}"
+
+
+def _merged(event: data.EntriesMerged, name_of: NameOf) -> str:
+    brought = counted(event.offered, "entry", "entries")
+    failed = f"; the rest could not be offered: {event.problem}" if event.problem else ""
+    return f"brought {brought} into the merge, {event.taken} taken ({event.policy}){failed}"
+
+
+def _measured(event: data.DataMeasured, name_of: NameOf) -> str:
+    reads, writes = sum(measured.reads for measured in event.maps), sum(measured.writes for measured in event.maps)
+    stored = f"stores {counted(event.entries, 'entry', 'entries')}, {bytes_text(event.bytes)}"
+    lag = f"; {counted(len(event.lagging), 'backup')} behind" if event.lagging else ""
+    asked = f"{counted(reads, 'read')} and {counted(writes, 'write')} in {duration_text(event.span)}"
+    return f"{stored}, and {event.backup_entries} as a backup; {asked}{lag}"
+
+
+PARTITIONS = (
     EventRow(
         events.TableChanged, _table_changed, "faint", DEBUG, mark=("t{table_version}", "faint"), part="frequent",
         follows=(Follows(ListInstalled, "these are the members to hold the partitions", deeper=False),),
@@ -114,9 +151,6 @@ TABLE = (
         lambda event, name_of: f"lets {name_of(event.address)} leave: {event.reason or 'nothing is left on it'}", "good",
         mark=("free {address:name}", "good"), follows=(Follows(events.DrainStarted, "it wanted to leave", same="address"),),
     ),
-)  # fmt: skip
-
-MIGRATIONS = (
     EventRow(
         events.MigrationsPlanned, _planned, "strong", mark=lambda event: (f"plan {len(event.planned)}", "strong"), decides=1,
         follows=(Follows(ListInstalled, "other members hold data now"),),
@@ -174,47 +208,6 @@ MIGRATIONS = (
             Follows(events.MigrationCommitting, "the master asked it to commit", same="migration_id"),
         ),
     ),
-)  # fmt: skip
-
-
-TEXT_SHOWN = 60
-"""Letters of a key or a value that a line shows."""
-
-
-def call_text(call: data.CallFinished) -> str:
-    """Return how a call ended: ``put orders k1: was 'a' before (p17, 3 ms)``."""
-    asked = f"{call.operation} {call.map} {call.key}"
-    if call.problem:
-        return f"{asked} failed: {call.problem}; {'nothing was done' if call.untouched else 'it may have been done'}"
-    found = _quoted(call.value) if call.found else "not there"
-    outcome = found if call.operation == "get" else f"was {found} before"
-    return f"{asked}: {outcome} (p{call.partition}, {duration_text(call.took)})"
-
-
-def _quoted(text: str) -> str:
-    return repr(text if len(text) <= TEXT_SHOWN else text[: TEXT_SHOWN - 1] + "…")
-
-
-def _call_started(event: data.CallStarted, name_of: NameOf) -> str:
-    what = f" {_quoted(event.value)}" if event.operation == "put" else ""
-    return f"is asked to {event.operation} {event.map} {event.key}{what}"
-
-
-def _merged(event: data.EntriesMerged, name_of: NameOf) -> str:
-    brought = counted(event.offered, "entry", "entries")
-    failed = f"; the rest could not be offered: {event.problem}" if event.problem else ""
-    return f"brought {brought} into the merge, {event.taken} taken ({event.policy}){failed}"
-
-
-def _measured(event: data.DataMeasured, name_of: NameOf) -> str:
-    reads, writes = sum(measured.reads for measured in event.maps), sum(measured.writes for measured in event.maps)
-    stored = f"stores {counted(event.entries, 'entry', 'entries')}, {bytes_text(event.bytes)}"
-    lag = f"; {counted(len(event.lagging), 'backup')} behind" if event.lagging else ""
-    asked = f"{counted(reads, 'read')} and {counted(writes, 'write')} in {duration_text(event.span)}"
-    return f"{stored}, and {event.backup_entries} as a backup; {asked}{lag}"
-
-
-DATA = (
     EventRow(data.CallStarted, _call_started, "faint", DEBUG, mark=None, part="frequent", external=True),
     EventRow(
         data.CallFinished, lambda event, _: call_text(event), lambda event: "warning" if event.problem else "plain",

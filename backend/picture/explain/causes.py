@@ -68,10 +68,6 @@ def _out_of_step(effect: Effect, event: data_events.BackupOutOfStep) -> Causes:
     yield from local_cause(changed, "the partition has other holders", deeper=False)
 
 
-DATA_RULES: Mapping[type, Rule] = {data_events.CallFinished: _call_finished, data_events.BackupOutOfStep: _out_of_step}
-"""By class of events, what finds the causes of one."""
-
-
 # Partial disconnections
 
 
@@ -161,7 +157,10 @@ def _state_changed(effect: Effect, event: events.ClusterStateChanged) -> Causes:
         yield from message_cause(effect.of(master, events.MergeStarted), f"{master} freezes its cluster for the merge")
 
 
-HEALING_RULES: Mapping[type, Rule] = {
+RULES: Mapping[type, Rule] = {
+    **MEMBERSHIP_RULES,
+    data_events.CallFinished: _call_finished,
+    data_events.BackupOutOfStep: _out_of_step,
     events.DisconnectionReported: _reported,
     events.MergeVerdict: _verdict,
     events.MemberMerging: _member_merging,
@@ -169,9 +168,6 @@ HEALING_RULES: Mapping[type, Rule] = {
     events.ClusterStateChanged: _state_changed,
 }
 """By class of events, what finds the causes of one."""
-
-
-RULES = {**MEMBERSHIP_RULES, **HEALING_RULES, **DATA_RULES}
 
 MOST_CAUSES = 200
 """Links of one chain; what lies behind them is left out."""

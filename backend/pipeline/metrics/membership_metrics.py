@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from pyspark.sql.types import ArrayType, StructType
 
 from quarterdeck.backend.core.causes import SuspicionCause
-from quarterdeck.backend.journal.old_form import suspicion_said
+from quarterdeck.backend.journal.reader import suspicion_said
 from quarterdeck.backend.pipeline.metrics.run_tables import (
     HeldView,
     Incarnation,

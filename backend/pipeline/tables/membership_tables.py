@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from quarterdeck.backend.journal.old_form import suspicion_said
+from quarterdeck.backend.journal.reader import suspicion_said
 from quarterdeck.backend.pipeline.schemas import CLUSTER_EVENT_KINDS, EVENT, schema
 from quarterdeck.backend.pipeline.tables.run_events import Row, RunEvents, followed, journal_table
 

@@ -36,7 +36,7 @@ from quarterdeck.backend.core.operations import Answer, Operation
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.journal.audit_log import AuditEntry, AuditLog
 from quarterdeck.backend.journal.minute_counter import MINUTE_SECONDS, OTHERS, MinuteCounter
-from quarterdeck.backend.journal.retention import Retention
+from quarterdeck.backend.journal.upkeep import Retention
 from quarterdeck.backend.journal.writer import JournalCondition, JournalWriter
 from quarterdeck.backend.live.member.member_host import Host, MemberCommand, MemberHost, RunClock
 from quarterdeck.backend.live.security.cluster_secret import ClusterSecret

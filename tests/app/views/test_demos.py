@@ -14,7 +14,7 @@ from quarterdeck.app.console import Console
 from quarterdeck.app.views.demos import DemosScreen
 from quarterdeck.backend.clusters.simulated.simulated_cluster import SimulatedCluster
 from quarterdeck.backend.training.demo_cluster import SimulatedDemo
-from quarterdeck.backend.training.scores import SCORES_FILE, ScoreBook
+from quarterdeck.backend.training.results import SCORES_FILE, ScoreBook
 from tests.app.fakes.console_driver import type_line
 from tests.app.fakes.fake_cluster import formed
 from tests.app.fakes.screen_text import screen_text, until, until_shown

@@ -14,7 +14,7 @@ from quarterdeck.backend.clusters.hazelcast.hazelcast_cluster import HazelcastCl
 from quarterdeck.backend.clusters.hazelcast.log_following import LogSource
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import Event, Record
-from quarterdeck.backend.hazelcast.wire.settings import WatchSettings
+from quarterdeck.backend.hazelcast.wire.route import WatchSettings
 from quarterdeck.backend.live.cluster.background_loop import BackgroundLoop
 from quarterdeck.backend.picture.fold.picture import Picture
 from tests.hazelcast.wire.fake_member import FakeMember, start_cluster

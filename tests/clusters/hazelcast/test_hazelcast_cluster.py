@@ -38,8 +38,8 @@ from quarterdeck.backend.hazelcast.wire.requests import (
     SetDiagnostics,
     ShutDownMember,
 )
-from quarterdeck.backend.hazelcast.wire.settings import WatchSettings
-from quarterdeck.backend.hazelcast.witness import member_witness
+from quarterdeck.backend.hazelcast.wire.route import WatchSettings
+from quarterdeck.backend.hazelcast.witness import cluster_witness
 from quarterdeck.backend.picture.merging.join_list_board import why_not_merging
 from tests.clusters.hazelcast.fake_cluster import fake_cluster, watching
 from tests.hazelcast.wire.fake_member import CONFIG, DENIED, NOT_READY, agree, uuid_of
@@ -85,7 +85,7 @@ def test_both_halves_of_a_split_are_seen_each_at_its_own_side() -> None:
 
 def test_a_member_that_merges_and_one_that_is_gone_show_as_such(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        member_witness, "STAYED_US", 60 * SECOND_US
+        cluster_witness, "STAYED_US", 60 * SECOND_US
     )  # a machine may be busy when it should connect again
     with fake_cluster(2) as members, watching(*members.addresses) as seen:
         seen.until(lambda: len(seen.events(ListInstalled)) == 2)

@@ -21,7 +21,7 @@ from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.membership.events import ListInstalled, MemberStarted, SuspicionRaised
 from quarterdeck.backend.core.witnessed.events import OwnersTold
 from quarterdeck.backend.hazelcast.wire.messages import ViewMember
-from quarterdeck.backend.hazelcast.wire.settings import WatchSettings
+from quarterdeck.backend.hazelcast.wire.route import WatchSettings
 from tests.clusters.hazelcast.fake_cluster import FakeCluster, Watching, fake_cluster, watching
 from tests.clusters.hazelcast.test_log_following import listed, suspicion
 from tests.clusters.kubernetes.fake_kubectl import FakePods

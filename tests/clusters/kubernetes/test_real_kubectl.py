@@ -13,7 +13,7 @@ from quarterdeck.backend.clusters.hazelcast.hazelcast_cluster import HazelcastCl
 from quarterdeck.backend.clusters.kubernetes.pod_route import PodRoute
 from quarterdeck.backend.clusters.kubernetes.service_url import BadService, Service
 from quarterdeck.backend.core.membership.events import MemberRemoved, MemberStarted
-from quarterdeck.backend.hazelcast.wire.settings import WatchSettings
+from quarterdeck.backend.hazelcast.wire.route import WatchSettings
 from tests.clusters.hazelcast.fake_cluster import Watching
 from tests.clusters.kubernetes.api_server import NAMESPACE, SERVICE
 from tests.clusters.kubernetes.real_pods import Pods, pod_of, why_no_pods

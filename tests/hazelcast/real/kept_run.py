@@ -24,8 +24,8 @@ from quarterdeck.backend.hazelcast.logs.observations.story import RecordObserver
 from quarterdeck.backend.hazelcast.logs.reader import read_logs
 from quarterdeck.backend.hazelcast.logs.split_parser import LogOptions
 from quarterdeck.backend.picture.fold.picture import Picture
-from quarterdeck.backend.picture.replay.landmarks import Landmarks
 from quarterdeck.backend.picture.replay.tape import Tape
+from quarterdeck.backend.picture.replay.timeline import Landmarks
 from tests.hazelcast.real.judges import Statement, Verdict, beginnings, held_now, judge, statements, table
 from tests.hazelcast.real.member_logs import ENTRY, lists_of, words_of
 from tests.hazelcast.real.observation_judges import judge_observation

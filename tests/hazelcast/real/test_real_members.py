@@ -42,7 +42,7 @@ from quarterdeck.backend.hazelcast.wire.requests import (
     PromoteLiteMember,
     ShutDownMember,
 )
-from quarterdeck.backend.hazelcast.wire.settings import SECOND_US, Pace, WatchSettings
+from quarterdeck.backend.hazelcast.wire.route import SECOND_US, Pace, WatchSettings
 from tests.hazelcast.real.member_logs import LOG_FORMAT, lists_in
 from tests.hazelcast.real.real_cluster import VERSIONS, RealCluster, why_not
 from tests.hazelcast.real.recording import RecordedWatch, write_recording

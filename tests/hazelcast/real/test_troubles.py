@@ -27,7 +27,7 @@ from quarterdeck.backend.core.membership.events import (
 )
 from quarterdeck.backend.core.witnessed.events import MemberWitnessed
 from quarterdeck.backend.hazelcast.wire.requests import Credentials, RequestToken, UserAndPassword
-from quarterdeck.backend.hazelcast.wire.settings import Pace, TlsOptions, WatchSettings
+from quarterdeck.backend.hazelcast.wire.route import Pace, TlsOptions, WatchSettings
 from quarterdeck.backend.live.cluster.background_loop import BackgroundLoop
 from quarterdeck.backend.picture.merging.join_list_board import why_not_merging
 from tests.clusters.hazelcast.fake_cluster import Watching

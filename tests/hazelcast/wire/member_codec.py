@@ -10,19 +10,28 @@ from itertools import takewhile
 from quarterdeck.backend.core.address import Address, host_of, port_of
 from quarterdeck.backend.core.cluster_profile import CLUSTER_STATES, ClusterState
 from quarterdeck.backend.hazelcast.wire import requests
-from quarterdeck.backend.hazelcast.wire.codec import metrics_blob
+from quarterdeck.backend.hazelcast.wire.codec import answer_codec
 from quarterdeck.backend.hazelcast.wire.codec.answer_codec import (
     ANSWER_HEAD,
+    DOUBLE,
+    DOUBLE_VALUE,
     ERROR,
     EVENT_HEAD,
+    EXCLUDED_TARGETS,
     FINISHED,
+    HEAD,
+    LONG_VALUE,
     MEMBERS_VIEW,
     MIGRATION_PROCESS,
+    MOST_LETTERS,
+    NOTHING,
     PARTITION_LOST,
     PARTITIONS_VIEW,
     REPLICA_MIGRATION,
     STARTED,
     TOLD_STATES,
+    UNKNOWN_UNIT,
+    VERSION,
 )
 from quarterdeck.backend.hazelcast.wire.codec.fields import (
     BOOL,
@@ -45,17 +54,6 @@ from quarterdeck.backend.hazelcast.wire.codec.frames import (
     Frame,
     Frames,
     frames_bytes,
-)
-from quarterdeck.backend.hazelcast.wire.codec.metrics_blob import (
-    DOUBLE,
-    DOUBLE_VALUE,
-    EXCLUDED_TARGETS,
-    HEAD,
-    LONG_VALUE,
-    MOST_LETTERS,
-    NOTHING,
-    UNKNOWN_UNIT,
-    VERSION,
 )
 from quarterdeck.backend.hazelcast.wire.codec.request_codec import (
     AUTHENTICATE,
@@ -217,7 +215,7 @@ def encode_metric_set(metrics: MetricSet) -> bytes:
     return (
         HEAD.pack(VERSION, len(dictionary))
         + dictionary
-        + metrics_blob.INT.pack(len(metrics.samples))
+        + answer_codec.INT.pack(len(metrics.samples))
         + zlib.compress(samples)
     )
 
@@ -229,12 +227,12 @@ def _words_of(sample: MetricSample) -> list[str]:
 
 
 def _dictionary_bytes(words: list[str]) -> bytes:
-    parts = [metrics_blob.INT.pack(len(words))]
+    parts = [answer_codec.INT.pack(len(words))]
     before = b""
     for number, letters in enumerate(word.encode("utf-16-be") for word in words):
         shared = min(_shared_letters(before, letters), MOST_LETTERS)
         rest = letters[2 * shared :]
-        parts.append(metrics_blob.INT.pack(number) + bytes((shared, len(rest) // 2)) + rest)
+        parts.append(answer_codec.INT.pack(number) + bytes((shared, len(rest) // 2)) + rest)
         before = letters
     return b"".join(parts)
 
@@ -250,14 +248,14 @@ def _sample_bytes(sample: MetricSample, numbers: dict[str, int]) -> bytes:
     key, value = sample.discriminator or ("", "")
     unit = UNKNOWN_UNIT if sample.unit is None else sample.unit
     mask = EXCLUDED_TARGETS if not sample.tags else 0
-    number = DOUBLE.pack(sample.value) if isinstance(sample.value, float) else metrics_blob.LONG.pack(sample.value)
+    number = DOUBLE.pack(sample.value) if isinstance(sample.value, float) else answer_codec.LONG.pack(sample.value)
     return (
         bytes((mask,))
-        + b"".join(metrics_blob.INT.pack(numbers[word]) for word in (prefix, name, key, value))
+        + b"".join(answer_codec.INT.pack(numbers[word]) for word in (prefix, name, key, value))
         + unit.to_bytes(1, signed=True)
         + (b"" if mask else b"\x00")
         + bytes((len(sample.tags),))
-        + b"".join(metrics_blob.INT.pack(numbers[word]) for tag in sample.tags for word in tag)
+        + b"".join(answer_codec.INT.pack(numbers[word]) for tag in sample.tags for word in tag)
         + bytes((DOUBLE_VALUE if isinstance(sample.value, float) else LONG_VALUE,))
         + number
     )

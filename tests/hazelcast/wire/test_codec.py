@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.cluster_profile import CLUSTER_STATES
 from quarterdeck.backend.hazelcast.wire import messages, requests
-from quarterdeck.backend.hazelcast.wire.codec import metrics_blob
+from quarterdeck.backend.hazelcast.wire.codec import answer_codec
 from quarterdeck.backend.hazelcast.wire.codec.answer_codec import decode_message
 from quarterdeck.backend.hazelcast.wire.codec.fields import NULL, structure_frames, text_frame
 from quarterdeck.backend.hazelcast.wire.codec.frames import (
@@ -267,9 +267,9 @@ def test_a_message_of_unknown_type_is_told_as_such() -> None:
 
 
 def test_metrics_that_unpack_to_gigabytes_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(metrics_blob, "MOST_UNPACKED", 100_000)
+    monkeypatch.setattr(answer_codec, "MOST_UNPACKED", 100_000)
     with pytest.raises(BadBytes, match="more than 100000"):
-        metrics_blob.unpack(zlib.compress(bytes(10_000_000)))
+        answer_codec.unpack(zlib.compress(bytes(10_000_000)))
 
 
 def test_a_partition_that_cannot_be_is_refused() -> None:

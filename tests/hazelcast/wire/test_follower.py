@@ -31,8 +31,7 @@ from quarterdeck.backend.hazelcast.wire.requests import (
     ReadMetrics,
     Request,
 )
-from quarterdeck.backend.hazelcast.wire.route import Ending
-from quarterdeck.backend.hazelcast.wire.settings import SECOND_US, Pace, WatchSettings
+from quarterdeck.backend.hazelcast.wire.route import SECOND_US, Ending, Pace, WatchSettings
 from tests.hazelcast.wire.member_codec import answer_frames, decode_request
 
 ADDRESS = Address("10.0.0.1:5701")

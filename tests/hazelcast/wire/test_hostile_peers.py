@@ -21,7 +21,7 @@ from quarterdeck.backend.hazelcast.wire.messages import (
     ViewMember,
 )
 from quarterdeck.backend.hazelcast.wire.requests import GetMemberConfig
-from quarterdeck.backend.hazelcast.wire.settings import WatchSettings
+from quarterdeck.backend.hazelcast.wire.route import WatchSettings
 from tests.hazelcast.wire.fake_member import FakeMember, uuid_of
 from tests.hazelcast.wire.member_codec import answer_frames
 from tests.hazelcast.wire.watching import QUICK, watching

@@ -26,7 +26,7 @@ from quarterdeck.backend.hazelcast.wire.messages import (
     ReplicaMigrationEvent,
     UnknownMessage,
 )
-from quarterdeck.backend.hazelcast.wire.settings import WatchSettings
+from quarterdeck.backend.hazelcast.wire.route import WatchSettings
 from quarterdeck.backend.hazelcast.witness.member_metrics import member_measured, member_metrics
 from tests.hazelcast.real.recording import RECORDED_VERSIONS, read_recording
 from tests.hazelcast.wire.replayed_member import ReplayedMember

@@ -9,7 +9,7 @@ import pytest
 import trustme
 
 from quarterdeck.backend.hazelcast.wire.connection import BadTlsFiles, client_context
-from quarterdeck.backend.hazelcast.wire.settings import TlsOptions, WatchSettings
+from quarterdeck.backend.hazelcast.wire.route import TlsOptions, WatchSettings
 from tests.hazelcast.wire.fake_member import FakeMember
 from tests.hazelcast.wire.watching import QUICK, watching
 

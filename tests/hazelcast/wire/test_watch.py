@@ -35,7 +35,7 @@ from quarterdeck.backend.hazelcast.wire.requests import (
     ShutDownMember,
     UserAndPassword,
 )
-from quarterdeck.backend.hazelcast.wire.settings import WatchSettings
+from quarterdeck.backend.hazelcast.wire.route import WatchSettings
 from tests.hazelcast.wire.fake_member import DENIED, NOT_READY, FakeMember, agree, start_cluster, uuid_of
 from tests.hazelcast.wire.watching import QUICK, watching
 

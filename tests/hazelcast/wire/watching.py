@@ -11,7 +11,7 @@ from random import Random
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.hazelcast.wire.connection import MemberWatch
 from quarterdeck.backend.hazelcast.wire.messages import ConnectionReport, Heard, Message, Observation
-from quarterdeck.backend.hazelcast.wire.settings import SECOND_US, Pace, WatchSettings
+from quarterdeck.backend.hazelcast.wire.route import SECOND_US, Pace, WatchSettings
 
 QUICK = Pace(
     state_us=SECOND_US // 50,

@@ -10,12 +10,12 @@ from quarterdeck.backend.core.membership.events import MemberStarted
 from quarterdeck.backend.hazelcast.wire.codec.answer_codec import decode_message
 from quarterdeck.backend.hazelcast.wire.codec.frames import FrameLimits, MessageReader
 from quarterdeck.backend.hazelcast.wire.messages import Authenticated, ConnectionReport, ErrorAnswer, Heard, Observation
-from quarterdeck.backend.hazelcast.wire.settings import WATCHED_METRICS
+from quarterdeck.backend.hazelcast.wire.route import WATCHED_METRICS
 from quarterdeck.backend.hazelcast.witness.cluster_witness import ClusterWitness, HeardEvent
 from quarterdeck.backend.picture.boards.operator_questions import removals
 from quarterdeck.backend.picture.fold.picture import Picture
-from quarterdeck.backend.picture.replay.landmarks import Landmarks
 from quarterdeck.backend.picture.replay.tape import Tape
+from quarterdeck.backend.picture.replay.timeline import Landmarks
 from tests.hazelcast.real.recording import RECORDED_VERSIONS, read_recording
 
 WAKE_US = 200_000

@@ -11,12 +11,13 @@ from quarterdeck.backend.core.link_condition import LinkChanged
 from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.core.witnessed.events import ConnectionChanged, MemberWitnessed
-from quarterdeck.backend.picture.replay.landmarks import Landmark, Landmarks
 from quarterdeck.backend.picture.replay.tape import Playhead, Tape
 from quarterdeck.backend.picture.replay.timeline import (
     LANES,
     LEVELS,
     BadMoment,
+    Landmark,
+    Landmarks,
     draw_timeline,
     greatest_zoom,
     moment_of,

@@ -33,7 +33,7 @@ from quarterdeck.backend.core.member import MemberConfiguration
 from quarterdeck.backend.core.membership.events import SettingsChanged
 from quarterdeck.backend.core.operations import Get, Put
 from quarterdeck.backend.core.properties import BadProperty, Settings
-from quarterdeck.backend.journal.retention import Retention
+from quarterdeck.backend.journal.upkeep import Retention
 from quarterdeck.backend.live.member.member_host import RunClock
 from quarterdeck.backend.live.transport.network import LiveNetwork
 from quarterdeck.backend.service.configuration.process_configuration import ENDPOINT_GROUPS, ProcessConfiguration

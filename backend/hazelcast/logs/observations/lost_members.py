@@ -343,9 +343,7 @@ def _full_stop(group: Sequence[_EndingIncarnation], start_us: int | None) -> Obs
         "all of them share: the host, its memory, its power.",
         remedy="What was only in memory is gone: load it again from its source. Stop members one after the other, each once the "
         "cluster is safe; with persistence configured, a cluster that is stopped as a whole keeps its data.",
-        evidence=ObservationEvidence([incarnation.last for incarnation in group]),
-        first=group[0].last,
-        last=group[-1].last,
+        evidence=[incarnation.last for incarnation in group],
         start_us=group[0].last_us if said else max(incarnation.silent_us for incarnation in silent),
         end_us=max(group[-1].last_us, start_us or 0),
         is_open=start_us is None,

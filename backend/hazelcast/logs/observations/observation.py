@@ -90,6 +90,10 @@ class Observer(Protocol):
 class ObservationEvidence:
     """The lines that show an observation: how many there are, the first ones, and the last."""
 
+    first: InterpretedMessage
+    """There is none before one is added."""
+    last: InterpretedMessage
+
     def __init__(self, messages: Iterable[InterpretedMessage] = ()) -> None:
         self.count = 0
         self.lines: list[EvidenceLine] = []
@@ -97,6 +101,7 @@ class ObservationEvidence:
             self.add(message)
 
     def add(self, message: InterpretedMessage) -> None:
+        self.first, self.last = self.first if self.count else message, message
         self.count += 1
         place = message.place
         line = EvidenceLine(place.file, place.line, place.utc, place.member, quoted(message))
@@ -130,11 +135,11 @@ def observation(
 ) -> Observation:
     """Make an observation that lasts from the `first` message to the `last`, or from `start_us` and to `end_us`.
 
-    They are those of the evidence where that is given as messages.
+    They are those of the evidence where they are not given; evidence that was joined has none.
     """
     if not isinstance(evidence, ObservationEvidence):
-        first, last, evidence = evidence[0], evidence[-1], ObservationEvidence(evidence)
-    assert first is not None and last is not None, "evidence without messages needs a first and a last one"
+        evidence = ObservationEvidence(evidence)
+    first, last = first or evidence.first, last or evidence.last
     start_us = first.at if start_us is None else start_us
     end_us = last.at if end_us is None else end_us
     return Observation(

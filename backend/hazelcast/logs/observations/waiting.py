@@ -48,7 +48,6 @@ class _Leaving:
     """A member that asked its master to let it leave, and has not left."""
 
     asked: InterpretedMessage
-    last: InterpretedMessage
     evidence: ObservationEvidence = field(default_factory=ObservationEvidence)
     remaining: list[int] = field(default_factory=list)
     failed: int = 0
@@ -56,10 +55,6 @@ class _Leaving:
     @property
     def master(self) -> str:
         return self.asked.member
-
-    def add(self, message: InterpretedMessage) -> None:
-        self.last = message
-        self.evidence.add(message)
 
 
 class WaitingShutdowns:
@@ -73,17 +68,17 @@ class WaitingShutdowns:
 
     def add(self, message: InterpretedMessage) -> None:
         for asked in message.events(LeaveRequested):
-            leaving = self._leaving.setdefault(str(asked.address), _Leaving(message, message))
-            leaving.add(message)
+            leaving = self._leaving.setdefault(str(asked.address), _Leaving(message))
+            leaving.evidence.add(message)
         for leaving in self._leaving.values():
             if leaving.master != message.member:
                 continue
             for remaining in message.events(MigrationsRemaining):
                 leaving.remaining.append(remaining.count)
-                leaving.add(message)
+                leaving.evidence.add(message)
             for _ in message.events(MigrationFailed):
                 leaving.failed += 1
-                leaving.add(message)
+                leaving.evidence.add(message)
         if message.events(MemberStopped):
             self._end(message.member, message)
             for member in [name for name, leaving in self._leaving.items() if leaving.master == message.member]:
@@ -128,8 +123,6 @@ def _waiting(member: str, leaving: _Leaving, until_us: int, waited: str, *, is_o
         "migrations name. It gives up by itself after hazelcast.graceful.shutdown.max.wait (600 s); give its "
         "supervisor more time than that (terminationGracePeriodSeconds, TimeoutStopSec).",
         evidence=leaving.evidence,
-        first=leaving.asked,
-        last=leaving.last,
         end_us=until_us,
         is_open=is_open,
     )
@@ -334,8 +327,6 @@ class _Lateness:
 
     kind: ObservationKind
     members: tuple[str, ...]
-    first: InterpretedMessage
-    last: InterpretedMessage
     worst_us: int = 0
     what: str = ""
     evidence: ObservationEvidence = field(default_factory=ObservationEvidence)
@@ -365,10 +356,9 @@ class Diagnosed:
         self, message: InterpretedMessage, kind: ObservationKind, members: tuple[str, ...], late_us: int, what: str
     ) -> None:
         name = (kind, *members)
-        if name in self._open and message.at - self._open[name].last.at > QUIET_US:
+        if name in self._open and message.at - self._open[name].evidence.last.at > QUIET_US:
             self._end(name)
-        spell = self._open.setdefault(name, _Lateness(kind, members, message, message))
-        spell.last = message
+        spell = self._open.setdefault(name, _Lateness(kind, members))
         spell.evidence.add(message)
         if late_us >= spell.worst_us:
             spell.worst_us, spell.what = late_us, what
@@ -381,8 +371,8 @@ class Diagnosed:
         """Return what was late, and for how long."""
         for spell in (*self._ended, *self._open.values()):
             until_us = ends.of(spell.members[0])
-            is_open = spell not in self._ended and until_us - spell.last.at <= QUIET_US
-            yield _observed(spell, until_us if is_open else spell.last.at, is_open=is_open)
+            is_open = spell not in self._ended and until_us - spell.evidence.last.at <= QUIET_US
+            yield _observed(spell, until_us if is_open else spell.evidence.last.at, is_open=is_open)
 
 
 def _observed(spell: _Lateness, end_us: int, *, is_open: bool) -> Observation:
@@ -403,5 +393,5 @@ def _observed(spell: _Lateness, end_us: int, *, is_open: bool) -> Observation:
         )
     return observation(
         spell.kind, spell.members, headline, detail="By the diagnostics that the member writes.", cause=cause, remedy=remedy,
-        evidence=spell.evidence, first=spell.first, last=spell.last, end_us=end_us, is_open=is_open,
+        evidence=spell.evidence, end_us=end_us, is_open=is_open,
     )  # fmt: skip
