@@ -26,7 +26,6 @@ from quarterdeck.backend.picture.events.membership import VERDICTS
 from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.fold.table_belief import ReplicaLoss, TableBelief
-from quarterdeck.backend.picture.merging.join_list_edit import edit_sentences
 from quarterdeck.backend.picture.text.fact import Fact, not_told
 from quarterdeck.backend.picture.text.formatting import Refusal, counted, listed, one_line
 
@@ -183,6 +182,9 @@ def blast_radius(picture: Picture, commands: Sequence[Command]) -> str:
             case ChangeState(member, state):
                 sentences += _of_state(picture, member, state)
             case SetJoinList():
+                # The first picture of the console names the presets of this chapter, and edits no list.
+                from quarterdeck.backend.picture.merging.join_list_edit import edit_sentences
+
                 sentences += edit_sentences(picture, command)
             case SearchClusters(member):
                 sentences += _of_search(picture, member)
