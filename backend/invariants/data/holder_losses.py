@@ -8,7 +8,7 @@ A member that its master let go, since nothing of it was needed any more, is no 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from math import inf
 
 from quarterdeck.backend.core.address import Address
@@ -119,16 +119,25 @@ class HolderLosses(EventRules):
         before = self._tables.incarnations.of(record).before
         if event.cause == "demotion" and event.author == event.master and before is not None:
             held_data = {member.uuid for member in before.members if not member.lite}
+            others = {member.uuid for member in event.members if not member.lite}
             for member in event.members:
                 if member.lite and member.uuid in held_data:
-                    self._do_without(member.uuid, self._held_by(member.uuid))
+                    self._do_without(member.uuid, self._held_by(member.uuid), others)
 
-    def _do_without(self, uuid: str, partitions: Iterable[int]) -> None:
-        """Note that no other member had to have what this one had of them: a replica less may be there, but one at least."""
+    def _do_without(self, uuid: str, partitions: Iterable[int], counted_on: Set[str] = frozenset()) -> None:
+        """Note that no other member had to have what this one had of them: a replica less may be there, but one at least.
+
+        A master learns late that one of those it counts on has crashed. Where all of them are holders, no other member could
+        have taken the copy, and the crash is as if it came afterwards.
+        """
         for partition in partitions:
-            holders, lost = self._tables.newest[partition].holders, len(self.lost[partition])
+            holders, lost = self._tables.newest[partition].holders, self.lost[partition]
+            unnoticed = len(lost & counted_on) if counted_on <= set(holders) else 0
             others = sum(other is not None and other != uuid and not self._tables.is_gone(other) for other in holders)
-            self.replicas[partition] = min(self.replicas.get(partition, 1), lost + max(1, others))
+            left = len(lost) - unnoticed + max(1, others + unnoticed)
+            self.replicas[partition] = min(self.replicas.get(partition, 1), left)
+            if unnoticed and len(lost) >= left:
+                self.excused[partition].append(self.clock)
 
     def _held_by(self, uuid: str) -> list[int]:
         """Return the partitions that the member holds, which are at risk now."""

@@ -233,7 +233,7 @@ def plan_migrations(current: Row, target: Row) -> Plan:
     """Plan the migrations of one partition.
 
     No member is in the row twice at any moment; the replicas that row and target both count on never get fewer where any order of
-    legal steps avoids it, and the hottest places are filled first; see `migration_order`.
+    legal steps avoids it, and the hottest places are filled first.
 
     Raises:
         BadRows: Lengths differ, there are more than 7 replicas, or a member stands twice.
