@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from quarterdeck.backend.core.data.events import EntriesEvicted, EntriesMerged
-from quarterdeck.backend.core.membership.events import MemberMerging, MemberStarted
+from quarterdeck.backend.core.membership.events import MemberMerging, MemberStarted, MemberStopped
 from quarterdeck.backend.core.membership.views.identity import Member
-from quarterdeck.backend.core.partitions.events import MigrationDecided, MigrationStarted
+from quarterdeck.backend.core.partitions.events import (
+    DrainFinished,
+    DrainStarted,
+    MigrationDecided,
+    MigrationStarted,
+    PartitionLost,
+)
 from tests.invariants.test_membership_invariants import (
     BOUND_US,
     CLAIMED_BY_B,
@@ -14,6 +22,7 @@ from tests.invariants.test_membership_invariants import (
     B,
     C,
     Happened,
+    formed,
     installed,
     recorded,
     watched,
@@ -160,3 +169,27 @@ def test_an_eviction_is_no_loss_but_what_is_written_after_it_has_to_be_there() -
     assert {violation.invariant for violation in lost.violations} == BOTH
     other = watched(recorded(*WRITTEN, (A, EntriesEvicted(0, "m", ("another",))), *done(C, 1, "get", None)))
     assert {violation.invariant for violation in other.violations} == BOTH
+
+
+def lost_after_a_crash(master: Member, *changes: Happened) -> set[str]:
+    """What is violated where B and C hold the only partition, B is killed, and the copy of C goes by these `changes`."""
+    history = (
+        *formed(master, B, C),
+        *(table(member, {0: (1, (B, C))}, cause="arranged" if member is A else "published") for member in (A, B, C)),
+        *done(C, 1, "put", None, put="one"),
+        *(killed(B), *changes, (A, PartitionLost(0, 6)), *done(A, 1, "get", None)),
+    )
+    return {violation.invariant for violation in watched(recorded(*history)).violations} & BOTH
+
+
+def test_a_copy_may_go_after_a_crash_that_its_master_has_not_noticed_if_no_other_member_can_take_it() -> None:
+    leaves: tuple[Happened, ...] = (
+        (A, DrainStarted(C.address)),
+        (A, DrainFinished(C.address, "", "nothing-left")),
+        (C, MemberStopped("asked to stop", "asked")),
+    )
+    a_lite = replace(A, lite=True)
+    for master, expected in (a_lite, set()), (A, BOTH):
+        demoted = installed(master, 4, master, B, replace(C, lite=True), cause="demotion")
+        assert lost_after_a_crash(master, demoted) == expected
+        assert lost_after_a_crash(master, *leaves) == expected

@@ -144,21 +144,6 @@ LEAVES_B: tuple[Happened, ...] = (
     (B, MemberStopped("asked to stop", "asked")),
 )
 
-A_LITE = replace(A, lite=True)
-
-
-def demoted_after_a_crash(*members: Member) -> tuple[Happened, ...]:
-    """Of these, B and C hold the only partition. B is killed, then the first lets C hold no data."""
-    row = {0: (1, (B, C))}
-    changed = (replace(member, lite=True) if member is C else member for member in members)
-    return (
-        *formed(*members),
-        *(table(member, row, cause="arranged" if member is members[0] else "published") for member in members),
-        *done(C, 1, "put", None, put="one"),
-        *(killed(B), installed(members[0], 4, *changed, cause="demotion")),
-    )
-
-
 NOTHING_PLANNED: Happened = (A, MigrationsPlanned((), 0, 0, "members changed", "members-changed"))
 
 
@@ -287,10 +272,6 @@ PLANTED: dict[str, tuple[str, tuple[Happened, ...]]] = {
     "a write that a leaver took along": (
         "no lost write",
         (*WRITTEN, *LEAVES_B[:-1], killed(A), LEAVES_B[-1], *done(C, 1, "get", "one")),
-    ),
-    "what a member had that is to hold no data, which another could have taken": (
-        "no lost write",
-        (*demoted_after_a_crash(A, B, C), (A, PartitionLost(0, 6))),
     ),
     "a partition lost by one crash": ("no lost write", (*WRITTEN, killed(A), (B, PartitionLost(0, 6)))),
 }
@@ -440,10 +421,6 @@ UNDISTURBED: dict[str, tuple[Happened, ...]] = {
         *done(B, 1, "put", None, put="one"),
         *(*LEAVES_B[:-1], killed(A), LEAVES_B[-1]),
         *((C, PartitionLost(0, 6)), *done(C, 1, "get", None)),
-    ),
-    "a crash that the master has not noticed when it lets another member hold no data whose copy no other can take": (
-        *demoted_after_a_crash(A_LITE, B, C),
-        *((A, PartitionLost(0, 6)), *done(A, 1, "get", None)),
     ),
     "a leaver that did not wait": (
         *WRITTEN,

@@ -93,7 +93,8 @@ class HolderLosses(EventRules):
         if master is not None and leaver is not None:
             others = {member.uuid for member in self._tables.data_members(master, without=(leaver.uuid,))}
             held = self._held_by(leaver.uuid)
-            self._do_without(leaver.uuid, [part for part in held if others <= set(self._tables.newest[part].holders)])
+            held = [partition for partition in held if others <= set(self._tables.newest[partition].holders)]
+            self._do_without(leaver.uuid, held, others)
 
     def _gone(self, record: Record, event: ProcessKilled | MemberStopped | MemberMerging) -> None:
         self.clock += 1
