@@ -102,7 +102,6 @@ def test_the_lines_of_a_page_work(cluster: tuple[Path, str], folder: Path, tmp_p
     """A worker is killed during the first campaign of the first page; the others have what is left."""
     workers, master = cluster
     port = str(take_ports(1))
-    (tmp_path / "spark-defaults.conf").write_text("spark.sql.shuffle.partitions 4\n")  # as the page of streams says
     environment = clean_environment(
         SPARK_CONF_DIR=str(tmp_path), PYSPARK_PYTHON=str(workers / "python"), SPARK_LOCAL_IP="127.0.0.1",
         PATH=f"{Path(sys.executable).parent}:{os.environ['PATH']}",

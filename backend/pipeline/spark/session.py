@@ -56,10 +56,11 @@ CLASSIC = {
     # Otherwise each call that makes a column sends its place in the program: half of all traffic to Java.
     "spark.python.sql.dataFrameDebugging.enabled": "false",
 }
+SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
 ON_THIS_MACHINE = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
-    "spark.sql.shuffle.partitions": "2",
+    SHUFFLE_PARTITIONS: "2",
 }
 
 _FAILURES = (Py4JError, PySparkException, ConnectionRefusedError, ConnectionResetError)
@@ -163,6 +164,23 @@ def parallelism(session: SparkSession) -> int:
     # Spark cuts a range into as many parts as it has cores, on any kind of cluster and through Connect.
     parts = session.range(0, 100_000).select(F.spark_partition_id().alias("part")).distinct()
     return max(1, parts.count())
+
+
+def stream_partitions(session: SparkSession) -> int:
+    """Return how many partitions a stream gets: as many as there are cores, unless the user's configuration names a number.
+
+    Spark adapts the number of a batch query to its data, but keeps that of a stream, which is 200 by default.
+    """
+    context = session.sparkContext
+    is_local = _is_local(context.master or "")
+    named = context.getConf().get(SHUFFLE_PARTITIONS)
+    if named is not None and not (is_local and named == ON_THIS_MACHINE[SHUFFLE_PARTITIONS]):
+        return int(named)
+    cores = 0
+    # On a cluster, the first tasks wait for an executor, and others come up meanwhile.
+    while not is_local and (up := parallelism(session)) > cores:
+        cores = up
+    return max(cores, context.defaultParallelism)
 
 
 def _connected(remote: str, conf: Mapping[str, str]) -> SparkSession:

@@ -40,7 +40,7 @@ from quarterdeck.backend.pipeline.judging.lines import CONTRADICTS, NO_RUN
 from quarterdeck.backend.pipeline.rules import Finding
 from quarterdeck.backend.pipeline.schemas import columns_of
 from quarterdeck.backend.pipeline.spark.arrow import conf_set
-from quarterdeck.backend.pipeline.spark.session import spark_session
+from quarterdeck.backend.pipeline.spark.session import SHUFFLE_PARTITIONS, spark_session, stream_partitions
 from quarterdeck.backend.pipeline.streaming.followed_run import (
     QUIET_MS,
     SETTLE_MS,
@@ -334,16 +334,17 @@ def stream_on_spark(
 
     ending = threading.Event()
     with spark_session(master) as spark:
-        query = start_stream(
-            blocks_at(spark, place),
-            out,
-            checkpoint,
-            once=once,
-            trigger_ms=trigger_ms,
-            forget_hours=forget_hours,
-            on_batch=on_batch,
-            ending=ending,
-        )
+        with conf_set(spark, {SHUFFLE_PARTITIONS: str(stream_partitions(spark))}):
+            query = start_stream(
+                blocks_at(spark, place),
+                out,
+                checkpoint,
+                once=once,
+                trigger_ms=trigger_ms,
+                forget_hours=forget_hours,
+                on_batch=on_batch,
+                ending=ending,
+            )
         spark.sparkContext.setLogLevel("OFF")  # what matters is raised
         wait_for(query, stop, ending)
         violations = _count(lambda: findings_at(spark, out).where("severity = 'violation'"))

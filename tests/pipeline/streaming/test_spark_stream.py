@@ -7,6 +7,8 @@ import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import msgspec
 import pytest
@@ -19,6 +21,7 @@ from quarterdeck.backend.journal.files import NoJournal, run_directory
 from quarterdeck.backend.pipeline.data_sources import BadOption, JournalStreamReader
 from quarterdeck.backend.pipeline.judging.lines import NO_RUN
 from quarterdeck.backend.pipeline.rules import Finding
+from quarterdeck.backend.pipeline.spark import session
 from quarterdeck.backend.pipeline.streaming import spark_stream
 from quarterdeck.backend.pipeline.streaming.followed_run import SETTLE_MS
 from quarterdeck.backend.pipeline.streaming.journal_follower import FindingsChange
@@ -232,6 +235,26 @@ def test_records_are_streamed_as_they_are_read(stateful: SparkSession, tmp_path:
     order = [F.col("run"), F.col("uuid"), F.col("seq")]
     read = stateful.read.format("quarterdeck").load(journal).sort(*order).collect()
     assert stateful.table("streamed").sort(*order).collect() == read
+
+
+@pytest.mark.parametrize(
+    ("master", "named", "partitions"),
+    [
+        ("local[16,4]", session.ON_THIS_MACHINE[session.SHUFFLE_PARTITIONS], 16),
+        ("local[16,4]", "8", 8),
+        ("spark://head:7077", None, 16),
+        ("spark://head:7077", "2", 2),
+    ],
+)
+def test_a_stream_has_a_partition_for_each_core(
+    monkeypatch: pytest.MonkeyPatch, master: str, named: str | None, partitions: int
+) -> None:
+    """Executors of a cluster come up one after the other; the number of a user is kept."""
+    up = iter((2, 12, 16, 16))
+    monkeypatch.setattr(session, "parallelism", lambda _: next(up))
+    conf = {} if named is None else {session.SHUFFLE_PARTITIONS: named}
+    context = SimpleNamespace(master=master, getConf=lambda: conf, defaultParallelism=16)
+    assert session.stream_partitions(cast(SparkSession, SimpleNamespace(sparkContext=context))) == partitions
 
 
 def test_what_a_stream_cannot_do_is_refused(tmp_path: Path) -> None:
