@@ -176,6 +176,8 @@ def table_bound_us(settings: Settings) -> int:
     terms = {
         # A migration whose participant was gone is given up, and another begins after the longest pause.
         "migrations": 2 * settings.migration_timeout_us + MOST_PAUSES * FAILURE_PAUSE_US,
+        # Each replica may have to move, and a pause follows each migration.
+        "pauses": settings.partition_count * (1 + settings.backups) * settings.migration_interval_us,
         # A member that wants to leave is drained, or goes when it has waited long enough.
         "draining": settings.graceful_shutdown_us,
         # Tables are compared, and so are replicas; a member that lags gets the whole.

@@ -98,9 +98,9 @@ OUTCOMES: dict[str, Outcome] = {
     "fault-clear": network(lambda view: view._plan is None),
     "fault-undo": asks(core.StartMember),
     "network-layout": network(lambda view: view._layout == "matrix"),
-    "join-list": types(":join-list byzantium "),
-    "state": types(":state byzantium "),
-    "search": asks(core.SearchClusters),
+    "join-list": either(types(":join-list byzantium "), types(":join-list cyrene ")),  # as the cursor stands
+    "state": either(types(":state byzantium "), types(":state cyrene ")),
+    "search": either(asks(core.SearchClusters), says("cyrene is no master")),
     "operate": asks(core.Operate),
     "arrange": asks(core.ArrangePartitions),
     "data": types(":put "),
@@ -191,6 +191,9 @@ LINES: dict[str, tuple[str, Outcome]] = {
         if row.meaning and [argument.kind for argument in row.arguments] == ["member"]
     },
     "start": ("start athens", asks(core.StartMember)),
+    # Words before have paused the events and zoomed out.
+    "event-follow": ("event-follow", events(lambda view: view._following)),
+    "event-zoom-in": ("event-zoom-in", says("a row is at most ")),
     "suspect": ("suspect byzantium fez", asks(core.SuspectMember)),
     "set": ("set byzantium hazelcast.heartbeat.interval.seconds=2", asks(core.SetProperties)),
     "kill-at": ("kill-at fez list-installed after", asks(core.KillAt)),

@@ -215,7 +215,8 @@ async def test_help_lists_exactly_the_keys_of_each_view(writable: bool) -> None:
             ]
             keys_only = inside[: next(place for place, line in enumerate(inside) if line.strip() == "Moving")]
             rows = [line[3:] for line in keys_only if line.startswith("   ")]
-            listed = sorted(row.split("  ")[0].strip() for row in rows if row[:1].strip())
+            shown = [row.split("  ")[0].strip() for row in rows if row[:1].strip()]
+            listed = sorted(key for key in shown if key not in ("See", "Costs", "Now", "For good"))  # of a runbook
             known = {action.id: action for action in keys_of(view, allowed=Allowed(writable)).values()}
             assert listed == sorted(display_of(action) for action in known.values()), view
             driver.app.screen.dismiss(None)
@@ -239,7 +240,7 @@ async def test_filter_sort_copy_and_export_of_a_view(view: ViewName, tmp_path: P
         await driver.press("slash", *"zzz")
         await settle(driver.pilot)
         assert driver.typed == "/zzz"
-        if view not in ("member", "time"):
+        if view not in ("member", "questions", "time"):
             assert app.top.filter_text == "zzz"
         if app.top.sort_filter is not None and view not in ("overview", "partitions"):
             assert not app.top.sort_filter.keys

@@ -10,7 +10,7 @@ from functools import cache
 import pytest
 
 from quarterdeck.backend.core.properties import Settings
-from quarterdeck.backend.invariants.convergence import convergence_bound_us, convergence_terms_us
+from quarterdeck.backend.invariants.convergence import convergence_bound_us, convergence_terms_us, table_bound_us
 from quarterdeck.backend.scenarios.format.reading import read_scenario
 from quarterdeck.backend.scenarios.format.writing import scenario_of_tree, scenario_text, scenario_tree
 from quarterdeck.backend.simulation.swarm_testing.drawing import (
@@ -173,3 +173,7 @@ def test_the_bound_grows_with_the_settings_and_with_the_members() -> None:
     assert convergence_bound_us(training, 5) < convergence_bound_us(training, 20) < convergence_bound_us(patient, 20)
     assert convergence_bound_us(training, 5) > sum(convergence_terms_us(training, 5).values())
     assert all(term >= 0 for term in convergence_terms_us(training, 1).values())
+    pausing = training.with_properties(
+        {"hazelcast.partition.count": 271, "hazelcast.partition.migration.interval": 0.5}
+    )
+    assert table_bound_us(pausing) - table_bound_us(training) > 271 * (1 + training.backups) * 500_000
