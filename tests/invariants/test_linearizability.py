@@ -202,6 +202,10 @@ SOUND: dict[str, tuple[Happened, ...]] = {
         *merged()[len(SIDE_OF_B) :],
         *done(C, 2, "get", "two"),
     ),
+    "what a merge wrote over that was asked for by a member which has not seen the newcomer listed yet": (
+        *(*merged()[:-4], *done(C, 1, "put", "two", put="x")),
+        *(*merged()[-3:], *done(C, 2, "get", "two")),
+    ),
     "what could not be brought along": (*merged(problem="no answer"), *done(C, 1, "get", "one")),
     "a member died in the division": (
         *merged()[:-1],

@@ -125,7 +125,7 @@ class UndividedClusters(EventRules):
         side = self._sides.get(record.uuid)
         incarnation = self._tables.incarnations.of(record)
         if side is not None:
-            if not self._goes_on(side, incarnation, event):
+            if not self._goes_on(side, event):
                 self._end(side)
             elif event.cause == "demotion":  # The copies of the demoted member are no more, whoever can take them.
                 side.losses_left = min(side.losses_left, max(1, self._fewest_holders(record.uuid, side.members)))
@@ -214,12 +214,12 @@ class UndividedClusters(EventRules):
         self._whole, self._last_whole = whole, None
         self._sides.clear()
 
-    def _goes_on(self, side: UndividedStretch, incarnation: IncarnationHistory, event: ListInstalled) -> bool:
+    def _goes_on(self, side: UndividedStretch, event: ListInstalled) -> bool:
         """Return whether a list of a member leaves its cluster undivided."""
         listed = {member.uuid for member in event.members}
         if any(uuid not in listed and not self._tables.is_gone(uuid) for uuid in side.members):
             return False
-        if listed & self._tables.bringing.keys():
+        if self._names_bringing(event):
             return False
         by_uuid = self._tables.incarnations.by_uuid
         strangers = [by_uuid[uuid] for uuid in listed - side.members if uuid in by_uuid]
@@ -243,10 +243,10 @@ class UndividedClusters(EventRules):
         if view is None or tables.is_gone(uuid):
             return
         members = {member.uuid for member in view.members}
-        if members & (self._sides.keys() | tables.bringing.keys()):
+        if members & self._sides.keys() or not all(self._lists(uuid, view.lineage, members) for uuid in members):
             return
-        if not all(self._lists(uuid, view.lineage, members) for uuid in members):
-            return
+        if any(self._names_bringing(tables.incarnations.by_uuid[uuid].view) for uuid in members):
+            return  # Some may have a newer list than this member.
         outside = {place for uuid in members for place in self._places_outside(uuid, members)}
         if outside and not all(uuid in self._keeping_names and self._lists_only(uuid, members) for uuid in members):
             return
@@ -269,6 +269,11 @@ class UndividedClusters(EventRules):
             return False
         view = incarnation.view
         return view.lineage == lineage and members <= {member.uuid for member in view.members}
+
+    def _names_bringing(self, view: ListInstalled | None) -> bool:
+        """Return whether a list names members that bring along what they have, which may overwrite what is there."""
+        bringing = self._tables.bringing
+        return bool(bringing) and view is not None and any(member.uuid in bringing for member in view.members)
 
     def _lists_only(self, uuid: str, members: set[str]) -> bool:
         """Return whether the member's list names no others that live."""
