@@ -21,10 +21,10 @@ from rich.text import Text
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from quarterdeck.backend.picture.text.formatting import Refusal, counted, one_line
+from quarterdeck.widgets.dialog import Dialog
 
 OVERWRITE_SIGN = "!"
 
@@ -200,7 +200,7 @@ def copy(app: App[Any], text: str, environment: Mapping[str, str] = os.environ) 
     return copied
 
 
-class CommandLinesScreen(ModalScreen[None]):
+class CommandLinesScreen(Dialog[None]):
     """Shows the lines whole, wrapped to the width."""
 
     DEFAULT_CSS = """

@@ -14,7 +14,6 @@ from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
-from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
 from quarterdeck.app.actions.action import Allowed, ViewName
@@ -26,6 +25,7 @@ from quarterdeck.backend.picture.boards.member_board import STATE_GLYPHS
 from quarterdeck.backend.picture.boards.migration_board import SIGNS as MIGRATION_SIGNS
 from quarterdeck.backend.picture.network.network_board import LINK_SIGNS
 from quarterdeck.backend.picture.text.formatting import text_filter
+from quarterdeck.widgets.dialog import Dialog
 
 _HERE = Path(__file__).resolve()
 PAGE = next(
@@ -86,7 +86,7 @@ class HelpSection(NamedTuple):
     """The width of the first column, where there is room."""
 
 
-class HelpScreen(ModalScreen[None]):
+class HelpScreen(Dialog[None]):
     """Shows what can be done to this cluster, and nothing else."""
 
     DEFAULT_CSS = """

@@ -9,7 +9,6 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.geometry import Region
-from textual.screen import ModalScreen
 from textual.widgets import Button, Input, Static
 
 from quarterdeck.app.actions.action import Action
@@ -17,6 +16,7 @@ from quarterdeck.app.session import ConsoleSession
 from quarterdeck.backend.clusters.cluster import ConnectionStatusSource
 from quarterdeck.backend.core.commands.commands import Command
 from quarterdeck.backend.picture.text.formatting import one_line
+from quarterdeck.widgets.dialog import Dialog
 
 LINES_SHOWN = 3
 
@@ -27,7 +27,7 @@ def shown_lines(lines: Sequence[str]) -> str:
     return "\n".join([*(f"$ {one_line(line)}" for line in lines[:LINES_SHOWN]), *more])
 
 
-class ConfirmScreen(ModalScreen[bool]):
+class ConfirmScreen(Dialog[bool]):
     """A question that ends with True only when its button is pressed, or `y`.
 
     Where the name of the cluster has to be typed first, the button is disabled until it stands there.

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from textual import work
+from textual.await_complete import AwaitComplete
 from textual.command import CommandList, CommandPalette, DiscoveryHit, Hit, Hits, Provider
 from textual.css.query import NoMatches
 
@@ -20,11 +21,14 @@ NAMED, MEANT = 1_000.0, 500.0
 
 
 class ConsolePalette(CommandPalette):
-    """Textual's palette without two of its defects.
+    """Textual's palette without three of its defects.
 
-    Its own way to move by a page breaks while the list is being filled, and it goes on filling a list that was closed
-    meanwhile.
+    Its own way to move by a page breaks while the list is being filled, it goes on filling a list that was closed
+    meanwhile, and `enter` right after `escape` takes away the view below.
     """
+
+    def dismiss(self, result: None = None) -> AwaitComplete:
+        return super().dismiss(result) if self.app.screen is self else AwaitComplete()
 
     @work(exclusive=True, group=CommandPalette._GATHER_COMMANDS_GROUP)
     async def _gather_commands(self, search_value: str) -> None:

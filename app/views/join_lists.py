@@ -8,7 +8,6 @@ from typing import ClassVar, NamedTuple
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
-from textual.screen import ModalScreen
 from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import Button, Static, TextArea
@@ -46,6 +45,7 @@ from quarterdeck.backend.picture.merging.join_list_edit import (
 )
 from quarterdeck.backend.picture.text.fact import Fact
 from quarterdeck.backend.picture.text.formatting import Refusal, counted, one_line
+from quarterdeck.widgets.dialog import Dialog
 from quarterdeck.widgets.fact_sheet import FactSheet
 from quarterdeck.widgets.line_table import LineTable, TableCell
 from quarterdeck.widgets.status_line import StatusLine
@@ -296,7 +296,7 @@ UNCHANGED_SHOWN = 40
 """If more entries than this stay, they are only counted."""
 
 
-class JoinListEditor(ModalScreen[tuple[EditPlan, ...] | None]):
+class JoinListEditor(Dialog[tuple[EditPlan, ...] | None]):
     """A dialog that returns the changes to apply, or None. It does not change the cluster itself."""
 
     DEFAULT_CSS = """

@@ -9,7 +9,6 @@ from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
-from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from quarterdeck.app.session import ConsoleSession
@@ -17,6 +16,7 @@ from quarterdeck.backend.clusters.recorded.log_lines import LogExcerpt, excerpt_
 from quarterdeck.backend.clusters.recorded.recorded_run import LoggedCluster
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.picture.text.formatting import one_line
+from quarterdeck.widgets.dialog import Dialog
 from quarterdeck.widgets.line_table import TableCell
 from quarterdeck.widgets.status_line import StatusLine
 
@@ -26,7 +26,7 @@ ROWS_ABOVE = 4
 LEAST_WIDTH = 20
 
 
-class LogScreen(ModalScreen[None]):
+class LogScreen(Dialog[None]):
     """Lines as they stand in the file, with their numbers, long ones wrapped; those of the message are marked."""
 
     DEFAULT_CSS = """

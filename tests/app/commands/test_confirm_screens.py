@@ -6,6 +6,7 @@ import asyncio
 
 import pytest
 from textual.app import App
+from textual.screen import ModalScreen
 from textual.widgets import Button
 
 from quarterdeck.app.commands.confirmation import ConfirmScreen
@@ -56,3 +57,19 @@ async def test_what_it_says_is_never_markup() -> None:
         assert "$ do '[b]'" in text
         assert "… and 1 more" in text
         assert screen.query_one("#confirm", Button).disabled
+
+
+async def test_a_second_key_that_was_pressed_before_it_went_neither_answers_again_nor_takes_the_view_away() -> None:
+    answers: list[bool | None] = []
+    app: App[None] = App()
+    async with app.run_test(size=(80, 24)) as pilot:
+        below: ModalScreen[None] = ModalScreen()
+        app.push_screen(below)
+        screen = ConfirmScreen("Stop a?", "It ends.", "Stop")
+        app.push_screen(screen, answers.append)
+        await pilot.pause()
+        screen.dismiss(True)
+        screen.dismiss(True)
+        await pilot.pause()
+        assert app.screen is below
+    assert answers == [True]
