@@ -329,6 +329,7 @@ class JoinListEditor(Dialog[tuple[EditPlan, ...] | None]):
         self.question = Static("", id="list-question", markup=False)
         self.area = TextArea(text, id="list-text", soft_wrap=False, tab_behavior="focus", show_line_numbers=True)
         self.changes = FactSheet(id="list-changes")
+        self.apply_button = Button("Apply", id="apply", variant="warning", compact=True)
 
     def compose(self) -> ComposeResult:
         with Vertical(id="list-box"):
@@ -338,7 +339,7 @@ class JoinListEditor(Dialog[tuple[EditPlan, ...] | None]):
                 yield self.changes
             with Horizontal(id="list-buttons"):
                 yield Button("Cancel", id="cancel", compact=True)
-                yield Button("Apply", id="apply", variant="warning", compact=True)
+                yield self.apply_button
                 yield Static("esc cancel  ^s apply  ^t this cluster or all  tab buttons", id="list-keys", markup=False)
 
     def on_mount(self) -> None:
@@ -381,7 +382,7 @@ class JoinListEditor(Dialog[tuple[EditPlan, ...] | None]):
         self.question.update(self._asked())
         self.changes.show(tuple(self._facts()))
         able = self._draft.problem is None and any(not plan.nothing_new for plan in self._plans)
-        self.query_one("#apply", Button).disabled = not able
+        self.apply_button.disabled = not able
 
     def _asked(self) -> str:
         names = ", ".join(f"{one_line(label)}'s" for label in self._masters[:4])

@@ -191,9 +191,10 @@ LINES: dict[str, tuple[str, Outcome]] = {
         if row.meaning and [argument.kind for argument in row.arguments] == ["member"]
     },
     "start": ("start athens", asks(core.StartMember)),
-    # Words before have paused the events and zoomed out.
+    # Words before have paused the events, zoomed out, and gone from member to member.
     "event-follow": ("event-follow", events(lambda view: view._following)),
     "event-zoom-in": ("event-zoom-in", says("a row is at most ")),
+    "next-member": ("next-member", opens("member")),
     "suspect": ("suspect byzantium fez", asks(core.SuspectMember)),
     "set": ("set byzantium hazelcast.heartbeat.interval.seconds=2", asks(core.SetProperties)),
     "kill-at": ("kill-at fez list-installed after", asks(core.KillAt)),

@@ -130,6 +130,8 @@ def test_every_word_has_a_line_and_no_line_is_left_over() -> None:
 async def test_every_word_is_obeyed_wherever_it_is_typed(view: ViewName) -> None:
     async with console() as driver:
         for word in sorted(command_words(driver.app.allowed), key="quit".__eq__):
+            if word in STARTS_A_CLUSTER:
+                continue
             line, fits = LINES[word]
             await driver.open(view)
             driver.app.answered(":", line)
