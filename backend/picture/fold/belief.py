@@ -164,6 +164,8 @@ class MemberBelief:
     search: SearchPlan | None = None
     """On a master: when it looks for other clusters, as far as it has said so."""
     cluster_state: ClusterState = "ACTIVE"
+    cluster_state_since_us: int = 0
+    """Since when it is seen to be in this state."""
     operating: bool = True
     """Whether it sees enough members to serve clients."""
     needed: int = 0

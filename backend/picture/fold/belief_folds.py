@@ -128,7 +128,8 @@ def fold_healing(belief: MemberBelief, event: Event, at: int) -> None:
             belief.join_list, belief.join_list_edition = addresses, event.edition
             belief.join_list_author = event.author
         case events.ClusterStateChanged(state):
-            belief.cluster_state = state
+            if state != belief.cluster_state:
+                belief.cluster_state, belief.cluster_state_since_us = state, at
         case events.ProtectionChanged():
             belief.operating, belief.needed = event.operating, event.needed
 

@@ -25,6 +25,9 @@ from quarterdeck.backend.picture.merging.join_list_edit import EditPlan, members
 from quarterdeck.backend.picture.text.fact import NOT_REPORTED, not_told
 from quarterdeck.backend.picture.text.formatting import age_text, counted, names_text, with_names
 
+FREEZES_TO_MERGE_US = 30 * SECOND_US
+"""So long a cluster of Hazelcast that turns FROZEN may be one that merges: it says so in no other way."""
+
 PairState = Literal["merging", "due", "waits", "blocked"]
 """Whether it has begun, only takes time, waits for something to pass, or waits for an operator."""
 
@@ -154,6 +157,13 @@ class PairDiagnosis:
         shut = [belief for belief in (self._smaller, self._greater) if not allows_joins(belief.cluster_state)]
         if not shut:
             return None
+        for side in shut:
+            seen_us = self._now_us - side.cluster_state_since_us
+            if side.witnessed_by and side.cluster_state == "FROZEN" and seen_us < FREEZES_TO_MERGE_US:
+                why = "a master freezes its cluster before it merges, and this may be that"
+                return Blocker(
+                    "freezes", f"{side.label}'s cluster is FROZEN, seen so for {age_text(seen_us)}: {why}", "waits"
+                )
         names = " and ".join(f"{side.label}'s cluster is {side.cluster_state}" for side in shut)
         rule = decide_merge(profile(self._smaller), profile(self._greater)).rule
         return Blocker(

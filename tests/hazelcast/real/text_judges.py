@@ -312,6 +312,8 @@ def _pair(text: str, window: Window) -> bool:
         return was_about(met[3], (words.at_us for words in found), window.said.at_us)
     if "neither" in text:
         return window.one_sided
+    if "freezes its cluster before it merges" in text:  # of an operator's order nothing is in these scripts
+        return window.logged("is merging|is MERGING", SETTLE_US, one, other)
     if "on its way into" in text:
         return window.logged("is merging|is MERGING", SETTLE_US, one, other)
     both = re.search(r"both list (.*?);", text)

@@ -23,7 +23,7 @@ from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.merging.join_list_board import Pair, pairs_left_out, why_not_merging
-from quarterdeck.backend.picture.merging.merge_blockers import CONFIGURED, MERGING_TAKES
+from quarterdeck.backend.picture.merging.merge_blockers import CONFIGURED, FREEZES_TO_MERGE_US, MERGING_TAKES
 from quarterdeck.backend.scenarios.format.reading import load_scenario, read_scenario
 from quarterdeck.backend.scenarios.format.scenario import Scenario
 from quarterdeck.backend.scenarios.interpreter import Interpreter
@@ -156,6 +156,20 @@ def test_neither_lists_nor_remembers_the_other() -> None:
     assert pair.unblock.edits[0].differing == ("e",), "e lists the same in another order"
     run.do(command)
     assert run.comes_together()
+
+
+def test_a_real_side_that_has_just_turned_frozen_may_be_merging() -> None:
+    steps = APART + "  - do: {change-state: {d: FROZEN}}\n  - do: heal\n  - do: {wait: 8s}\n"
+    run = Run(scenario(steps)).play()
+    belief = run.run_state.picture.members["d"]
+    belief.witnessed_by = ("client-protocol",)
+    pair = run.pair()
+    assert (pair.state, pair.rule) == ("waits", "freezes")
+    assert pair.sentence == (
+        "d's cluster is FROZEN, seen so for 7 s: a master freezes its cluster before it merges, and this may be that"
+    )
+    belief.cluster_state_since_us -= FREEZES_TO_MERGE_US
+    assert (run.pair().state, run.pair().rule) == ("blocked", "local-state")
 
 
 def test_a_frozen_side_is_made_active() -> None:
