@@ -245,8 +245,8 @@ class World:
     def run_until(self, at_us: int, most_events: int = NEVER) -> None:
         """Let everything happen that is due until `at_us`, which then is now; or stop when `events` exceeds `most_events`."""
         network, queue = self._network, self._network.queue
-        while (today := queue.open_days(at_us)) is not None and self._go_through(today, at_us, most_events):
-            queue.close_days()
+        while (today := queue.open_day(at_us)) is not None and self._go_through(today, at_us, most_events):
+            queue.close_day()
         if self.events <= most_events:
             network.now_us, network.now_order = max(network.now_us, at_us), NEVER
 
@@ -255,7 +255,7 @@ class World:
         network, add, events = self._network, self._fingerprint.add, self.events
         for at, order, node, content, sender, repeated in today:
             if at > until_us or events > most_events:
-                network.queue.leave_days(at, order)
+                network.queue.leave_day(at, order)
                 self.events = events
                 return False
             events += 1
