@@ -8,7 +8,6 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
-from textual.geometry import Region
 from textual.widgets import Button, Input, Static
 
 from quarterdeck.app.actions.action import Action
@@ -83,17 +82,6 @@ class ConfirmScreen(Dialog[bool]):
             if self.typed:
                 keys = "enter {}, once the name stands there   esc cancel"
             yield Static(keys.format(self._verb.lower()), id="confirm-keys", markup=False)
-
-    def refresh(
-        self, *regions: Region, repaint: bool = True, layout: bool = False, recompose: bool = False
-    ) -> ConfirmScreen:
-        """Repaint. Where the view below has painted `regions`, what else is dirty here stays so: Textual would forget it."""
-        if not regions or layout or recompose:
-            return super().refresh(*regions, repaint=repaint, layout=layout, recompose=recompose)
-        self._set_dirty(*regions)
-        self._dirty_widgets.add(self)
-        self.check_idle()
-        return self
 
     def on_mount(self) -> None:
         self.query_one("#confirm-name" if self.typed else "#cancel").focus()

@@ -6,13 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 from textual import work
-from textual.await_complete import AwaitComplete
 from textual.command import CommandList, CommandPalette, DiscoveryHit, Hit, Hits, Provider
 from textual.css.query import NoMatches
 
 from quarterdeck.app.actions.action import Action, allowed_on
 from quarterdeck.app.actions.registry import available_actions
 from quarterdeck.app.console_interface import ActionRunner
+from quarterdeck.widgets.dialog import OverView
 
 LINES_OF_A_HIT = 2
 """The title of an action, and its meaning."""
@@ -20,15 +20,12 @@ NAMED, MEANT = 1_000.0, 500.0
 """What it counts that the words looked for stand in the names of an action, or in its meaning; else letters in order count."""
 
 
-class ConsolePalette(CommandPalette):
-    """Textual's palette without three of its defects.
+class ConsolePalette(OverView, CommandPalette):
+    """Textual's palette without some of its defects.
 
-    Its own way to move by a page breaks while the list is being filled, it goes on filling a list that was closed
-    meanwhile, and `enter` right after `escape` takes away the view below.
+    Its own way to move by a page breaks while the list is being filled, and it goes on filling a list that was closed
+    meanwhile. `enter` right after `escape` would take away the view below.
     """
-
-    def dismiss(self, result: None = None) -> AwaitComplete:
-        return super().dismiss(result) if self.app.screen is self else AwaitComplete()
 
     @work(exclusive=True, group=CommandPalette._GATHER_COMMANDS_GROUP)
     async def _gather_commands(self, search_value: str) -> None:

@@ -2,6 +2,6 @@
 
 from quarterdeck.backend.journal.writer import JournalWriter
 from quarterdeck.backend.live.cluster.live_cluster import LiveCluster, MemberOptions
-from quarterdeck.backend.live.cluster.process_cluster import LocalCluster, ProcessCluster
+from quarterdeck.backend.live.cluster.local_clusters import LocalCluster, ProcessCluster
 
 __all__ = ["JournalWriter", "LiveCluster", "LocalCluster", "MemberOptions", "ProcessCluster"]

@@ -216,7 +216,7 @@ def _why(belief: MemberBelief) -> str:
 class Table(Struct, frozen=True):
     """Rows of the partition table.
 
-    Each row is the partition, its version, and for every replica index the place of its holder in `holders`, -1 for nobody.
+    Each row is the partition, its version, and for every replica index the place of its holder in `holders`, -1 for none.
     `next` is where to go on, null after the last row.
     """
 

@@ -25,7 +25,7 @@ from starlette.websockets import WebSocket
 from quarterdeck.backend.core.commands.commands import LinkCommand
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.member_api.answers import ROOT, Fail, RecordPage
-from quarterdeck.backend.service.console_api import commands, plans, queries
+from quarterdeck.backend.service.console_api import cluster_secret, commands, plans, queries
 from quarterdeck.backend.service.console_api import maps as console_maps
 from quarterdeck.backend.service.console_api.event_stream import event_stream
 from quarterdeck.backend.service.console_api.queries import process_started_utc
@@ -40,7 +40,7 @@ from quarterdeck.backend.service.rest.endpoint import rest_routes
 from quarterdeck.backend.service.rest.metrics import metrics_route
 
 ROUTERS = (
-    *(queries.router, commands.copying, commands.writing, commands.faults),
+    *(queries.router, cluster_secret.router, commands.copying, commands.writing, commands.faults),
     *(plans.router, console_maps.reading, console_maps.writing, console_maps.exporting, console_maps.importing),
 )
 

@@ -21,7 +21,7 @@ from typing import Any, Literal
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.membership.events import ClaimFinished, ClaimStarted, ListInstalled, SuspicionRaised
 from quarterdeck.backend.core.properties import SECOND_US, Settings
-from quarterdeck.backend.live.cluster.process_cluster import ProcessCluster, ProcessHost
+from quarterdeck.backend.live.cluster.local_clusters import ProcessCluster, ProcessHost
 
 ROUNDS = 5
 MEMBERS = 5

@@ -19,7 +19,7 @@ from quarterdeck.backend.core.member import MemberMachine
 from quarterdeck.backend.core.membership.events import ListInstalled
 from quarterdeck.backend.core.membership.messages import Heartbeat
 from quarterdeck.backend.core.properties import Settings
-from quarterdeck.backend.live.cluster.process_cluster import LocalCluster
+from quarterdeck.backend.live.cluster.local_clusters import LocalCluster
 
 BASE_PORT = 25_701
 

@@ -23,7 +23,7 @@ from quarterdeck.backend.core.operations import Put, PutAll, Size
 from quarterdeck.backend.core.partitions.events import MigrationCopied, MigrationDecided
 from quarterdeck.backend.core.properties import Settings
 from quarterdeck.backend.live.cluster.live_cluster import LiveCluster
-from quarterdeck.backend.live.cluster.process_cluster import LocalCluster, ProcessCluster
+from quarterdeck.backend.live.cluster.local_clusters import LocalCluster, ProcessCluster
 from tests.live.cluster.partition_tables import PartitionTables
 
 BASE_PORT = 26_701

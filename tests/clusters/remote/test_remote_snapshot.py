@@ -11,7 +11,7 @@ from quarterdeck.backend.clusters.remote.remote_cluster import RemoteCluster
 from quarterdeck.backend.core.cluster_snapshot import ClusterSnapshot
 from quarterdeck.backend.core.commands.commands import CommandRefused, CutLink, Heal, PauseMember, ResumeMember
 from quarterdeck.backend.core.properties import SECOND_US, Settings
-from quarterdeck.backend.live.cluster.process_cluster import ProcessCluster
+from quarterdeck.backend.live.cluster.local_clusters import ProcessCluster
 from quarterdeck.backend.simulation.virtual_time.forked_world import forked_world
 from tests.ports import take_ports
 from tests.waiting import wait_until

@@ -24,7 +24,7 @@ from quarterdeck.backend.core.membership.events import MemberStopped
 from quarterdeck.backend.core.operations import Answer, Get, Keys, Operation, Put, PutAll, Remove, Size
 from quarterdeck.backend.core.properties import Settings
 from quarterdeck.backend.live.cluster.live_cluster import LiveCluster
-from quarterdeck.backend.live.cluster.process_cluster import LocalCluster, ProcessCluster
+from quarterdeck.backend.live.cluster.local_clusters import LocalCluster, ProcessCluster
 from quarterdeck.backend.live.transport.limits import Timeouts
 from tests.live.cluster.observed_cluster import BASE_PORT, ObservedCluster
 from tests.live.cluster.partition_tables import PartitionTables

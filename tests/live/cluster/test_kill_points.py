@@ -21,7 +21,7 @@ from quarterdeck.backend.core.inputs import Input
 from quarterdeck.backend.core.member import MemberMachine
 from quarterdeck.backend.core.membership.events import JoinFailed, MemberStopped, SuspicionRaised
 from quarterdeck.backend.core.membership.messages import Leave
-from quarterdeck.backend.live.cluster.process_cluster import LocalCluster
+from quarterdeck.backend.live.cluster.local_clusters import LocalCluster
 from tests.core.member_state import conclude, state_of
 from tests.live.cluster.observed_cluster import BASE_PORT, QUICK, ObservedCluster
 

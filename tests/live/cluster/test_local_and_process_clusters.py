@@ -43,7 +43,7 @@ from quarterdeck.backend.journal.reader import read_journal
 from quarterdeck.backend.journal.writer import JournalFailed, JournalWriter
 from quarterdeck.backend.live.cluster.addressing import HeldPorts
 from quarterdeck.backend.live.cluster.live_cluster import LiveCluster
-from quarterdeck.backend.live.cluster.process_cluster import LocalCluster, ProcessCluster
+from quarterdeck.backend.live.cluster.local_clusters import LocalCluster, ProcessCluster
 from quarterdeck.backend.live.transport.limits import Timeouts
 from tests.live.cluster.observed_cluster import BASE_PORT, QUICK, ObservedCluster
 from tests.thoroughness import long_after

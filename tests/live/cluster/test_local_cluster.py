@@ -43,7 +43,7 @@ from quarterdeck.backend.core.properties import Settings
 from quarterdeck.backend.journal.reader import read_journal
 from quarterdeck.backend.journal.writer import JournalWriter
 from quarterdeck.backend.live.cluster.addressing import HeldPorts, PortsExhausted
-from quarterdeck.backend.live.cluster.process_cluster import LocalCluster
+from quarterdeck.backend.live.cluster.local_clusters import LocalCluster
 from quarterdeck.backend.live.transport.limits import Timeouts
 from tests.live.cluster.observed_cluster import BASE_PORT, QUICK, ObservedCluster
 

@@ -16,9 +16,9 @@ from quarterdeck.backend.core.address import Address, host_of, port_of
 from quarterdeck.backend.core.commands.commands import CommandRefused, KillMember, Operate, PauseMember, StartMember
 from quarterdeck.backend.core.events import ProcessKilled
 from quarterdeck.backend.core.membership.events import ObserverPaused
-from quarterdeck.backend.live.cluster import process_cluster
+from quarterdeck.backend.live.cluster import local_clusters
 from quarterdeck.backend.live.cluster.live_cluster import LiveCluster
-from quarterdeck.backend.live.cluster.process_cluster import ProcessCluster, ProcessHost
+from quarterdeck.backend.live.cluster.local_clusters import ProcessCluster, ProcessHost
 from tests.live.cluster.observed_cluster import BASE_PORT, QUICK, ObservedCluster
 from tests.waiting import wait_until
 
@@ -27,7 +27,7 @@ ROOT = Path(__file__).parents[3]
 OWNER = """
 import sys, time
 from quarterdeck.backend.core.commands.commands import PauseMember
-from quarterdeck.backend.live.cluster.process_cluster import ProcessCluster
+from quarterdeck.backend.live.cluster.local_clusters import ProcessCluster
 cluster = ProcessCluster(3, base_port=int(sys.argv[1]))
 cluster.started.result(60)
 cluster.execute(PauseMember("n2")).result(60)
@@ -101,12 +101,12 @@ def test_a_pause_is_one_of_the_system_and_it_can_end_it(watched: ObservedCluster
 def test_a_process_that_does_not_answer_holds_nobody_up(
     watched: ObservedCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(process_cluster, "ANSWER_TIMEOUT_SECONDS", 0.3)
+    monkeypatch.setattr(local_clusters, "ANSWER_TIMEOUT_SECONDS", 0.3)
     os.kill(pid_of(watched.cluster, "n2"), signal.SIGSTOP)
     with pytest.raises(CommandRefused, match=r"n2 did not answer within 0.3 s; kill it"):
         watched.do(Operate("n2"))
     monkeypatch.setattr(
-        process_cluster, "ANSWER_TIMEOUT_SECONDS", 5.0
+        local_clusters, "ANSWER_TIMEOUT_SECONDS", 5.0
     )  # so long that those that run answer on any machine
     watched.do(Operate("n1"))
     watched.cluster.close()

@@ -9,7 +9,7 @@ import pytest
 from quarterdeck.backend.core.commands.commands import DelayLink, KillMember, PauseMember
 from quarterdeck.backend.core.properties import SECOND_US, Settings
 from quarterdeck.backend.live.cluster.live_cluster import LiveCluster
-from quarterdeck.backend.live.cluster.process_cluster import LocalCluster, ProcessCluster
+from quarterdeck.backend.live.cluster.local_clusters import LocalCluster, ProcessCluster
 from quarterdeck.backend.simulation.virtual_time.forked_world import forked_world
 from tests.ports import take_ports
 

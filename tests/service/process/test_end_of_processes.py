@@ -15,8 +15,8 @@ import pytest
 from quarterdeck.backend.core.address import Address, make_address
 from quarterdeck.backend.core.member import MemberConfiguration
 from quarterdeck.backend.core.properties import Settings
+from quarterdeck.backend.live.cluster.local_clusters import MEMBER_MODULE, ROOT
 from quarterdeck.backend.live.cluster.pipe_messages import StartIncarnation, line_of
-from quarterdeck.backend.live.cluster.process_cluster import MEMBER_MODULE, ROOT
 from quarterdeck.backend.live.member.member_host import RunClock
 from quarterdeck.backend.live.transport.limits import DEFAULT_TIMEOUTS
 from tests.service.member_processes import BASE_PORT, MemberProcess

@@ -24,7 +24,7 @@ from websockets.sync.client import ClientConnection, connect
 from quarterdeck.backend.core.membership.events import JoinListChanged
 from quarterdeck.backend.journal.audit_log import AuditLogReader
 from quarterdeck.backend.journal.reader import read_journal
-from quarterdeck.backend.live.cluster.process_cluster import ProcessCluster
+from quarterdeck.backend.live.cluster.local_clusters import ProcessCluster
 from tests.live.cluster.observed_cluster import ObservedCluster
 from tests.service.member_processes import BASE_PORT, MemberProcess, end, members
 

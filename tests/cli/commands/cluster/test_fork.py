@@ -9,7 +9,7 @@ import pytest
 
 from quarterdeck.backend.clusters.simulated.copied_cluster import SNAPSHOT_FILE, BadCopy, CopiedCluster, read_copy
 from quarterdeck.backend.core.properties import SECOND_US, Settings
-from quarterdeck.backend.live.cluster.process_cluster import ProcessCluster
+from quarterdeck.backend.live.cluster.local_clusters import ProcessCluster
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.cli.commands.console import opened_recording, simulated_cluster
 from quarterdeck.cli.exits import CommandFailed
