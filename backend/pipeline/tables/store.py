@@ -110,7 +110,8 @@ def _place(store: Path | str, table_format: TableFormat) -> Place:
         return place
     address = address_of(f"file://{place.resolve()}")
     is_delta = newest(address) is not None
-    if is_delta if table_format == "parquet" else table_format == "delta" and commit.read_manifest(place) is not None:
+    holds_other = {"parquet": is_delta, "delta": commit.read_manifest(place) is not None}
+    if holds_other.get(table_format, False):
         raise StoreRefused(f"{place} holds tables of the other format; choose another directory")
     return address if is_delta or table_format == "delta" else place
 
