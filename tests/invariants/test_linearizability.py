@@ -206,6 +206,11 @@ SOUND: dict[str, tuple[Happened, ...]] = {
         *(*merged()[:-4], *done(C, 1, "put", "two", put="x")),
         *(*merged()[-3:], *done(C, 2, "get", "two")),
     ),
+    "a read that began before a write that a side which lost its data has shown, answered on the other side": (
+        *(*WRITTEN, asked(C, 1, "get"), *done(B, 3, "put", "two", put="x"), *CLAIMED_BY_B),
+        *(A_ALONE[0], (A, PartitionLost(0, 6)), A_ALONE[1], *done(A, 1, "get", None)),
+        *(*REPAIRED_BY_B, answered(C, 1, "get", "two")),
+    ),
     "what could not be brought along": (*merged(problem="no answer"), *done(C, 1, "get", "one")),
     "a member died in the division": (
         *merged()[:-1],

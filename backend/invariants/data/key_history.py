@@ -59,6 +59,7 @@ class OperationUnderWay(Struct, eq=False):
     register: KeyRegister | None
     """Of the stretch in which it was asked for, if there was one."""
     is_uncertain: bool = False
+    """Whether what was done beside it is judged without it, so that it goes on in no later stretch."""
 
 
 class KeyHistory(Struct, eq=False):
@@ -161,8 +162,8 @@ class KeyHistory(Struct, eq=False):
 
     def _doubt(self, operation: OperationUnderWay) -> None:
         if operation.writes and not operation.is_uncertain:
-            operation.is_uncertain = True
             self.uncertain.append(UncertainWrite(operation.began, operation.value))
+        operation.is_uncertain = True
 
     def _register(
         self, stretch: UndividedStretch, now: int, excused_at: float
