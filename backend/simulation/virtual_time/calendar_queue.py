@@ -1,7 +1,7 @@
 """The queue in which everything waits that is to happen in a simulated run: a calendar (R. Brown, Calendar Queues, 1988).
 
-Most of what is put in is due soon, and much of it comes in order. So it is put aside by the day that it is due, where a day is
-some hundred microseconds, and a day is sorted when it has come. That costs an arrival less than a place in one great heap.
+Most of what is put in is due soon, and much of it comes in order. So it is put aside by the day that it is due, and a day is
+sorted when it has come. That costs an arrival less than a place in one great heap.
 """
 
 from __future__ import annotations
@@ -12,8 +12,12 @@ from heapq import heappop, heappush
 
 from quarterdeck.backend.simulation.virtual_time.node import Arrival
 
-DAY_BITS = 8
+SHORT_DAY_BITS = 8
 """A day has 256 microseconds: hardly more than the least latency, so that little is put in on the day on which it is due."""
+
+FEW_SENDERS = 12
+LONG_DAY_BITS = 15
+"""So few senders have a day of 33 milliseconds: on shorter ones there would be one arrival."""
 
 NO_DAY = -1
 
@@ -21,9 +25,10 @@ NO_DAY = -1
 class CalendarQueue:
     """Arrivals in the order of their times and places. Nothing is put in before the present, which is in the opened day."""
 
-    __slots__ = ("_days", "_numbers", "_today")
+    __slots__ = ("_day_bits", "_days", "_numbers", "_today")
 
-    def __init__(self) -> None:
+    def __init__(self, senders: int) -> None:
+        self._day_bits = LONG_DAY_BITS if senders <= FEW_SENDERS else SHORT_DAY_BITS
         self._days: dict[int, list[Arrival]] = {}
         self._numbers: list[int] = []
         """A heap of the numbers of all days but the opened one."""
@@ -37,7 +42,7 @@ class CalendarQueue:
         return iter(sorted(arrival for day in self._days.values() for arrival in day))
 
     def put(self, arrival: Arrival) -> None:
-        number = arrival[0] >> DAY_BITS
+        number = arrival[0] >> self._day_bits
         if number == self._today:
             insort(self._days[number], arrival)
         elif (day := self._days.get(number)) is not None:
@@ -50,13 +55,13 @@ class CalendarQueue:
         """Put in many arrivals, which are in order."""
         place = 0
         while place < len(arrivals):
-            number = arrivals[place][0] >> DAY_BITS
+            number = arrivals[place][0] >> self._day_bits
             day = self._days.get(number)
             if day is None or number == self._today:
                 self.put(arrivals[place])
                 place += 1
             else:
-                end = bisect_left(arrivals, ((number + 1) << DAY_BITS,), place)
+                end = bisect_left(arrivals, ((number + 1) << self._day_bits,), place)
                 day += arrivals[place:end]
                 place = end
 
@@ -66,7 +71,7 @@ class CalendarQueue:
         What is put in for this day while it is gone through takes its place behind the present. It has to be closed.
         """
         if self._today == NO_DAY:
-            if not self._numbers or self._numbers[0] << DAY_BITS > until_us:
+            if not self._numbers or self._numbers[0] << self._day_bits > until_us:
                 return None
             self._today = heappop(self._numbers)
             self._days[self._today].sort()

@@ -38,12 +38,13 @@ class SimulatedNetwork:
         fingerprint: Fingerprint,
         stranger: MemberConfiguration,
         *,
+        members: int,
         elide_heartbeats: bool,
     ) -> None:
-        """`stranger` is what places have, besides their address, at which no member ever starts."""
+        """`stranger` is what places have, besides their address, at which no member ever starts; `members` can start."""
         self.now_us = 0
         self.now_order = NEVER
-        self.queue = CalendarQueue()
+        self.queue = CalendarQueue(members)
         self.nodes: dict[Address, SimulatedNode] = {}
         """All addresses to which anything can be sent."""
         self.running = 0

@@ -88,7 +88,9 @@ class World:
         """The UTC instant at which the run's time is 0."""
         elide = elide_heartbeats and can_elide(settings, latency) and not (clocks or settings_of)
         stranger = MemberConfiguration(self.run, "", Address(""), (), settings)
-        self._network = SimulatedNetwork(seed, latency, self._fingerprint, stranger, elide_heartbeats=elide)
+        self._network = SimulatedNetwork(
+            seed, latency, self._fingerprint, stranger, members=len(labels), elide_heartbeats=elide
+        )
         self._network.has_several_names = bool(cluster_names)
         self.nodes: dict[str, SimulatedNode] = {}
         configurations = member_configurations(
