@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from random import Random
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from msgspec.structs import replace
 
@@ -90,7 +90,7 @@ class SteppedCluster:
         self.records[name] = []
         return self.machines[name]
 
-    def with_lists(self, **lists: tuple[int, str]) -> None:
+    def with_lists(self, **lists: tuple[int, str]) -> Self:
         """Joined members, each with a version and the members it knows, in order of age; the first is their master."""
         for name in sorted({name for _, known in lists.values() for name in known} | lists.keys()):
             if name not in self.machines:
@@ -111,6 +111,7 @@ class SteppedCluster:
             state.last_round_us = self.now
             state.timers.set(heartbeats.HEARTBEAT, self.now + self.settings.heartbeat_interval_us)
             state.context.effects.clear()
+        return self
 
     def _lead_since_long(self, state: PartitionedMember) -> None:
         """A master put together by hand has nothing to find out about partitions any more."""
@@ -119,7 +120,7 @@ class SteppedCluster:
             state.partitions.master_role.recovery = None
             state.timers.clear(table_recovery.RECOVERY)
 
-    def settled(self, names: str, version: int | None = None) -> None:
+    def settled(self, names: str, version: int | None = None) -> Self:
         """A whole cluster whose members agree, with all the timers of members."""
         self.with_lists(**dict.fromkeys(names, (version or len(names), names)))
         for name in names:
@@ -127,6 +128,7 @@ class SteppedCluster:
             timers.set(publishing.PUBLISH, self.now + self.settings.list_publish_interval_us)
             timers.set(master_confirmation.CONFIRMATION, self.now + self.settings.master_confirmation_interval_us)
             timers.set(cluster_search.SEARCH, self.now + self.settings.merge_first_run_delay_us)
+        return self
 
     def inspect(self, name: str) -> MemberState:
         """What a member knows and believes."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Self
 
 from quarterdeck.backend.core.commands.commands import ArrangePartitions, StopMember
 from quarterdeck.backend.core.effects import Effect
@@ -108,7 +108,7 @@ class SteppedPartitions(SteppedCluster):
             self.ghosts[name].life = self.machines[name].uuid
             state_of(self.machines[name]).context.services = (self.ghosts[name],)
 
-    def arranged(self, names: str) -> None:
+    def arranged(self, names: str) -> Self:
         """A settled cluster with a table and data in every replica; all is quiet."""
         self.settled(names)
         self.with_fake_service(names)
@@ -117,8 +117,9 @@ class SteppedPartitions(SteppedCluster):
         for name in names:
             self.ghosts[name].held.update({p: self.gold[p] for p in self.ghosts[name].held})
         assert not self.complaints(), self.complaints()
+        return self
 
-    def with_table(self, names: str, *rows: str) -> None:
+    def with_table(self, names: str, *rows: str) -> Self:
         """A settled cluster with just these rows: names by replica index, - for nobody; all is quiet, nothing is planned."""
         self.arranged(names)
         master = self.machines[names[0]]
@@ -138,6 +139,7 @@ class SteppedPartitions(SteppedCluster):
             ghost.told.clear()
             self.events[name].clear()
         assert self.rows(names[0]) == list(rows)
+        return self
 
     def replica(self, name: str) -> Replica | None:
         return None if name == "-" else Replica(address_of(name), self.machines[name].uuid)
@@ -322,3 +324,8 @@ def table_of(rows: Iterable[VersionedRow], partitions: int, width: int) -> Parti
     for row in rows:
         table.put(row)
     return table
+
+
+def quiet(*rows: str, members: str = "ABCD", **changed: int) -> SteppedPartitions:
+    """Return a settled cluster whose table has just these rows, with as many backups as they have places."""
+    return SteppedPartitions(len(rows), len(rows[0]) - 1, **changed).with_table(members, *rows)

@@ -19,9 +19,7 @@ from tests.core.stepped_cluster import SteppedCluster, address_of
 
 
 def three() -> SteppedCluster:
-    world = SteppedCluster()
-    world.settled("ABC")
-    return world
+    return SteppedCluster().settled("ABC")
 
 
 def standing(world: SteppedCluster, name: str) -> ClusterStanding:
@@ -292,8 +290,7 @@ def test_a_missing_member_may_come_back() -> None:
 
 
 def test_a_missing_member_may_come_back_to_a_new_master_too() -> None:
-    world = SteppedCluster()
-    world.settled("ABCD")
+    world = SteppedCluster().settled("ABCD")
     world.change_state("A", "FROZEN")
     world.deliver_all()
     world.suspect("A", "D")
@@ -387,8 +384,7 @@ def test_a_claim_keeps_a_decision_that_only_a_follower_has_heard_of() -> None:
 
 
 def test_a_lost_request_is_passed_on_again() -> None:
-    world = SteppedCluster()
-    world.settled("ABC")
+    world = SteppedCluster().settled("ABC")
     world.loses = lambda sender, receiver, message: isinstance(message, StateRequest)
     world.change_state("C", "FROZEN")
     world.live(2.5)
@@ -399,8 +395,7 @@ def test_a_lost_request_is_passed_on_again() -> None:
 
 
 def test_the_operator_at_a_slave_hears_that_the_master_refuses() -> None:
-    world = SteppedCluster()
-    world.settled("ABC")
+    world = SteppedCluster().settled("ABC")
     world.change_state("C", "ACTIVE")
     world.live(1)
     (refused,) = world.seen("C", ClusterStateRefused)
@@ -408,8 +403,7 @@ def test_the_operator_at_a_slave_hears_that_the_master_refuses() -> None:
 
 
 def test_the_operator_at_a_slave_hears_that_nobody_answers() -> None:
-    world = SteppedCluster()
-    world.settled("ABC")
+    world = SteppedCluster().settled("ABC")
     world.loses = lambda sender, receiver, message: isinstance(message, StateRequest)
     world.change_state("C", "FROZEN")
     world.live(8)

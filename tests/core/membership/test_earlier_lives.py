@@ -20,9 +20,7 @@ EARLIER = "an earlier life"
 
 
 def three() -> SteppedCluster:
-    world = SteppedCluster()
-    world.settled("ABC")
-    return world
+    return SteppedCluster().settled("ABC")
 
 
 def list_with(world: SteppedCluster, version: int, **lives: str) -> MemberList:

@@ -45,8 +45,7 @@ def test_the_example_of_seed_000_ends_in_v7_B_D_E() -> None:
 
 
 def test_a_lost_request_costs_nobody_its_place() -> None:
-    world = SteppedCluster()
-    world.with_lists(**dict.fromkeys("ABCD", (4, "ABCD")))
+    world = SteppedCluster().with_lists(**dict.fromkeys("ABCD", (4, "ABCD")))
     for name in "CD":
         world.suspect(name, "A")
     world.suspect("B", "A")
@@ -57,8 +56,7 @@ def test_a_lost_request_costs_nobody_its_place() -> None:
 
 
 def test_a_lost_answer_costs_nobody_its_place() -> None:
-    world = SteppedCluster()
-    world.with_lists(**dict.fromkeys("ABC", (3, "ABC")))
+    world = SteppedCluster().with_lists(**dict.fromkeys("ABC", (3, "ABC")))
     world.suspect("C", "A")
     world.suspect("B", "A")
     world.receive("C", "B", world.messages(MastershipClaim, to="C")[0])
@@ -69,8 +67,7 @@ def test_a_lost_answer_costs_nobody_its_place() -> None:
 
 
 def test_who_still_trusts_an_older_member_makes_the_claimant_ask_again() -> None:
-    world = SteppedCluster()
-    world.with_lists(**dict.fromkeys("ABC", (3, "ABC")))
+    world = SteppedCluster().with_lists(**dict.fromkeys("ABC", (3, "ABC")))
     world.suspect("B", "A")
     world.deliver_all(dead="A")
     assert world.master_of("C") == "A"
@@ -82,8 +79,7 @@ def test_who_still_trusts_an_older_member_makes_the_claimant_ask_again() -> None
 
 
 def test_a_younger_member_does_not_claim_while_an_older_one_is_trusted() -> None:
-    world = SteppedCluster()
-    world.with_lists(**dict.fromkeys("ABC", (3, "ABC")))
+    world = SteppedCluster().with_lists(**dict.fromkeys("ABC", (3, "ABC")))
     world.suspect("C", "A")
     assert not world.seen("C", ClaimStarted)
     world.suspect("C", "B")
@@ -91,8 +87,7 @@ def test_a_younger_member_does_not_claim_while_an_older_one_is_trusted() -> None
 
 
 def test_an_old_master_that_returns_corrupts_no_list() -> None:
-    world = SteppedCluster()
-    world.with_lists(**dict.fromkeys("ABC", (3, "ABC")))
+    world = SteppedCluster().with_lists(**dict.fromkeys("ABC", (3, "ABC")))
     world.suspect("C", "A")
     world.suspect("B", "A")
     world.deliver_all(dead="A")
@@ -108,8 +103,7 @@ def test_an_old_master_that_returns_corrupts_no_list() -> None:
 
 
 def test_the_second_of_two_claimants_is_refused() -> None:
-    world = SteppedCluster()
-    world.with_lists(**dict.fromkeys("ABCD", (4, "ABCD")))
+    world = SteppedCluster().with_lists(**dict.fromkeys("ABCD", (4, "ABCD")))
     world.suspect("D", "AB")
     world.suspect("C", "AB")
     world.receive("D", "C", world.messages(MastershipClaim, to="D")[0])
@@ -121,8 +115,7 @@ def test_the_second_of_two_claimants_is_refused() -> None:
 
 
 def test_a_new_lineage_begins_with_each_claim() -> None:
-    world = SteppedCluster()
-    world.with_lists(**dict.fromkeys("ABC", (3, "ABC")))
+    world = SteppedCluster().with_lists(**dict.fromkeys("ABC", (3, "ABC")))
     world.suspect("C", "AB")
     world.suspect("B", "AC")
     lineages = {world.inspect(name).members.lineage for name in "ABC"}  # type: ignore[union-attr]
@@ -130,8 +123,7 @@ def test_a_new_lineage_begins_with_each_claim() -> None:
 
 
 def test_a_pause_of_the_claimant_costs_nobody_its_place() -> None:
-    world = SteppedCluster()
-    world.settled("ABC")
+    world = SteppedCluster().settled("ABC")
     world.suspect("C", "A")
     world.suspect("B", "A")
     world.now += 20_000_000
@@ -142,8 +134,7 @@ def test_a_pause_of_the_claimant_costs_nobody_its_place() -> None:
 
 
 def test_the_heartbeat_of_an_older_member_does_not_stop_a_claim() -> None:
-    world = SteppedCluster()
-    world.settled("ABC")
+    world = SteppedCluster().settled("ABC")
     world.suspect("B", "A")
     a, b = world.machines["A"], world.machines["B"]
     world.receive("B", "A", Heartbeat(a.uuid, b.uuid, address_of("A"), 3))
@@ -151,8 +142,7 @@ def test_the_heartbeat_of_an_older_member_does_not_stop_a_claim() -> None:
 
 
 def test_a_claimant_that_dies_before_it_publishes_is_succeeded_by_its_follower() -> None:
-    world = SteppedCluster()
-    world.settled("ABC")
+    world = SteppedCluster().settled("ABC")
     world.suspect("C", "A")
     world.suspect("B", "A")
     world.deliver(MastershipClaim, to="C")
@@ -162,8 +152,7 @@ def test_a_claimant_that_dies_before_it_publishes_is_succeeded_by_its_follower()
 
 
 def test_answers_that_come_twice_or_after_the_end_change_nothing() -> None:
-    world = SteppedCluster()
-    world.settled("ABC")
+    world = SteppedCluster().settled("ABC")
     world.suspect("C", "A")
     world.suspect("B", "A")
     world.deliver(MastershipClaim, to="C")
@@ -177,8 +166,7 @@ def test_answers_that_come_twice_or_after_the_end_change_nothing() -> None:
 
 
 def test_a_member_that_says_goodbye_during_the_claim_holds_nothing_up() -> None:
-    world = SteppedCluster()
-    world.settled("ABCD")
+    world = SteppedCluster().settled("ABCD")
     world.suspect("D", "A")
     world.suspect("B", "A")
     world.receive("B", "C", Leave(world.machines["C"].uuid))
@@ -188,8 +176,7 @@ def test_a_member_that_says_goodbye_during_the_claim_holds_nothing_up() -> None:
 
 
 def test_a_follower_that_says_goodbye_before_the_end_is_not_on_the_list() -> None:
-    world = SteppedCluster()
-    world.settled("ABCD")
+    world = SteppedCluster().settled("ABCD")
     world.suspect("C", "A")
     world.suspect("B", "A")
     world.deliver(MastershipClaim, to="C")
@@ -202,8 +189,7 @@ def test_a_follower_that_says_goodbye_before_the_end_is_not_on_the_list() -> Non
 
 
 def test_who_sends_heartbeats_and_no_answer_is_given_up_when_the_time_is_over() -> None:
-    world = SteppedCluster(training_settings(mastership_claim_timeout_us=3 * SECOND_US))
-    world.settled("ABCD")
+    world = SteppedCluster(training_settings(mastership_claim_timeout_us=3 * SECOND_US)).settled("ABCD")
     world.suspect("C", "A")
     world.suspect("D", "A")
     world.loses = lambda sender, receiver, message: isinstance(message, MastershipClaim) and receiver == "D"
@@ -215,8 +201,7 @@ def test_who_sends_heartbeats_and_no_answer_is_given_up_when_the_time_is_over() 
 
 
 def test_a_claimant_that_is_asked_for_the_master_keeps_silent() -> None:
-    world = SteppedCluster()
-    world.settled("ABC")
+    world = SteppedCluster().settled("ABC")
     world.suspect("B", "A")
     world.sent.clear()
     world.receive("B", "X", WhoIsMaster("uuid-x"))
@@ -225,8 +210,7 @@ def test_a_claimant_that_is_asked_for_the_master_keeps_silent() -> None:
 
 
 def test_the_same_refusal_is_told_once() -> None:
-    world = SteppedCluster()
-    world.settled("ABC")
+    world = SteppedCluster().settled("ABC")
     world.suspect("B", "A")
     for _ in range(5):
         world.pass_seconds(1, "B")
@@ -237,8 +221,7 @@ def test_the_same_refusal_is_told_once() -> None:
 
 def claimed_with_two_lives_of_c() -> tuple[SteppedCluster, list[MastershipClaim]]:
     """B claims and asks C; D's answer tells that another incarnation of C has joined since. B's questions to C."""
-    world = SteppedCluster()
-    world.settled("ABCD")
+    world = SteppedCluster().settled("ABCD")
     early = world.machines["C"]
     late = world.born("C", "A")
     world.with_lists(D=(6, "ABDC"))
@@ -277,8 +260,7 @@ def test_nor_does_its_refusal() -> None:
 
 def test_an_acceptance_of_an_earlier_claim_does_not_count() -> None:
     """The claimant has been restarted, and claims again."""
-    world = SteppedCluster()
-    world.settled("ABC")
+    world = SteppedCluster().settled("ABC")
     world.suspect("B", "A")
     (asked,) = world.messages(MastershipClaim, to="C")
     members = world.inspect("C").members
@@ -291,8 +273,7 @@ def test_an_acceptance_of_an_earlier_claim_does_not_count() -> None:
 @pytest.mark.parametrize("trusted", ["A", "B", "AB"])
 def test_a_follower_accepts_only_when_it_suspects_all_who_are_older(trusted: str) -> None:
     """Document 000: "D accepts the mastership claim of C only if it also suspects A and B"."""
-    world = SteppedCluster()
-    world.settled("ABCD")
+    world = SteppedCluster().settled("ABCD")
     world.suspect("D", "".join(sorted(set("AB") - set(trusted))))
     world.suspect("C", "AB")
     world.deliver(MastershipClaim, to="D")
@@ -302,8 +283,7 @@ def test_a_follower_accepts_only_when_it_suspects_all_who_are_older(trusted: str
 
 
 def test_a_silent_member_that_the_claim_learnt_of_is_given_up_as_soon_as_any_other() -> None:
-    world = SteppedCluster(training_settings(mastership_claim_timeout_us=60 * SECOND_US))
-    world.settled("ABCD")
+    world = SteppedCluster(training_settings(mastership_claim_timeout_us=60 * SECOND_US)).settled("ABCD")
     world.with_lists(C=(5, "ABCDE"))
     for name in "CD":
         world.suspect(name, "A")
@@ -317,8 +297,7 @@ def test_a_silent_member_that_the_claim_learnt_of_is_given_up_as_soon_as_any_oth
 
 
 def test_a_claim_of_another_incarnation_than_the_listed_one_is_refused_for_good() -> None:
-    world = SteppedCluster()
-    world.with_lists(**dict.fromkeys("ABC", (3, "ABC")))
+    world = SteppedCluster().with_lists(**dict.fromkeys("ABC", (3, "ABC")))
     world.suspect("C", "A")
     world.receive("C", "B", MastershipClaim("another incarnation", world.machines["C"].uuid))
     (refusal,) = world.messages(ClaimRefused, to="B")
@@ -327,8 +306,7 @@ def test_a_claim_of_another_incarnation_than_the_listed_one_is_refused_for_good(
 
 
 def test_a_claim_of_a_stranger_is_refused_by_who_suspects_every_other_member() -> None:
-    world = SteppedCluster()
-    world.with_lists(**dict.fromkeys("ABC", (3, "ABC")))
+    world = SteppedCluster().with_lists(**dict.fromkeys("ABC", (3, "ABC")))
     world.suspect("B", "A")
     world.sent.clear()
     world.receive("C", "X", MastershipClaim("uuid-x", world.machines["C"].uuid))

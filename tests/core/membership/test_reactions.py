@@ -59,8 +59,7 @@ def test_what_follows_from_a_fact_comes_before_what_was_told_earlier_and_waits(m
     }
     for kind, fake in fakes.items():
         monkeypatch.setitem(handlers.REACTIONS, kind, fake)
-    world = SteppedCluster()
-    world.settled("AB")
+    world = SteppedCluster().settled("AB")
     state = state_of(world.machines["A"])
     state.report(Joined())
     state.report(AdmissionEnded())
@@ -117,8 +116,7 @@ def test_those_who_asked_meanwhile_come_in_when_all_have_reacted_to_the_removal(
     def last(state: Membership, now: int, fact: Removed) -> None:
         order.append("all have reacted")
 
-    world = SteppedCluster()
-    world.settled("AB")
+    world = SteppedCluster().settled("AB")
     for joiner in "XY":
         world.born(joiner, "A")
         world.receive("A", joiner, JoinRequest(world.machines[joiner].uuid, False))

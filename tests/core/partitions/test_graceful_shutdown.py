@@ -14,8 +14,7 @@ from tests.core.stepped_partitions import SteppedPartitions
 
 
 def arranged(names: str = "ABCD", partitions: int = 8, backups: int = 1, **changed: int) -> SteppedPartitions:
-    world = SteppedPartitions(partitions, backups, **changed)
-    world.arranged(names)
+    world = SteppedPartitions(partitions, backups, **changed).arranged(names)
     for name in names:
         world.events[name].clear()
     return world
@@ -120,8 +119,7 @@ def test_with_no_time_to_wait_it_goes_at_once() -> None:
 
 
 def test_who_need_not_hand_anything_over_goes_at_once() -> None:
-    before = SteppedPartitions(4, 1)
-    before.settled("ABC")
+    before = SteppedPartitions(4, 1).settled("ABC")
     before.stop("B")  # there is no table yet
     assert "B" in before.halted
     alone = arranged("A")
@@ -156,8 +154,7 @@ def test_where_nothing_may_be_moved_nobody_waits(state: str) -> None:
 
 @pytest.mark.parametrize("rows", ["C", "AC"], ids=["owner", "backup only"])
 def test_a_reason_not_to_wait_that_is_gone_does_not_count_any_more(rows: str) -> None:
-    world = SteppedPartitions(4, len(rows) - 1)
-    world.with_table("ABCD", *[rows] * 4)
+    world = SteppedPartitions(4, len(rows) - 1).with_table("ABCD", *[rows] * 4)
     world.change_state("A", "FROZEN")
     world.run(1)
     world.loses = lambda sender, receiver, message: isinstance(message, ShutdownGranted)
@@ -288,8 +285,7 @@ def test_what_was_brought_from_another_cluster_is_placed_first() -> None:
 
 
 def test_who_leaves_during_a_merge_of_clusters_leaves_all_the_same() -> None:
-    world = SteppedPartitions(8, 1)
-    world.settled("AB")
+    world = SteppedPartitions(8, 1).settled("AB")
     world.with_fake_service("AB")
     world.tell("A", ArrangePartitions("A"))
     world.with_lists(C=(3, "CDE"), D=(3, "CDE"), E=(3, "CDE"))

@@ -138,8 +138,7 @@ def test_no_data_is_moved_in_a_state_without_migrations(state: ClusterState) -> 
 
 
 def test_without_a_table_a_member_is_demoted_at_once_and_gets_none_of_it_later() -> None:
-    world = SteppedPartitions(8, 1)
-    world.settled("ABC")
+    world = SteppedPartitions(8, 1).settled("ABC")
     world.with_fake_service("ABC")
     world.tell("B", DemoteMember("B"))
     world.run(2)
@@ -183,7 +182,9 @@ def test_asked_for_the_opposite_it_stays_what_it_is() -> None:
     assert world.machines["C"].uuid in world.master_role("A").leaving
     world.tell("C", PromoteMember("C"))
     world.run(1)
-    assert not world.master_role("A").leaving and not world.master_role("A").demoting, "at once, not when it is forgotten"
+    assert not world.master_role("A").leaving and not world.master_role("A").demoting, (
+        "at once, not when it is forgotten"
+    )
     world.run(14)
     assert [event.cause for event in world.seen("C", LiteChangeRefused)] == ["withdrawn"]
     assert lite_of(world, "A") == "" and not world.complaints()

@@ -31,8 +31,7 @@ def test_a_run_in_which_every_heartbeat_is_a_step_is_the_same(seed: int, monkeyp
 
 
 def test_only_a_heartbeat_between_the_present_incarnations_of_members_with_one_list_is_noted() -> None:
-    world = SteppedCluster()
-    world.with_lists(A=(2, "AB"), B=(2, "AB"))
+    world = SteppedCluster().with_lists(A=(2, "AB"), B=(2, "AB"))
     master, slave = world.machines["A"], address_of("B")
     beat = Heartbeat(world.machines["B"].uuid, master.uuid, master.address, 2)
     assert master.hear(world.now, slave, beat)

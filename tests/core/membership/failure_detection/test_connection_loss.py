@@ -8,9 +8,7 @@ from tests.core.stepped_cluster import SteppedCluster, address_of, training_sett
 
 
 def three() -> SteppedCluster:
-    world = SteppedCluster()
-    world.settled("ABC")
-    return world
+    return SteppedCluster().settled("ABC")
 
 
 def fault_and_wait(world: SteppedCluster, observer: str, other: str, times: int) -> None:
@@ -88,8 +86,7 @@ def test_a_suspect_is_counted_no_more() -> None:
 
 
 def test_no_faults_allowed_means_the_first_one_suspects() -> None:
-    world = SteppedCluster(training_settings(connection_max_faults=0))
-    world.settled("ABC")
+    world = SteppedCluster(training_settings(connection_max_faults=0)).settled("ABC")
     world.unreachable("B", "C")
     assert world.suspects_of("B") == "C"
 

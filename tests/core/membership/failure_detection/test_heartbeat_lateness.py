@@ -13,9 +13,7 @@ from tests.core.stepped_cluster import SteppedCluster, address_of, training_sett
 
 
 def five(**changed: object) -> SteppedCluster:
-    world = SteppedCluster(training_settings(**changed))
-    world.with_lists(**dict.fromkeys("ABCDE", (5, "ABCDE")))
-    return world
+    return SteppedCluster(training_settings(**changed)).with_lists(**dict.fromkeys("ABCDE", (5, "ABCDE")))
 
 
 def live_for(world: SteppedCluster, seconds: float, dead: str = "") -> None:

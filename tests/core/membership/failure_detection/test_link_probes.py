@@ -18,9 +18,7 @@ from tests.core.stepped_cluster import SETTINGS, SteppedCluster, address_of
 
 
 def four() -> SteppedCluster:
-    world = SteppedCluster()
-    world.settled("ABCD")
-    return world
+    return SteppedCluster().settled("ABCD")
 
 
 def probe_times(world: SteppedCluster, name: str, suspect: str, seconds: int) -> list[int]:

@@ -14,9 +14,7 @@ from tests.core.stepped_cluster import SteppedCluster, address_of
 
 
 def three() -> SteppedCluster:
-    world = SteppedCluster()
-    world.settled("ABC")
-    return world
+    return SteppedCluster().settled("ABC")
 
 
 def confirmation(world: SteppedCluster, sender: str, receiver: str) -> MasterConfirmation:

@@ -18,9 +18,7 @@ from tests.core.stepped_cluster import SteppedCluster, address_of
 
 
 def five() -> SteppedCluster:
-    world = SteppedCluster()
-    world.with_lists(**dict.fromkeys("ABCDE", (5, "ABCDE")))
-    return world
+    return SteppedCluster().with_lists(**dict.fromkeys("ABCDE", (5, "ABCDE")))
 
 
 def live_for(world: SteppedCluster, seconds: int, dead: str = "") -> None:

@@ -17,9 +17,7 @@ from tests.core.stepped_cluster import SETTINGS, SteppedCluster, address_of, nam
 
 
 def cluster(names: str = "ABCD", settings: Settings = SETTINGS) -> SteppedCluster:
-    world = SteppedCluster(settings)
-    world.settled(names)
-    return world
+    return SteppedCluster(settings).settled(names)
 
 
 def report(world: SteppedCluster, reporter: str, suspects: str, master: str = "A", version: int | None = None) -> None:

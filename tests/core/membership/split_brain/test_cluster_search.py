@@ -312,8 +312,7 @@ def test_probes_and_answers_that_come_twice_or_late_do_no_harm() -> None:
 
 def test_a_probe_from_a_member_of_my_list_removes_it() -> None:
     """It leads a cluster of its own, so it has split off unnoticed (Hazelcast: merge validation)."""
-    world = SteppedCluster()
-    world.settled("ABC")
+    world = SteppedCluster().settled("ABC")
     world.with_lists(C=(5, "C"))
     world.receive("A", "C", probe(world, "C"))
     assert world.list_of("A") == (4, "AB")
@@ -322,8 +321,7 @@ def test_a_probe_from_a_member_of_my_list_removes_it() -> None:
 
 
 def test_a_probe_of_an_earlier_life_of_a_member_removes_nobody() -> None:
-    world = SteppedCluster()
-    world.settled("ABC")
+    world = SteppedCluster().settled("ABC")
     world.with_lists(C=(5, "C"))
     stale = probe(world, "C")
     world.born("C")
@@ -333,8 +331,7 @@ def test_a_probe_of_an_earlier_life_of_a_member_removes_nobody() -> None:
 
 
 def test_a_master_that_takes_me_for_its_member_is_asked_to_suspect_me() -> None:
-    world = SteppedCluster()
-    world.settled("ABC")
+    world = SteppedCluster().settled("ABC")
     world.with_lists(C=(5, "C"))
     world.receive("C", "A", SplitBrainAnswer(cluster_search.profile(state_of(world.machines["A"]))))
     (request,) = world.messages(ExplicitSuspicion, to="A")

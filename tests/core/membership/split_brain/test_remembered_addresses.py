@@ -20,9 +20,7 @@ def looked_at(world: SteppedCluster, name: str) -> str:
 
 
 def cluster(names: str = "ABC", settings: Settings = RETENTION) -> SteppedCluster:
-    world = SteppedCluster(settings)
-    world.settled(names)
-    return world
+    return SteppedCluster(settings).settled(names)
 
 
 def test_the_default_retention_is_four_hours() -> None:

@@ -12,9 +12,7 @@ from tests.core.stepped_cluster import SteppedCluster, address_of, names_of
 
 
 def cluster(names: str = "ABCD") -> SteppedCluster:
-    world = SteppedCluster()
-    world.settled(names)
-    return world
+    return SteppedCluster().settled(names)
 
 
 def join_list(world: SteppedCluster, name: str) -> str:
@@ -133,8 +131,7 @@ def test_it_takes_effect_at_the_next_search() -> None:
 
 def test_halves_that_do_not_know_one_another_heal_after_one_edit_at_a_slave() -> None:
     """Measured on the real thing: no merge in 60 s, 8.9 s after the edit (Hazelcast: complaints)."""
-    world = SteppedCluster()
-    world.settled("ABC")
+    world = SteppedCluster().settled("ABC")
     world.settled("DE")
     world.live(10)
     assert world.list_of("D")[1] == "DE"
@@ -189,8 +186,7 @@ def test_an_edit_at_a_newcomer_counts_as_much_as_any_other() -> None:
 
 
 def test_an_edit_after_a_merge_counts_whichever_side_it_is_made_on() -> None:
-    world = SteppedCluster()
-    world.settled("ABC")
+    world = SteppedCluster().settled("ABC")
     world.settled("DE")
     for names in ("X", "Y", "Z"):
         world.edit_join_list("A", names)
@@ -204,8 +200,7 @@ def test_an_edit_after_a_merge_counts_whichever_side_it_is_made_on() -> None:
 
 
 def test_an_edit_that_is_being_spread_survives_a_merge() -> None:
-    world = SteppedCluster()
-    world.settled("ABC")
+    world = SteppedCluster().settled("ABC")
     world.settled("DE")
     world.loses = lambda sender, receiver, message: isinstance(message, JoinListUpdate) and receiver in "ABC"
     world.edit_join_list("D", "A")

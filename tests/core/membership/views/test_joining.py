@@ -55,8 +55,7 @@ def test_an_address_that_never_answers_holds_nobody_up_for_ever() -> None:
 
 
 def test_joining_through_a_slave_leads_to_the_master() -> None:
-    world = SteppedCluster()
-    world.with_lists(A=(2, "AB"), B=(2, "AB"))
+    world = SteppedCluster().with_lists(A=(2, "AB"), B=(2, "AB"))
     world.born("C", "B")
     world.start("C")
     world.deliver_all()
@@ -104,8 +103,7 @@ def test_a_bidder_waits_for_the_votes_of_all_whom_it_has_asked() -> None:
 
 
 def test_the_answer_waits_for_the_acknowledgements_of_the_others() -> None:
-    world = SteppedCluster()
-    world.with_lists(A=(3, "ABC"), B=(3, "ABC"), C=(3, "ABC"))
+    world = SteppedCluster().with_lists(A=(3, "ABC"), B=(3, "ABC"), C=(3, "ABC"))
     world.receive("A", "D", JoinRequest("uuid-d", False))
     assert not world.messages(FinalizeJoin)
     assert len(world.messages(MembersUpdate)) == 2
@@ -115,8 +113,7 @@ def test_the_answer_waits_for_the_acknowledgements_of_the_others() -> None:
 
 
 def test_the_answer_is_given_after_two_seconds_all_the_same() -> None:
-    world = SteppedCluster()
-    world.with_lists(A=(3, "ABC"), B=(3, "ABC"), C=(3, "ABC"))
+    world = SteppedCluster().with_lists(A=(3, "ABC"), B=(3, "ABC"), C=(3, "ABC"))
     world.receive("A", "D", JoinRequest("uuid-d", False))
     world.sent = [delivery for delivery in world.sent if delivery[1] != "C"]
     world.deliver_all()
@@ -128,8 +125,7 @@ def test_the_answer_is_given_after_two_seconds_all_the_same() -> None:
 
 
 def test_a_lost_answer_is_repeated_without_a_new_version() -> None:
-    world = SteppedCluster()
-    world.with_lists(A=(1, "A"))
+    world = SteppedCluster().with_lists(A=(1, "A"))
     for _ in range(2):
         world.receive("A", "B", JoinRequest("uuid-b", False))
     assert len(world.messages(FinalizeJoin, to="B")) == 2
@@ -137,8 +133,7 @@ def test_a_lost_answer_is_repeated_without_a_new_version() -> None:
 
 
 def test_a_new_life_at_an_old_address_replaces_the_old_one() -> None:
-    world = SteppedCluster()
-    world.with_lists(A=(3, "ABC"), B=(3, "ABC"), C=(3, "ABC"))
+    world = SteppedCluster().with_lists(A=(3, "ABC"), B=(3, "ABC"), C=(3, "ABC"))
     world.born("B", "A")
     world.start("B")
     world.deliver_all()
@@ -146,8 +141,7 @@ def test_a_new_life_at_an_old_address_replaces_the_old_one() -> None:
 
 
 def test_a_restarted_master_is_taken_for_dead_and_joins_its_successor() -> None:
-    world = SteppedCluster()
-    world.with_lists(A=(3, "ABC"), B=(3, "ABC"), C=(3, "ABC"))
+    world = SteppedCluster().with_lists(A=(3, "ABC"), B=(3, "ABC"), C=(3, "ABC"))
     world.born("A", "ABC")
     world.start("A")
     for _ in range(3):
@@ -253,8 +247,7 @@ def test_giving_up_does_not_say_no_answer_of_somebody_who_answered() -> None:
 
 def restarted() -> tuple[SteppedCluster, str]:
     """C has left, and has come back as another life. The uuid of the incarnation that left."""
-    world = SteppedCluster()
-    world.settled("ABC")
+    world = SteppedCluster().settled("ABC")
     old = world.machines["C"].uuid
     world.suspect("A", "C")
     world.deliver_all(dead="C")
@@ -266,8 +259,7 @@ def restarted() -> tuple[SteppedCluster, str]:
 
 
 def test_an_echo_of_a_life_that_has_just_left_is_not_let_in() -> None:
-    world = SteppedCluster()
-    world.settled("ABC")
+    world = SteppedCluster().settled("ABC")
     old = world.machines["C"].uuid
     world.suspect("A", "C")
     world.deliver_all(dead="C")
@@ -276,8 +268,7 @@ def test_an_echo_of_a_life_that_has_just_left_is_not_let_in() -> None:
 
 
 def test_after_stale_join_prevention_the_same_life_may_come_back() -> None:
-    world = SteppedCluster()
-    world.settled("ABC")
+    world = SteppedCluster().settled("ABC")
     old = world.machines["C"].uuid
     world.suspect("A", "C")
     world.deliver_all(dead="C")
@@ -301,8 +292,7 @@ def test_nor_does_a_late_question_for_the_master() -> None:
 
 def test_nor_does_a_late_question_make_a_slave_suspect_its_master() -> None:
     """A's present incarnation leads; B gets a question that an earlier life of A asked."""
-    world = SteppedCluster()
-    world.settled("BA")
+    world = SteppedCluster().settled("BA")
     old = world.machines["A"].uuid
     world.suspect("B", "A")
     world.born("A", "B")
@@ -315,15 +305,13 @@ def test_nor_does_a_late_question_make_a_slave_suspect_its_master() -> None:
 
 
 def test_a_request_of_a_uuid_that_stands_on_the_list_under_another_address_is_ignored() -> None:
-    world = SteppedCluster()
-    world.settled("AB")
+    world = SteppedCluster().settled("AB")
     world.receive("A", "X", JoinRequest(world.machines["B"].uuid, False))
     assert world.list_of("A") == (2, "AB") and not world.sent
 
 
 def test_a_request_to_a_slave_is_sent_on_to_the_master() -> None:
-    world = SteppedCluster()
-    world.settled("AB")
+    world = SteppedCluster().settled("AB")
     world.receive("B", "X", JoinRequest("uuid-x", False))
     assert world.sent == [("B", "X", MasterIs(address_of("A")))]
 
@@ -332,8 +320,7 @@ def test_a_request_to_a_slave_is_sent_on_to_the_master() -> None:
 
 
 def test_joiners_of_one_moment_come_in_together() -> None:
-    world = SteppedCluster()
-    world.settled("ABC")
+    world = SteppedCluster().settled("ABC")
     for name in "DEFG":
         world.receive("A", name, JoinRequest(f"uuid-{name}", False))
     assert world.list_of("A") == (4, "ABCD")
@@ -346,8 +333,7 @@ def test_joiners_of_one_moment_come_in_together() -> None:
 
 
 def test_a_joiner_that_waited_and_is_no_longer_allowed_is_not_let_in() -> None:
-    world = SteppedCluster()
-    world.settled("ABC")
+    world = SteppedCluster().settled("ABC")
     world.receive("A", "D", JoinRequest("uuid-d", False))
     world.receive("A", "E", JoinRequest("uuid-e", False))
     world.change_state("A", "FROZEN")
@@ -358,8 +344,7 @@ def test_a_joiner_that_waited_and_is_no_longer_allowed_is_not_let_in() -> None:
 
 
 def test_a_joiner_that_leaves_before_it_is_answered_is_not_answered() -> None:
-    world = SteppedCluster()
-    world.settled("ABC")
+    world = SteppedCluster().settled("ABC")
     world.receive("A", "D", JoinRequest("uuid-d", False))
     world.suspect("A", "D")
     world.sent.clear()
@@ -370,8 +355,7 @@ def test_a_joiner_that_leaves_before_it_is_answered_is_not_answered() -> None:
 
 
 def test_acknowledgements_that_come_twice_count_once() -> None:
-    world = SteppedCluster()
-    world.settled("ABC")
+    world = SteppedCluster().settled("ABC")
     world.receive("A", "D", JoinRequest("uuid-d", False))
     world.receive("A", "B", MembersUpdateAck(4))
     world.receive("A", "B", MembersUpdateAck(4))
@@ -430,8 +414,7 @@ def test_a_list_from_somebody_else_before_the_answer_is_ignored() -> None:
 
 
 def test_a_new_life_of_the_last_member_to_be_told_ends_the_merge_and_crashes_nobody() -> None:
-    world = SteppedCluster(training_settings(disconnection_heartbeats=0))
-    world.settled("ABC")
+    world = SteppedCluster(training_settings(disconnection_heartbeats=0)).settled("ABC")
     world.settled("EF")
     world.receive("E", "A", SplitBrainAnswer(cluster_search.profile(state_of(world.machines["A"]))))
     for _ in range(50):

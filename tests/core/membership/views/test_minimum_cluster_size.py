@@ -10,9 +10,7 @@ from tests.core.stepped_cluster import SteppedCluster, address_of, training_sett
 
 
 def cluster(needed: int, names: str = "ABC") -> SteppedCluster:
-    world = SteppedCluster(training_settings(minimum_cluster_size=needed))
-    world.settled(names)
-    return world
+    return SteppedCluster(training_settings(minimum_cluster_size=needed)).settled(names)
 
 
 def operates(world: SteppedCluster, name: str) -> bool:

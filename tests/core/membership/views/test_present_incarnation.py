@@ -28,9 +28,7 @@ DEAD = "an incarnation that never joined"
 
 
 def cluster(names: str = "ABCD") -> SteppedCluster:
-    world = SteppedCluster()
-    world.settled(names)
-    return world
+    return SteppedCluster().settled(names)
 
 
 def untouched(world: SteppedCluster, uuid: str) -> bool:
@@ -74,8 +72,7 @@ def test_a_restarted_member_is_let_in_at_once_when_it_has_shown_that_it_lives() 
 
 def test_a_late_reply_does_not_remove_the_incarnation_that_has_joined_since() -> None:
     """It was given before the present incarnation came to be."""
-    world = SteppedCluster()
-    world.settled("ABCD")
+    world = SteppedCluster().settled("ABCD")
     world.born("D", "A")
     dead = world.machines["D"].uuid
     world.receive("A", "D", JoinRequest(dead, False))
@@ -122,8 +119,7 @@ def test_whoever_is_asked_again_is_asked_the_same_so_that_a_slow_reply_counts() 
 
 
 def test_a_late_request_does_not_take_the_place_of_one_that_waits_to_be_let_in() -> None:
-    world = SteppedCluster()
-    world.settled("ABC")
+    world = SteppedCluster().settled("ABC")
     world.receive("A", "E", JoinRequest("uuid-e", False))
     world.born("D", "A")
     world.receive("A", "D", JoinRequest(world.machines["D"].uuid, False))
@@ -144,8 +140,7 @@ def test_checks_of_addresses_that_matter_no_more_are_forgotten() -> None:
 
 
 def test_a_master_that_dissolves_its_cluster_does_not_ask_for_ever() -> None:
-    world = SteppedCluster(training_settings(disconnection_heartbeats=0))
-    world.settled("ABC")
+    world = SteppedCluster(training_settings(disconnection_heartbeats=0)).settled("ABC")
     world.settled("EFG")
     world.receive("E", "A", SplitBrainAnswer(cluster_search.profile(state_of(world.machines["A"]))))
     while (merge := state_of(world.machines["E"]).merge) is not None and merge.phase != "ordering":

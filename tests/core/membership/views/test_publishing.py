@@ -7,8 +7,7 @@ from tests.core.stepped_cluster import SteppedCluster
 
 
 def test_the_list_is_published_again_and_again() -> None:
-    world = SteppedCluster()
-    world.settled("AB")
+    world = SteppedCluster().settled("AB")
     published: list[str] = []
 
     def watch(sender: str, receiver: str, message: Message) -> bool:

@@ -21,8 +21,7 @@ from tests.core.stepped_cluster import SteppedCluster, address_of, name_of, name
 
 def held(joiner: str = "D", members: str = "ABC") -> SteppedCluster:
     """A cluster whose master has removed `joiner` for its broken links; a new life of it asks to join."""
-    world = SteppedCluster()
-    world.settled(members)
+    world = SteppedCluster().settled(members)
     readmission.hold_back(state_of(world.machines[members[0]]), world.now, address_of(joiner))
     world.born(joiner, members[0] + joiner)
     world.start(joiner)
@@ -222,8 +221,7 @@ def test_probes_of_a_held_joiner_go_to_the_missing_only_once_a_round() -> None:
 
 
 def test_an_old_list_does_not_say_who_is_held_back() -> None:
-    world = SteppedCluster()
-    world.settled("ABC")
+    world = SteppedCluster().settled("ABC")
     follower = state_of(world.machines["B"])
     assert follower.members is not None
     overtaken = MembersUpdate(MemberList(2, follower.members.members, follower.members.lineage), False)

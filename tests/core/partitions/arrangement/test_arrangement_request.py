@@ -11,8 +11,7 @@ def ask(world: SteppedPartitions, name: str) -> None:
 
 
 def cluster(names: str, backups: int = 1, partitions: int = 6, **changed: object) -> SteppedPartitions:
-    world = SteppedPartitions(partitions, backups, **changed)
-    world.settled(names)
+    world = SteppedPartitions(partitions, backups, **changed).settled(names)
     world.with_fake_service(names)
     return world
 

@@ -6,13 +6,11 @@ from quarterdeck.backend.core.membership.events import JoinFailed
 from quarterdeck.backend.core.partitions.events import MigrationsPlanned, MigrationStarted, PartitionLost
 from tests.core.member_state import state_of
 from tests.core.stepped_cluster import address_of, training_settings
-from tests.core.stepped_partitions import SteppedPartitions
+from tests.core.stepped_partitions import SteppedPartitions, quiet
 
 
 def arranged(names: str, partitions: int, backups: int, **changed: object) -> SteppedPartitions:
-    world = SteppedPartitions(partitions, backups, **changed)
-    world.arranged(names)
-    return world
+    return SteppedPartitions(partitions, backups, **changed).arranged(names)
 
 
 def shares(world: SteppedPartitions, index: int) -> list[int]:
@@ -40,8 +38,7 @@ def test_after_a_crash_every_row_is_whole_again_and_nothing_is_lost(backups: int
 
 
 def test_partitions_with_the_fewest_replicas_come_first() -> None:
-    world = SteppedPartitions(6, 1)
-    world.with_table("ABCD", "AB", "AB", "BA", "CB", "A-", "C-")
+    world = quiet("AB", "AB", "BA", "CB", "A-", "C-")
     world.master_role("A").wants_plan = True
     world.conclude("A")
     planned = [migration.partition for migration in world.seen("A", MigrationsPlanned)[0].planned]

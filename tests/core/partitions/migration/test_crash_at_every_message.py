@@ -21,24 +21,21 @@ Scenario = Callable[[], SteppedPartitions]
 
 def a_newcomer(backups: int, members: str, **changed: int) -> SteppedPartitions:
     """The last one joins; the others hand replicas over."""
-    world = SteppedPartitions(5, backups, **changed)
-    world.arranged(members[:-1])
+    world = SteppedPartitions(5, backups, **changed).arranged(members[:-1])
     world.join(members[-1], members[:-1])
     return world
 
 
 def a_leaver(backups: int, members: str, leaver: str) -> SteppedPartitions:
     """One is asked to stop and waits to be relieved."""
-    world = SteppedPartitions(5, backups)
-    world.arranged(members)
+    world = SteppedPartitions(5, backups).arranged(members)
     world.stop(leaver)
     return world
 
 
 def a_crash(backups: int, members: str, victim: str) -> SteppedPartitions:
     """One has died; the others make up for its replicas, which takes copies and shifts of all kinds."""
-    world = SteppedPartitions(5, backups)
-    world.arranged(members)
+    world = SteppedPartitions(5, backups).arranged(members)
     world.kill(victim)
     world.run(3.9)  # nobody has noticed yet
     return world

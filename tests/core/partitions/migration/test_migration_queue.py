@@ -20,15 +20,9 @@ from quarterdeck.backend.core.partitions.messages import (
     MigrationRequest,
 )
 from quarterdeck.backend.core.properties import SECOND_US
-from tests.core.stepped_partitions import SteppedPartitions
+from tests.core.stepped_partitions import SteppedPartitions, quiet
 
 # A is master and holds nothing.
-
-
-def quiet(*rows: str, members: str = "ABCD", **changed: int) -> SteppedPartitions:
-    world = SteppedPartitions(len(rows), len(rows[0]) - 1, **changed)
-    world.with_table(members, *rows)
-    return world
 
 
 def most_at_once(world: SteppedPartitions, seconds: float) -> int:

@@ -5,7 +5,7 @@ import pytest
 from quarterdeck.backend.core.partitions.events import MigrationFinished
 from quarterdeck.backend.core.partitions.messages import MigrationChunk, MigrationChunkAck, MigrationReport, TableUpdate
 from tests.core.member_state import state_of
-from tests.core.stepped_partitions import FakeService, SteppedPartitions
+from tests.core.stepped_partitions import FakeService, SteppedPartitions, quiet
 
 # A is master and holds nothing. Every member has the ghost, and beside it a second service.
 
@@ -13,8 +13,7 @@ from tests.core.stepped_partitions import FakeService, SteppedPartitions
 def two_services(
     names: str, *rows: str, backups: int = 1, judges: bool = True
 ) -> tuple[SteppedPartitions, dict[str, FakeService]]:
-    world = SteppedPartitions(len(rows), backups, transfer_window_chunks=1)
-    world.with_table(names, *rows)
+    world = SteppedPartitions(len(rows), backups, transfer_window_chunks=1).with_table(names, *rows)
     others = {name: FakeService("other", judges=judges) for name in names}
     for name in names:
         state_of(world.machines[name]).context.services = (world.ghosts[name], others[name])
@@ -70,8 +69,7 @@ def test_a_repeated_last_chunk_says_once_more_that_its_service_is_content() -> N
 
 
 def test_a_member_without_any_service_takes_part_all_the_same() -> None:
-    world = SteppedPartitions(1, 1)
-    world.with_table("ABCD", "BC")
+    world = quiet("BC")
     for name in "ABCD":
         state_of(world.machines[name]).context.services = ()
     world.migrate("A", "DC")

@@ -16,14 +16,13 @@ from quarterdeck.backend.core.partitions.messages import (
 from quarterdeck.backend.core.partitions.table.partition_table import Replica
 from tests.core.member_state import state_of
 from tests.core.stepped_cluster import address_of
-from tests.core.stepped_partitions import FakeService, SteppedPartitions
+from tests.core.stepped_partitions import FakeService, SteppedPartitions, quiet
 
 # A is master and holds nothing; partition 0 moves from B to D.
 
 
 def a_move(**changed: int) -> SteppedPartitions:
-    world = SteppedPartitions(2, 1, **changed)
-    world.with_table("ABCD", "BC", "CB")
+    world = quiet("BC", "CB", **changed)
     world.migrate("A", "DC")
     return world
 
@@ -33,8 +32,7 @@ def is_moved(world: SteppedPartitions) -> bool:
 
 
 def test_the_owner_sends_the_data_also_where_a_backup_is_replaced() -> None:
-    world = SteppedPartitions(1, 1)
-    world.with_table("ABCD", "BC")
+    world = quiet("BC")
     world.migrate("A", "BD")
     sender, receiver, request = world.take_message(MigrationRequest)
     assert receiver == "B" and world.machines["C"].uuid == request.migration.source.uuid  # type: ignore[union-attr]
@@ -99,8 +97,7 @@ def test_chunks_that_overtake_one_another_are_taken_in_their_order() -> None:
 
 
 def test_only_so_many_chunks_are_on_their_way() -> None:
-    world = SteppedPartitions(1, 1, transfer_window_chunks=3)
-    world.with_table("ABCD", "BC")
+    world = quiet("BC", transfer_window_chunks=3)
     world.gold[0] = world.ghosts["B"].held[0] = world.ghosts["C"].held[0] = tuple(
         b"%d" % number for number in range(20)
     )
@@ -119,8 +116,7 @@ def test_only_so_many_chunks_are_on_their_way() -> None:
 
 
 def test_a_participant_that_missed_a_publication_takes_no_part_until_it_has_it() -> None:
-    world = SteppedPartitions(1, 1)
-    world.with_table("ABCD", "BC")
+    world = quiet("BC")
     world.loses = lambda sender, receiver, message: receiver == "B" and isinstance(message, TableUpdate)
     world.migrate("A", "BD")  # which B does not hear of
     world.run(1)
@@ -135,8 +131,7 @@ def test_a_participant_that_missed_a_publication_takes_no_part_until_it_has_it()
 
 
 def test_a_stale_version_is_rejected() -> None:
-    world = SteppedPartitions(1, 1)
-    world.with_table("ABCD", "BC")
+    world = quiet("BC")
     world.cut_links("A", "C", one_way=True)
     world.migrate("A", "DC")
     world.run(1)
@@ -153,8 +148,7 @@ def test_a_stale_version_is_rejected() -> None:
 
 def test_a_destination_that_missed_a_change_of_the_row_waits_for_it() -> None:
     """Otherwise it would commit on top of the row that it knows, and have another content under the same version."""
-    world = SteppedPartitions(1, 2)
-    world.with_table("ABCDE", "BC-")
+    world = quiet("BC-", members="ABCDE")
     world.loses = lambda sender, receiver, message: receiver == "E" and isinstance(message, TableUpdate)
     world.migrate("A", "BCD")  # which E does not hear of
     world.run(1)
@@ -271,8 +265,7 @@ def test_a_destination_that_has_it_all_needs_the_first_chunk_only() -> None:
             self.staged[event.partition] = [b"2", *self.held[event.partition]]  # type: ignore[attr-defined]
             return True
 
-    world = SteppedPartitions(1, 2)
-    world.with_table("ABCD", "B-D")
+    world = quiet("B-D")
     knows = Knows()
     knows.held = world.ghosts["D"].held
     world.ghosts["D"] = knows

@@ -68,8 +68,7 @@ class Storm:
 
 def lived_through(seed: int, backups: int) -> SteppedPartitions:
     random = Random(seed)
-    world = SteppedPartitions(5, backups, parallel_migrations=random.choice([1, 2, 10]))
-    world.arranged("ABCD")
+    world = SteppedPartitions(5, backups, parallel_migrations=random.choice([1, 2, 10])).arranged("ABCD")
     storm = Storm(world, random)
     actions = ["join", *["kill"] * backups, random.choice(["stop", "join", "nothing"])]
     random.shuffle(actions)

@@ -24,8 +24,7 @@ from tests.core.stepped_partitions import SteppedPartitions
 
 
 def a_move(members: str = "ABCD", row: str = "BC", target: str = "DC", **changed: int) -> SteppedPartitions:
-    world = SteppedPartitions(2, len(row) - 1, **changed)
-    world.with_table(members, row, "CB" + "-" * (len(row) - 2))
+    world = SteppedPartitions(2, len(row) - 1, **changed).with_table(members, row, "CB" + "-" * (len(row) - 2))
     world.migrate(members[0], target)
     return world
 
@@ -262,8 +261,7 @@ def test_when_the_owner_dies_while_it_copies_the_migration_fails() -> None:
     ],
 )
 def test_every_kind_of_step_wherever_the_master_stands(members: str, row: str, target: str, kind: str) -> None:
-    world = SteppedPartitions(1, len(row) - 1)
-    world.with_table(members, row)
+    world = SteppedPartitions(1, len(row) - 1).with_table(members, row)
     version = world.table(members[0]).versions[0]
     world.migrate(members[0], target)
     world.run(4)
@@ -281,8 +279,7 @@ def test_every_kind_of_step_wherever_the_master_stands(members: str, row: str, t
     ("members", "row", "target"), [("DABC", "BC", "DC"), ("BACD", "BC", "DC"), ("CABD", "BC", "BD")]
 )
 def test_a_failure_wherever_the_master_stands(members: str, row: str, target: str) -> None:
-    world = SteppedPartitions(1, 1, migration_timeout_us=1_500_000)
-    world.with_table(members, row)
+    world = SteppedPartitions(1, 1, migration_timeout_us=1_500_000).with_table(members, row)
     version = world.table(members[0]).versions[0]
     world.loses = lambda sender, receiver, message: isinstance(message, MigrationChunk | MigrationChunkAck)
     world.migrate(members[0], target)

@@ -6,13 +6,7 @@ from quarterdeck.backend.core.partitions.migration.migration import CompletedMig
 from quarterdeck.backend.core.partitions.table.learning import learn
 from quarterdeck.backend.core.partitions.table.partition_table import Replicas, VersionedRow, packed
 from tests.core.member_state import state_of
-from tests.core.stepped_partitions import SteppedPartitions
-
-
-def quiet(*rows: str, backups: int = 1) -> SteppedPartitions:
-    world = SteppedPartitions(len(rows), backups)
-    world.with_table("ABCD", *rows)
-    return world
+from tests.core.stepped_partitions import SteppedPartitions, quiet
 
 
 def taught(world: SteppedPartitions, name: str, version: int, replicas: Replicas, *decided: CompletedMigration) -> None:
@@ -110,8 +104,7 @@ def test_a_decision_that_comes_back_after_it_was_forgotten_is_not_acted_on_again
 
 def test_a_new_master_that_brings_an_old_decision_back_costs_nobody_data() -> None:
     """As before, but the way it happens: E missed everything since the list named the old migration, and the master dies."""
-    world = SteppedPartitions(1, 1)
-    world.with_table("ABCDE", "BC")
+    world = quiet("BC", members="ABCDE")
     world.migrate("A", "BD")
     world.until(MigrationCommit)
     world.deliver_all()

@@ -10,16 +10,9 @@ from quarterdeck.backend.core.partitions.messages import MigrationChunk, Migrati
 from quarterdeck.backend.core.partitions.table.partition_table import VersionedRow
 from quarterdeck.backend.core.partitions.table.table_publishing import change, publish
 from tests.core.member_state import state_of
-from tests.core.stepped_partitions import SteppedPartitions, table_of
+from tests.core.stepped_partitions import SteppedPartitions, quiet, table_of
 
 # A is master and holds nothing.
-
-
-def quiet(*rows: str, members: str = "ABCD", **changed: int) -> SteppedPartitions:
-    world = SteppedPartitions(len(rows), 1, **changed)
-    world.with_table(members, *rows)
-    world.run(0.5)
-    return world
 
 
 def put(world: SteppedPartitions, row: str, partition: int = 0) -> None:
@@ -180,8 +173,7 @@ def test_ten_changes_are_told_to_everybody_without_waiting() -> None:
 
 
 def test_a_newcomer_gets_the_whole_table() -> None:
-    world = SteppedPartitions(5, 1)
-    world.arranged("ABC")
+    world = SteppedPartitions(5, 1).arranged("ABC")
     world.join("D")
     world.run(1.5)
     assert world.table("D").versions == world.table("A").versions

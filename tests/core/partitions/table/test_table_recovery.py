@@ -26,16 +26,9 @@ from quarterdeck.backend.core.partitions.messages import (
 from quarterdeck.backend.core.partitions.table.partition_table import VersionedRow, packed
 from quarterdeck.backend.core.partitions.table.table_publishing import change, publish
 from tests.core.member_state import state_of
-from tests.core.stepped_partitions import SteppedPartitions
+from tests.core.stepped_partitions import SteppedPartitions, quiet
 
 # A is master and holds nothing; B follows it.
-
-
-def quiet(*rows: str, members: str = "ABCDE", **changed: int) -> SteppedPartitions:
-    world = SteppedPartitions(len(rows), len(rows[0]) - 1, **changed)
-    world.with_table(members, *rows)
-    world.run(0.5)
-    return world
 
 
 def put(world: SteppedPartitions, row: str, partition: int, *, told: str) -> None:
@@ -74,7 +67,7 @@ def recovered(world: SteppedPartitions, name: str = "B") -> TableRecovered:
 
 
 def test_it_takes_the_latest_row_of_every_partition_whoever_has_it() -> None:
-    world = quiet("BC", "CD", "DE")
+    world = quiet("BC", "CD", "DE", members="ABCDE")
     put(world, "CB", 0, told="C")
     put(world, "DC", 1, told="D")
     put(world, "ED", 2, told="E")
@@ -87,7 +80,7 @@ def test_it_takes_the_latest_row_of_every_partition_whoever_has_it() -> None:
 
 
 def test_it_waits_for_everybody_and_asks_again() -> None:
-    world = quiet("BC", "CD")
+    world = quiet("BC", "CD", members="ABCDE")
     world.loses = lambda sender, receiver, message: sender == "D" and isinstance(message, TableAnswer)
     succeed(world)
     world.run(20)
@@ -99,7 +92,7 @@ def test_it_waits_for_everybody_and_asks_again() -> None:
 
 @pytest.mark.parametrize("kind", [TableFetch, TableAnswer])
 def test_a_lost_question_or_answer_costs_time_only(kind: type) -> None:
-    world = quiet("BC", "CD")
+    world = quiet("BC", "CD", members="ABCDE")
     succeed(world)
     world.until(kind)
     world.drop(kind)
@@ -108,7 +101,7 @@ def test_a_lost_question_or_answer_costs_time_only(kind: type) -> None:
 
 
 def test_it_does_not_wait_for_who_has_left() -> None:
-    world = quiet("BC", "CD")
+    world = quiet("BC", "CD", members="ABCDE")
     succeed(world)
     world.kill("D")
     world.run(12)
@@ -117,7 +110,7 @@ def test_it_does_not_wait_for_who_has_left() -> None:
 
 
 def test_the_last_answer_is_acted_on_at_once() -> None:
-    world = quiet("BC", "CD")
+    world = quiet("BC", "CD", members="ABCDE")
     succeed(world)
     while world.step():  # nothing but messages: no time passes
         pass
@@ -126,7 +119,7 @@ def test_the_last_answer_is_acted_on_at_once() -> None:
 
 
 def test_it_publishes_nothing_and_plans_nothing_before() -> None:
-    world = quiet("BC", "CD")
+    world = quiet("BC", "CD", members="ABCDE")
     succeed(world)
     world.loses = lambda sender, receiver, message: sender == "E" and isinstance(message, TableAnswer)
     world.run(10)
@@ -136,7 +129,7 @@ def test_it_publishes_nothing_and_plans_nothing_before() -> None:
 
 
 def test_it_publishes_before_it_plans() -> None:
-    world = quiet("BC", "CD", "DE", "EB", "AB", "BA")
+    world = quiet("BC", "CD", "DE", "EB", "AB", "BA", members="ABCDE")
     succeed(world)
     world.run(8)
     events = [type(event) for event in world.events["B"]]
@@ -146,7 +139,7 @@ def test_it_publishes_before_it_plans() -> None:
 
 
 def test_who_has_just_become_master_and_knows_no_table_takes_that_of_the_others() -> None:
-    world = quiet("CD", "DC")
+    world = quiet("CD", "DC", members="ABCDE")
     world.parts("B").table = None
     succeed(world)
     world.run(8)
@@ -154,8 +147,7 @@ def test_who_has_just_become_master_and_knows_no_table_takes_that_of_the_others(
 
 
 def test_with_no_table_anywhere_there_is_none_afterwards() -> None:
-    world = SteppedPartitions(3, 1)
-    world.settled("ABC")
+    world = SteppedPartitions(3, 1).settled("ABC")
     world.with_fake_service("ABC")
     world.kill("A")
     world.run(10)
@@ -192,7 +184,7 @@ def test_what_the_destination_has_committed_is_committed_and_the_rest_rolled_bac
 
 
 def test_a_new_master_that_is_the_destination_keeps_what_it_has_committed() -> None:
-    world = quiet("CD")
+    world = quiet("CD", members="ABCDE")
     world.migrate("A", "BD")
     world.until(MigrationCommitAck)
     succeed(world)
@@ -227,7 +219,7 @@ def test_what_the_destination_has_not_committed_is_rolled_back_though_a_later_ro
 
 
 def test_a_new_master_that_is_the_owner_rolls_back_what_nobody_has_committed() -> None:
-    world = quiet("BD")
+    world = quiet("BD", members="ABCDE")
     world.migrate("A", "CD")
     world.until(MigrationCommit)
     world.sent.clear()
@@ -237,7 +229,7 @@ def test_a_new_master_that_is_the_owner_rolls_back_what_nobody_has_committed() -
 
 
 def test_a_destination_that_committed_and_died_with_the_master_costs_nothing() -> None:
-    world = quiet("CD")
+    world = quiet("CD", members="ABCDE")
     world.migrate("A", "ED")
     world.until(MigrationCommitAck)
     world.kill("E")
@@ -252,7 +244,7 @@ def test_a_destination_that_committed_and_died_with_the_master_costs_nothing() -
 
 
 def test_the_old_master_is_refused_by_everybody_who_has_answered() -> None:
-    world = quiet("CD", "DC")
+    world = quiet("CD", "DC", members="ABCDE")
     world.migrate("A", "ED")
     world.until(MigrationCommit)
     _, _, commit = world.take_message(MigrationCommit)
@@ -277,7 +269,7 @@ def test_the_old_master_is_refused_by_everybody_who_has_answered() -> None:
 
 
 def test_only_the_members_own_master_is_told_of_its_table() -> None:
-    world = quiet("BC")
+    world = quiet("BC", members="ABCDE")
     world.receive("D", "C", TableFetch("token"))
     assert not world.messages(TableAnswer)
     world.receive("D", "A", TableFetch("token"))
@@ -285,7 +277,7 @@ def test_only_the_members_own_master_is_told_of_its_table() -> None:
 
 
 def test_answers_to_another_question_or_from_another_life_do_not_count() -> None:
-    world = quiet("BC", "CD")
+    world = quiet("BC", "CD", members="ABCDE")
     succeed(world)
     world.deliver(TableFetch)
     sender, receiver, answer = world.take_message(TableAnswer)
@@ -324,7 +316,7 @@ def test_a_second_master_follows_what_the_first_had_published_to_some() -> None:
 
 
 def test_somebody_joins_during_the_recovery() -> None:
-    world = quiet("BC", "CD", "DE", "EB", "BD", "CE", "DB")
+    world = quiet("BC", "CD", "DE", "EB", "BD", "CE", "DB", members="ABCDE")
     world.loses = lambda sender, receiver, message: sender == "C" and isinstance(message, TableAnswer)
     succeed(world)
     world.join("F", "BCDE")
@@ -337,7 +329,7 @@ def test_somebody_joins_during_the_recovery() -> None:
 
 
 def test_somebody_restarts_during_the_recovery() -> None:
-    world = quiet("BC", "CD", "DB")
+    world = quiet("BC", "CD", "DB", members="ABCDE")
     succeed(world)
     world.kill("D")
     world.join("D", "BCE")
@@ -360,7 +352,7 @@ def test_a_newcomer_that_the_new_master_does_not_know_yet() -> None:
 
 
 def test_in_the_recovery_every_decision_is_told_once() -> None:
-    world = quiet("CD")
+    world = quiet("CD", members="ABCDE")
     world.migrate("A", "ED")
     world.until(MigrationCommitAck)
     succeed(world)

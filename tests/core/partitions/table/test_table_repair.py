@@ -4,15 +4,9 @@ import pytest
 
 from quarterdeck.backend.core.partitions.events import MigrationStarted, PartitionLost, TableChanged
 from quarterdeck.backend.core.partitions.messages import MigrationChunk, MigrationCommit, TableUpdate
-from tests.core.stepped_partitions import SteppedPartitions
+from tests.core.stepped_partitions import SteppedPartitions, quiet
 
 # A is master and holds nothing.
-
-
-def quiet(*rows: str, members: str = "ABCD", **changed: int) -> SteppedPartitions:
-    world = SteppedPartitions(len(rows), len(rows[0]) - 1, **changed)
-    world.with_table(members, *rows)
-    return world
 
 
 def lost(world: SteppedPartitions, name: str = "A") -> list[tuple[int, int]]:
