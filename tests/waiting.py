@@ -24,14 +24,20 @@ def wait_until(
     *,
     poll_seconds: float = POLL_SECONDS,
     limit_seconds: float = LIMIT_SECONDS,
+    progress: Callable[[], object] = lambda: None,
 ) -> None:
-    """Return as soon as `condition()` is true. Raises AssertionError, which says `otherwise`, when that never happens."""
-    limit = time.monotonic() + limit_seconds
+    """Return as soon as `condition()` is true. Raises AssertionError, which says `otherwise`, when that never happens.
+
+    Where `progress()` changes, it goes on: the limit begins anew.
+    """
+    limit, known = time.monotonic() + limit_seconds, progress()
     while True:
         began = time.monotonic()
         if condition():
             return
         ended = time.monotonic()
+        if (now := progress()) != known:
+            limit, known = ended + limit_seconds, now
         assert ended < limit, _said(otherwise)
         time.sleep(max(poll_seconds, LOOK_SHARE * (ended - began)))
 

@@ -30,7 +30,7 @@ LIMIT_SECONDS = 600
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(2400), pytest.mark.xdist_group("lines of the shell about Spark")]
 
-BLOCKS = re.compile(r"^```(\w*)\n(.*?)^```|^((?: {4}quarterdeck .*\n)+)", re.DOTALL | re.MULTILINE)
+BLOCKS = re.compile(r"^```(\w*)\n(.*?)^```|^((?: {4}quarterdeck [^\n]*\n)+)", re.DOTALL | re.MULTILINE)
 LINES = {
     page.name: [
         re.sub(r" \\\n *", " ", fenced or indented)

@@ -56,12 +56,9 @@ CLASSIC = {
     # Otherwise each call that makes a column sends its place in the program: half of all traffic to Java.
     "spark.python.sql.dataFrameDebugging.enabled": "false",
 }
+ON_THIS_MACHINE = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
-ON_THIS_MACHINE = {
-    "spark.driver.host": "127.0.0.1",
-    "spark.driver.bindAddress": "127.0.0.1",
-    SHUFFLE_PARTITIONS: "2",
-}
+"""Only users set it: Spark adapts the number of a batch query to its data."""
 
 _FAILURES = (Py4JError, PySparkException, ConnectionRefusedError, ConnectionResetError)
 """The exceptions by which Spark reports that it failed, or is gone."""
@@ -169,16 +166,14 @@ def parallelism(session: SparkSession) -> int:
 def stream_partitions(session: SparkSession) -> int:
     """Return how many partitions a stream gets: as many as there are cores, unless the user's configuration names a number.
 
-    Spark adapts the number of a batch query to its data, but keeps that of a stream, which is 200 by default.
+    Spark does not adapt that of a stream, which is 200 by default.
     """
     context = session.sparkContext
-    is_local = _is_local(context.master or "")
-    named = context.getConf().get(SHUFFLE_PARTITIONS)
-    if named is not None and not (is_local and named == ON_THIS_MACHINE[SHUFFLE_PARTITIONS]):
+    if named := context.getConf().get(SHUFFLE_PARTITIONS):
         return int(named)
     cores = 0
     # On a cluster, the first tasks wait for an executor, and others come up meanwhile.
-    while not is_local and (up := parallelism(session)) > cores:
+    while not _is_local(context.master or "") and (up := parallelism(session)) > cores:
         cores = up
     return max(cores, context.defaultParallelism)
 

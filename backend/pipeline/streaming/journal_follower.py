@@ -18,6 +18,7 @@ from typing import NamedTuple
 import msgspec
 from msgspec import Struct
 
+from quarterdeck.backend.pipeline.commit import write_whole
 from quarterdeck.backend.pipeline.growth import GrowingJournals, Piece, RunOffset, pieces_of_run, with_merged
 from quarterdeck.backend.pipeline.rules import Finding, QuarantinedLine
 from quarterdeck.backend.pipeline.streaming.followed_run import QUIET_MS, SETTLE_MS, Block, Blocks, FollowedRun
@@ -187,11 +188,10 @@ class FindingsFile:
         withdrawn = tuple(finding for line, finding in known.items() if line not in wanted)
         if withdrawn:
             self._lines[run] = wanted
-            beside = self.path.with_name(f".{self.path.name}.new")
-            _write(beside, os.O_TRUNC, (line for lines in self._lines.values() for line in lines))
-            beside.rename(self.path)
+            content = b"".join(line + b"\n" for lines in self._lines.values() for line in lines)
+            write_whole(self.path.parent, self.path.name, content)
         elif added:
-            _write(self.path, os.O_APPEND, added)
+            _append(self.path, added)
             self._lines[run] = known | added
         return FindingsChange(tuple(added.values()), withdrawn)
 
@@ -231,7 +231,7 @@ class StreamCheckpoint:
         """Record durably that everything up to there was judged, and its findings are written."""
         if self._runs.get(run) != read:
             self._runs[run] = read
-            _write(self._path, os.O_APPEND, [msgspec.json.encode(_Entry(run, read))])
+            _append(self._path, [msgspec.json.encode(_Entry(run, read))])
 
 
 def _whole_lines(path: Path) -> list[bytes]:
@@ -245,12 +245,8 @@ def _whole_lines(path: Path) -> list[bytes]:
     return whole.splitlines()
 
 
-def _write(path: Path, mode: int, lines: Iterable[bytes]) -> None:
-    descriptor = os.open(path, os.O_CREAT | os.O_WRONLY | mode, 0o644)
-    try:
-        rest = memoryview(b"".join(line + b"\n" for line in lines))
-        while rest:
-            rest = rest[os.write(descriptor, rest) :]
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+def _append(path: Path, lines: Iterable[bytes]) -> None:
+    with path.open("ab") as file:
+        file.write(b"".join(line + b"\n" for line in lines))
+        file.flush()
+        os.fsync(file.fileno())

@@ -280,7 +280,8 @@ def start_stream(
     output = blocks.groupBy("run").transformWithState(follower, OUTPUT, "Append", "ProcessingTime")
     writer = output.writeStream.foreachBatch(write).option("checkpointLocation", checkpoint)
     writer = writer.trigger(processingTime=f"{0 if once else trigger_ms} milliseconds")
-    with conf_set(blocks.sparkSession, STATE_STORE):
+    spark = blocks.sparkSession
+    with conf_set(spark, {**STATE_STORE, SHUFFLE_PARTITIONS: str(stream_partitions(spark))}):
         return writer.start()
 
 
@@ -334,17 +335,16 @@ def stream_on_spark(
 
     ending = threading.Event()
     with spark_session(master) as spark:
-        with conf_set(spark, {SHUFFLE_PARTITIONS: str(stream_partitions(spark))}):
-            query = start_stream(
-                blocks_at(spark, place),
-                out,
-                checkpoint,
-                once=once,
-                trigger_ms=trigger_ms,
-                forget_hours=forget_hours,
-                on_batch=on_batch,
-                ending=ending,
-            )
+        query = start_stream(
+            blocks_at(spark, place),
+            out,
+            checkpoint,
+            once=once,
+            trigger_ms=trigger_ms,
+            forget_hours=forget_hours,
+            on_batch=on_batch,
+            ending=ending,
+        )
         spark.sparkContext.setLogLevel("OFF")  # what matters is raised
         wait_for(query, stop, ending)
         violations = _count(lambda: findings_at(spark, out).where("severity = 'violation'"))

@@ -6,16 +6,15 @@ between two polls, and a run has to be judged in one place anyway.
 
 from __future__ import annotations
 
-import os
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
 
 from quarterdeck.backend.journal.files import FINDINGS_FILE, RUN_PREFIX, NoJournal
-from quarterdeck.backend.journal.recovery import lock_if_free
+from quarterdeck.backend.pipeline.commit import locked
 from quarterdeck.backend.pipeline.streaming.journal_follower import (
     CheckpointGarbled,
     FindingsChange,
@@ -82,8 +81,12 @@ def stream(
 
     Raises `StreamDied` and OSError.
     """
-    locks = where.checkpoint / "lock", where.findings.with_name(f".{where.findings.name}.lock")
-    with _only_one(locks[0]), _only_one(locks[1]):
+    with ExitStack() as stack:
+        # A second stream would consume the files and undo the findings of this one.
+        for lock in (where.checkpoint / "lock", where.findings.with_name(f".{where.findings.name}.lock")):
+            busy = f"{lock}: another stream is running; end it, or name another --checkpoint and --findings"
+            lock.parent.mkdir(parents=True, exist_ok=True)
+            stack.enter_context(locked(lock, StreamDied(busy)))
         try:
             checkpoint = StreamCheckpoint(where.checkpoint)
         except CheckpointGarbled as problem:
@@ -96,16 +99,3 @@ def stream(
             follower.look(time.monotonic_ns() // 1_000_000, at_once=is_last)
             is_last = is_last or stop.wait(look_ms / 1_000)
         return Streamed(follower.lines, follower.problems, findings.violations(), where.findings)
-
-
-@contextmanager
-def _only_one(lock: Path) -> Iterator[None]:
-    """Lock out a second stream, which would consume the files and undo the findings of this one. Raises `StreamDied`."""
-    lock.parent.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(lock, os.O_CREAT | os.O_RDWR, 0o644)
-    try:
-        if not lock_if_free(descriptor):
-            raise StreamDied(f"{lock}: another stream is running; end it, or name another --checkpoint and --findings")
-        yield
-    finally:
-        os.close(descriptor)

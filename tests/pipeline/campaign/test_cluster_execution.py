@@ -7,22 +7,20 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
 
 from quarterdeck.backend.pipeline.campaign.attempt import attempt
 from quarterdeck.backend.pipeline.campaign.plan import Campaign, PlannedRun, digest
+from tests.pipeline.campaign.test_command import end_of, wait_for_chunks
 from tests.pipeline.spark.local_clusters import clean_environment, connect_server, standalone, worker_python
-from tests.waiting import wait_until
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.timeout(2400)]
 
 SEEDS = range(1, 101)
-TIMEOUT_SECONDS = 300
-"""For a driver and its executors, which take a minute of CPU: others may run beside them."""
 WHERE = """
 import sys
 from quarterdeck.backend.pipeline.spark.session import start_session
@@ -44,39 +42,37 @@ REPOSITORY = Path(__file__).parents[3]
 
 @pytest.fixture(scope="module")
 def expected() -> str:
-    campaign = Campaign(sizes=(3, 5))
-    return digest(attempt(campaign, PlannedRun(0, seed)) for seed in SEEDS)
+    planned = Campaign(sizes=(3, 5))
+    return digest(attempt(planned, PlannedRun(0, seed)) for seed in SEEDS)
 
 
 def program(arguments: list[str], environment: Mapping[str, str], cwd: Path) -> str:
     """What a program of ours prints that runs from elsewhere."""
-    done = subprocess.run(
-        [sys.executable, *arguments],
-        env=environment,
-        cwd=cwd,
-        capture_output=True,
-        text=True,
-        timeout=TIMEOUT_SECONDS,
-        check=False,
-        stdin=subprocess.DEVNULL,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    with running(arguments, environment, cwd) as process:
+        printed, said = process.communicate()
+    assert process.returncode == 0, said
+    return printed
+
+
+@contextmanager
+def running(arguments: list[str], environment: Mapping[str, str], cwd: Path) -> Iterator[subprocess.Popen[str]]:
+    process = subprocess.Popen(
+        [sys.executable, *arguments], env=environment, cwd=cwd, text=True,
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    try:
+        yield process
+    finally:
+        process.kill()
+
+
+def campaign(seeds: str, out: Path, *where: str) -> list[str]:
+    words = f"-m quarterdeck campaign run --swarm --members 3-5 --seeds {seeds} --out"
+    return [*words.split(), str(out), *where]
 
 
 def campaign_digest(out: Path, environment: Mapping[str, str], cwd: Path, *where: str) -> str:
-    command = [
-        "-m",
-        "quarterdeck",
-        "campaign",
-        "run",
-        "--swarm",
-        "--members",
-        "3-5",
-        "--seeds",
-        f"{SEEDS[0]}:{SEEDS[-1]}",
-    ]
-    summary = json.loads(program([*command, "--out", str(out), *where], environment, cwd))
+    summary = json.loads(program(campaign(f"{SEEDS[0]}:{SEEDS[-1]}", out, *where), environment, cwd))
     assert summary["runs"] == len(SEEDS)
     return str(summary["digest"])
 
@@ -91,7 +87,6 @@ def assert_shipped(said: str) -> None:
     assert front == "None", "screens and commands stay here"
 
 
-@pytest.mark.timeout(900)
 def test_a_standalone_cluster_of_two_workers(tmp_path: Path, expected: str) -> None:
     environment = clean_environment(PYSPARK_PYTHON=str(worker_python(tmp_path)), SPARK_LOCAL_IP="127.0.0.1")
     elsewhere = tmp_path / "elsewhere"
@@ -104,43 +99,16 @@ def test_a_standalone_cluster_of_two_workers(tmp_path: Path, expected: str) -> N
     assert len({log.relative_to(tmp_path).parts[0] for log in used}) == 2, "both workers had tasks"
 
 
-@pytest.mark.timeout(900)
 def test_a_cluster_that_loses_all_executors_starts_others(tmp_path: Path) -> None:
     environment = clean_environment(PYSPARK_PYTHON=str(worker_python(tmp_path)), SPARK_LOCAL_IP="127.0.0.1")
     out = tmp_path / "out"
-    command = [
-        "-m",
-        "quarterdeck",
-        "campaign",
-        "run",
-        "--swarm",
-        "--members",
-        "3-5",
-        "--seeds",
-        "600",
-        "--out",
-        str(out),
-    ]
     with standalone(tmp_path) as master:
-        driver = subprocess.Popen(
-            [sys.executable, *command, "--master", master],
-            env=environment,
-            cwd=tmp_path,
-            text=True,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        )
-        try:
-            wait_until(
-                lambda: list(out.glob("verdicts/*.parquet")) or driver.poll() is not None, limit_seconds=TIMEOUT_SECONDS
-            )
-            assert driver.poll() is None, driver.communicate()
+        with running(campaign("600", out, "--master", master), environment, tmp_path) as driver:
+            wait_for_chunks(driver, out, 1)
             killed = executors_below(tmp_path)
             for executor in killed:
                 os.kill(executor, signal.SIGKILL)
-            printed, said = driver.communicate(timeout=TIMEOUT_SECONDS)
-        finally:
-            driver.kill()
+            printed, said = end_of(driver, out)
     assert len(killed) == 2
     assert driver.returncode == 0, said
     assert json.loads(printed)["verdicts"]["ok"] == 600
@@ -157,7 +125,6 @@ def executors_below(folder: Path) -> list[int]:
     return found
 
 
-@pytest.mark.timeout(900)
 def test_spark_connect(tmp_path: Path, expected: str) -> None:
     pytest.importorskip("grpc")
     worker_python(tmp_path)

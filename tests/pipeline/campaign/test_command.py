@@ -17,7 +17,7 @@ import pytest
 
 from tests.waiting import wait_until
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.timeout(2400)]
 
 FAILING = """title: Nobody waits for this
 members: [a, b]
@@ -25,8 +25,8 @@ steps:
   - do: {wait: 3s}
   - expect: {version-at-least: 900}
 """
-TIMEOUT_SECONDS = 300
-"""For a driver, which takes half a minute of CPU on each of two cores: others may run beside it."""
+LIMIT_SECONDS = 300
+"""Until a driver writes its first rows, or more of them: others may run beside it."""
 PROGRESS = re.compile(r"\d+ of \d+ runs, [\d.]+ a second")
 REPOSITORY = Path(__file__).parents[3]
 
@@ -52,10 +52,19 @@ def started(*arguments: str | Path) -> Iterator[subprocess.Popen[str]]:
         process.communicate()
 
 
-def finished(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        command(*arguments), cwd=REPOSITORY, text=True, capture_output=True, timeout=TIMEOUT_SECONDS, check=False
-    )
+def finished(out: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    with started(*arguments, "--out", out) as driver:
+        printed, said = end_of(driver, out)
+        return subprocess.CompletedProcess(driver.args, driver.returncode, printed, said)
+
+
+def end_of(driver: subprocess.Popen[str], out: Path) -> tuple[str, str]:
+    """What a driver has printed and said at its end, for which it has time as long as it writes rows."""
+    wait_until(
+        lambda: driver.poll() is not None, lambda: f"{len(chunks(out))} chunks", limit_seconds=LIMIT_SECONDS,
+        progress=lambda: chunks(out),
+    )  # fmt: skip
+    return driver.communicate()
 
 
 def chunks(out: Path) -> list[Path]:
@@ -67,7 +76,7 @@ def wait_for_chunks(process: subprocess.Popen[str], out: Path, count: int) -> No
         assert process.poll() is None, process.communicate()[1]
         return len(chunks(out)) >= count
 
-    wait_until(are_there, limit_seconds=TIMEOUT_SECONDS)
+    wait_until(are_there, limit_seconds=LIMIT_SECONDS)
 
 
 def java_of(driver: int) -> int:
@@ -81,11 +90,10 @@ def told(stderr: str) -> list[str]:
     return [line for line in stderr.splitlines() if not PROGRESS.match(line)]
 
 
-@pytest.mark.timeout(900)
 def test_a_driver_that_is_killed_loses_only_what_was_under_way(tmp_path: Path) -> None:
     out = tmp_path / "out"
-    plan = ("--swarm", "--members", "3-4", "--seeds", "1500", "--out", out, "--master", "local[2,4]")
-    with started(*plan) as driver:
+    plan = ("--swarm", "--members", "3-4", "--seeds", "1500", "--master", "local[2,4]")
+    with started(*plan, "--out", out) as driver:
         wait_for_chunks(driver, out, 1)  # the other waves are long under way
         driver.send_signal(signal.SIGKILL)
     kept = {path: path.read_bytes() for path in chunks(out)}
@@ -93,10 +101,10 @@ def test_a_driver_that_is_killed_loses_only_what_was_under_way(tmp_path: Path) -
     assert 0 < before < 1500, "it was killed in the middle"
     (out / "verdicts" / ".building-9").write_bytes(b"PAR1 torn")
 
-    refused = finished(*plan)
+    refused = finished(out, *plan)
     assert refused.returncode == 2
     assert f"{out} holds this campaign already; add --resume" in refused.stderr
-    resumed = finished(*plan, "--resume")
+    resumed = finished(out, *plan, "--resume")
     assert resumed.returncode == 0, resumed.stderr
     summary = json.loads(resumed.stdout)
     assert (summary["runs"], summary["verdicts"]["ok"]) == (1500, 1500)
@@ -108,26 +116,24 @@ def test_a_driver_that_is_killed_loses_only_what_was_under_way(tmp_path: Path) -
     assert "1500 of 1500 runs, " in resumed.stderr
 
 
-@pytest.mark.timeout(900)
 def test_an_interrupt_ends_it_and_keeps_what_there_is(tmp_path: Path) -> None:
     out = tmp_path / "out"
     with started("--swarm", "--members", "3-4", "--seeds", "100000", "--out", out) as driver:
         wait_for_chunks(driver, out, 1)
         os.killpg(driver.pid, signal.SIGINT)  # as a terminal does
-        said = driver.communicate(timeout=TIMEOUT_SECONDS)[1]
+        said = end_of(driver, out)[1]
     assert driver.returncode == 130, said
     assert told(said) == [f"interrupted; go on with --resume: {out}"]
     assert chunks(out)
 
 
-@pytest.mark.timeout(900)
 def test_when_java_is_killed_one_line_says_how_to_go_on(tmp_path: Path) -> None:
     out = tmp_path / "out"
-    plan = ("--swarm", "--members", "3-4", "--seeds", "1500", "--out", out, "--master", "local[2,4]")
-    with started(*plan) as driver:
+    plan = ("--swarm", "--members", "3-4", "--seeds", "1500", "--master", "local[2,4]")
+    with started(*plan, "--out", out) as driver:
         wait_for_chunks(driver, out, 1)  # the other waves are long under way
         os.kill(java_of(driver.pid), signal.SIGKILL)
-        printed, said = driver.communicate(timeout=TIMEOUT_SECONDS)
+        printed, said = end_of(driver, out)
     assert driver.returncode == 3, said
     assert printed == ""
     assert told(said) == [
@@ -135,17 +141,16 @@ def test_when_java_is_killed_one_line_says_how_to_go_on(tmp_path: Path) -> None:
         f"what came back is kept; go on with --resume: {out}"
     ]
     kept = {path: path.read_bytes() for path in chunks(out)}
-    resumed = finished(*plan, "--resume")
+    resumed = finished(out, *plan, "--resume")
     assert resumed.returncode == 0, resumed.stderr
     assert json.loads(resumed.stdout)["verdicts"]["ok"] == 1500
     assert {path: path.read_bytes() for path in kept} == kept
 
 
-@pytest.mark.timeout(900)
 def test_failures_are_told_with_what_runs_them_again(tmp_path: Path) -> None:
     file = tmp_path / "failing.yaml"
     file.write_text(FAILING)
-    done = finished("--scenario", file, "--seeds", "1:4", "--out", tmp_path / "out", "-o", "table")
+    done = finished(tmp_path / "out", "--scenario", file, "--seeds", "1:4", "-o", "table")
     assert done.returncode == 1, done.stderr
     assert "4 x expectation every version is at least 900" in done.stderr
     assert f"  reproduce: quarterdeck simulate {file} --seed 1" in done.stderr
@@ -155,9 +160,8 @@ def test_failures_are_told_with_what_runs_them_again(tmp_path: Path) -> None:
     assert len(list((tmp_path / "out" / "journals").iterdir())) >= 4
 
 
-@pytest.mark.timeout(900)
 def test_a_master_that_is_none(tmp_path: Path) -> None:
-    done = finished("--swarm", "--seeds", "2", "--out", tmp_path / "out", "--master", "nonsense")
+    done = finished(tmp_path / "out", "--swarm", "--seeds", "2", "--master", "nonsense")
     assert done.returncode == 3, done.stderr
     assert done.stderr.splitlines()[-1].startswith("quarterdeck: nonsense: ")
     assert "Traceback" not in done.stderr

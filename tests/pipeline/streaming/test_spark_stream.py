@@ -240,8 +240,8 @@ def test_records_are_streamed_as_they_are_read(stateful: SparkSession, tmp_path:
 @pytest.mark.parametrize(
     ("master", "named", "partitions"),
     [
-        ("local[16,4]", session.ON_THIS_MACHINE[session.SHUFFLE_PARTITIONS], 16),
-        ("local[16,4]", "8", 8),
+        ("local[16,4]", None, 16),
+        ("local[16,4]", "2", 2),
         ("spark://head:7077", None, 16),
         ("spark://head:7077", "2", 2),
     ],
