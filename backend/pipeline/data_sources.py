@@ -95,11 +95,6 @@ class BadOption(ValueError):
     """An option that the format does not have, or a wrong value for it."""
 
 
-class _Part(InputPartition):
-    def __init__(self, items: Sequence[Any]) -> None:
-        self.items = tuple(items)
-
-
 class JournalSource(DataSource):
     """The records of journals: folders of runs, folders of one run, or single files. Open files are read to their end so far.
 
@@ -180,12 +175,14 @@ class JournalReader(DataSourceReader):
         """Return partitions of several files each, of about as many bytes. Raises `NoJournal`."""
         files = dict.fromkeys(file for path in self._paths for file in journal_files(path))
         # A living writer may have finished a file since it was listed.
-        return [_Part(some) for some in _tasks(files, lambda file: file.stat().st_size if file.exists() else 0)]
+        return [
+            InputPartition(some) for some in _tasks(files, lambda file: file.stat().st_size if file.exists() else 0)
+        ]
 
-    def read(self, partition: _Part) -> Iterator[pa.RecordBatch]:  # type: ignore[override] # its own ones
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read the records of the files, as they were written."""
         exit_with_task()
-        found = (record for file in partition.items for record in self._records(file))
+        found = (record for file in partition.value for record in self._records(file))
         return _record_batches(found, self._schema)
 
     def _records(self, listed: Path) -> Iterator[tuple[Record, bytes]]:
@@ -223,12 +220,12 @@ class JournalStreamReader(DataSourceStreamReader):
 
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
         """Return partitions of several pieces each, of about as many bytes."""
-        return [_Part(pieces) for pieces in _tasks(with_merged(pieces_between(start, end)), Piece.size_bytes)]
+        return [InputPartition(pieces) for pieces in _tasks(with_merged(pieces_between(start, end)), Piece.size_bytes)]
 
-    def read(self, partition: _Part) -> Iterator[pa.RecordBatch]:  # type: ignore[override] # its own ones
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read the pieces; of a file that was removed nothing, unless that is to fail."""
         exit_with_task()
-        for piece in partition.items:
+        for piece in partition.value:
             try:
                 content = piece.read()
             except FileNotFoundError:
@@ -257,12 +254,12 @@ class LogReader(DataSourceReader):
         by_run: dict[str, list[Path]] = {}
         for file in log_files(self._paths):
             by_run.setdefault(self._names.run_of(str(file)), []).append(file)
-        return [_Part(files) for files in by_run.values()]
+        return [InputPartition(files) for files in by_run.values()]
 
-    def read(self, partition: _Part) -> Iterator[pa.RecordBatch]:  # type: ignore[override] # its own ones
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read the records that the logs contain."""
         exit_with_task()
-        records = read_logs(partition.items, self._options).records
+        records = read_logs(partition.value, self._options).records
         return _record_batches(((record, msgspec.json.encode(record)) for record in records), SCHEMA)
 
 

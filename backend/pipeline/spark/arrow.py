@@ -19,12 +19,6 @@ MapInArrow = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 """What `DataFrame.mapInArrow` calls with the batches of a task."""
 
 
-def rows_of(batches: Iterable[pa.RecordBatch], *names: str) -> Iterator[tuple[Any, ...]]:
-    """Yield these columns of all rows."""
-    for batch in batches:
-        yield from zip(*(batch.column(name).to_pylist() for name in names), strict=True)
-
-
 def batches_of(rows: Iterable[tuple[Any, ...]], schema: StructType, size: int = 512) -> Iterator[pa.RecordBatch]:
     """Yield the rows in batches of `size`, so that a task never holds many."""
     exit_with_task()
@@ -87,4 +81,4 @@ def in_tasks(spark: SparkSession, tasks: Sequence[Any], work: MapInArrow, schema
 
 def tasks_in(batches: Iterator[pa.RecordBatch]) -> Iterator[Any]:
     """Yield the tasks in these rows."""
-    return (pickle.loads(task) for (task,) in rows_of(batches, "task"))
+    return (pickle.loads(task.as_py()) for batch in batches for task in batch.column("task"))

@@ -77,9 +77,7 @@ _REMOTE_MODULES = ("grpc", "grpc_status", "google.protobuf", "zstandard")
 
 
 @contextmanager
-def spark_session(
-    master: str = "", *, remote: str = "", conf: Mapping[str, str] | None = None
-) -> Iterator[SparkSession]:
+def spark_session(master: str = "", *, remote: str = "") -> Iterator[SparkSession]:
     """Use the running session, or one of our own that ends with the block. Arguments and errors are those of `start_session`.
 
     Failures of Spark within the block are raised as `SparkFailed`.
@@ -89,7 +87,7 @@ def spark_session(
         with failing_in_one_way():
             yield running
         return
-    session = start_session(master, remote=remote, conf=conf)
+    session = start_session(master, remote=remote)
     with failing_in_one_way():
         try:
             yield session

@@ -6,7 +6,7 @@ import signal
 
 from pyspark.sql.types import LongType, StructField, StructType
 
-from quarterdeck.backend.pipeline.spark.arrow import batches_of, rows_of
+from quarterdeck.backend.pipeline.spark.arrow import batches_of
 
 SCHEMA = StructType([StructField("number", LongType())])
 
@@ -15,5 +15,5 @@ def test_a_program_is_not_ended_by_a_closed_connection_after_it_made_batches() -
     before = signal.getsignal(signal.SIGPIPE)
     batches = list(batches_of(((number,) for number in range(5)), SCHEMA, size=2))
     assert [len(batch) for batch in batches] == [2, 2, 1]
-    assert [number for (number,) in rows_of(batches, "number")] == list(range(5))
+    assert [number for batch in batches for number in batch.column("number").to_pylist()] == list(range(5))
     assert signal.getsignal(signal.SIGPIPE) == before == signal.SIG_IGN
