@@ -171,7 +171,7 @@ SOUND: dict[str, tuple[Happened, ...]] = {
     "what a call removed before the merge that is answered after it": (
         *(*SIDE_OF_B, asked(B, 3, "remove"), asked(C, 2, "get")),
         *merged("put-if-absent")[len(SIDE_OF_B) :],
-        *(answered(B, 3, "remove", "two"), answered(C, 2, "get", "one")),
+        *(answered(B, 3, "remove", "two"), answered(C, 2, "get", "one"), *done(C, 3, "get", "one")),
     ),
     "what a member reads that was left off before its first list came": (
         *(*WRITTEN, (D, MemberStarted(D.address, False, ()))),

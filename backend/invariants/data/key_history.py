@@ -59,7 +59,6 @@ class OperationUnderWay(Struct, eq=False):
     register: KeyRegister | None
     """Of the stretch in which it was asked for, if there was one."""
     is_uncertain: bool = False
-    """Whether what was done beside it is judged without it, so that it goes on in no later stretch."""
 
 
 class KeyHistory(Struct, eq=False):
@@ -114,9 +113,6 @@ class KeyHistory(Struct, eq=False):
         self.partition = event.partition
         if stretch is not None and stretch.unserved and not self._is_served(stretch):
             stretch = None
-        contradiction = None
-        if stretch is not None and operation.register is not None and operation.register.stretch is not stretch:
-            _, contradiction = self._register(stretch, now, excused_at)  # it may go on there
         del self.operations[record.uuid, event.call]
         found = event.value if event.found else None
         if self.doubtful and found is not None and self.doubtful.get(found, now) < operation.began:
@@ -134,16 +130,14 @@ class KeyHistory(Struct, eq=False):
             if not is_known:
                 self.doubtful[operation.value] = now
         if register is None:
-            return contradiction
+            return None
         register.under_way -= 1
         if is_known and not event.problem:
             known = KnownOperation(operation.began, now, found, operation.writes, operation.value)
             register.piece.append((known, record))
         elif not event.untouched:
             self._doubt(operation)
-        if register.piece and not register.under_way:
-            contradiction = contradiction or self._judge(register)
-        return contradiction
+        return self._judge(register) if register.piece and not register.under_way else None
 
     def evict(self, now: int) -> None:
         """Note that the owner has removed the entry to make room, which goes with the owner if no backup knows of it."""
@@ -162,8 +156,8 @@ class KeyHistory(Struct, eq=False):
 
     def _doubt(self, operation: OperationUnderWay) -> None:
         if operation.writes and not operation.is_uncertain:
+            operation.is_uncertain = True
             self.uncertain.append(UncertainWrite(operation.began, operation.value))
-        operation.is_uncertain = True
 
     def _register(
         self, stretch: UndividedStretch, now: int, excused_at: float
@@ -175,41 +169,25 @@ class KeyHistory(Struct, eq=False):
         ended = [key for key in self.registers if key.stretch.is_over or key.stretch is stretch]
         carried, is_filled = self._carried(stretch, excused_at)
         register = KeyRegister(stretch, now, EMPTY if stretch.began == 0 and excused_at < 0 else UNKNOWN, [])
-        begins_anew = carried is not None and is_filled and self._may_be_empty(carried)
-        goes_on = carried is not None and stretch.goes_on and not begins_anew
-        going_on = self._going_on(carried, register) if carried is not None and goes_on else []
         for operation in self.operations.values():
             if operation.register in ended:
                 self._doubt(operation)
-        found = [self._judge(key) for key in ended if key.piece and (not going_on or key is not carried)]
+        found = [self._judge(key) for key in ended if key.piece]
         if carried is not None:
             register.unseen, carried.unseen = self._still_unseen(carried), []
-        if carried is not None and not begins_anew:
-            register.states, register.latest = carried.states, carried.latest
-            register.piece, carried.piece = carried.piece, []
+            if not (is_filled and self._may_be_empty(carried)):
+                register.states, register.latest = carried.states, carried.latest
         for key in ended:
             if not key.is_forgotten:
                 key.is_forgotten = True
                 self._forget(key.unseen)
             # Another side of the division may still go on from what it was before.
-            if key.began <= excused_at or stretch.is_whole or (going_on and key is carried):
+            if key.began <= excused_at or stretch.is_whole:
                 self.registers.remove(key)
         if stretch.is_whole:
             self.written_in.clear()
         self.registers.append(register)
         return register, next(filter(None, found), None)
-
-    def _going_on(self, before: KeyRegister, register: KeyRegister) -> list[OperationUnderWay]:
-        """Let operations that were asked for in a stretch before go on in a side of the division that all of it was in."""
-        going_on = [
-            operation
-            for (uuid, _), operation in self.operations.items()
-            if operation.register is before and not operation.is_uncertain and uuid in register.stretch.members
-        ]
-        for operation in going_on:
-            operation.register = register
-        register.under_way = len(going_on)
-        return going_on
 
     def _carried(self, stretch: UndividedStretch, excused_at: float) -> tuple[KeyRegister | None, bool]:
         """Return the register of a stretch before, if its value must still be there: nothing has written it since.
@@ -227,14 +205,9 @@ class KeyHistory(Struct, eq=False):
         return None, False
 
     def _may_be_empty(self, register: KeyRegister) -> bool:
-        """Return whether the key may have had no value at some time, also by what is under way or not judged yet."""
-        under_way = (operation for operation in self.operations.values() if operation.register is register)
-        return (
-            any(state.value is None for state in register.states)
-            or any(operation.writes and operation.value is None for operation in under_way)
-            or any(write.value is None for write in self.uncertain)
-            or any(known.found is None or (known.writes and known.value is None) for known, _ in register.piece)
-        )
+        """Return whether the key may have had no value in the end, or have none once what is uncertain is done."""
+        ends_empty = any(state.value is None for state in register.states)
+        return ends_empty or any(write.value is None for write in self.uncertain)
 
     def _still_unseen(self, register: KeyRegister) -> list[KnownOperation]:
         """Return the writes of a register that nothing has looked at, not even in another cluster."""

@@ -41,8 +41,8 @@ class UndividedStretch:
     """The partitions for which that is so."""
     is_filled: bool = False
     """Whether a merge may have put in what was not there before."""
-    goes_on: bool = False
-    """Whether what its members asked for in the stretch before goes on in this one."""
+    is_own: bool = False
+    """Whether writes of other sides of the division make no difference to what is still there of the stretch before."""
     unserved: frozenset[int] = frozenset()
     """Partitions whose rows keep the name of an owner elsewhere, which may still do what it is asked for."""
     is_whole: bool = False
@@ -57,7 +57,7 @@ class UndividedStretch:
         stretch, is_filled, is_own = self, False, True
         while stretch.before is not None and partition in stretch.kept:
             is_filled |= stretch.is_filled
-            is_own &= stretch.goes_on
+            is_own &= stretch.is_own
             stretch = stretch.before
             yield EarlierStretch(stretch, is_filled, is_own)
 
@@ -307,7 +307,7 @@ class UndividedClusters(EventRules):
         kept = frozenset(
             partition for partition, held in last.holders.items() if held & members and partition not in lost
         )
-        return UndividedStretch(now, members, last.stretch, kept, is_filled=bool(merged), goes_on=True)
+        return UndividedStretch(now, members, last.stretch, kept, is_filled=bool(merged), is_own=True)
 
     def _end(self, side: UndividedStretch) -> None:
         self._over(side)
