@@ -294,7 +294,7 @@ class Console(App[None]):
             self.show_message(f"{action.title} is refused: what is shown is the past; go to its end first", error=True)
             return
         if action.views and self.top.view not in action.views:
-            self.goto(action.views[0])
+            self.goto(action.views[0], member=next(iter(self.top.targets()), ""))
             self.top.call_after_refresh(self.action_act, action_id, text)  # a view has no data before it is painted
             return
         held_back = self.top.holds_back(action)

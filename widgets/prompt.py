@@ -206,7 +206,8 @@ class CandidateList(ComponentStyles):
 
     def show(self, rows: Sequence[tuple[str, str]], effect: str) -> None:
         """Show these names with their meanings, and the effect of the line as it is."""
-        self._rows, self._more, self._effect = tuple(rows[:MOST_ROWS]), max(0, len(rows) - MOST_ROWS), effect
+        self._rows = tuple((one_line(name), one_line(meaning)) for name, meaning in rows[:MOST_ROWS])
+        self._more, self._effect = max(0, len(rows) - MOST_ROWS), one_line(effect)
         self.styles.height = len(self._rows) + bool(self._effect)
         self.display = bool(self._rows or self._effect)
         self.refresh(layout=True)

@@ -37,7 +37,10 @@ SUSPECTED_SOON = "◔ silent 119 min, suspected in 119 min"
 COLUMNS: tuple[ColumnOf[MemberBoardEntry], ...] = (
     ColumnOf("member", lambda row: row.label),
     ColumnOf(
-        "role", lambda row: row.role, lambda row: "strong" if row.role == ROLES["master"] else row.tone, "▲ master"
+        "role",
+        lambda row: row.role,
+        lambda row: "strong" if row.role == ROLES["master"] and row.tone == "plain" else row.tone,
+        "▲ master",
     ),
     ColumnOf("state", lambda row: row.state, lambda row: row.state_tone, LONGEST_STATE),
     ColumnOf("list", lambda row: row.list_version, widest="v99999"),

@@ -43,6 +43,10 @@ async def test_typed_commands_and_their_errors() -> None:
         assert isinstance(app.screen, HelpScreen)
         await pilot.press("q")
         assert app.screen is app.home
+        app.home.point_at("n3")
+        await type_line(pilot, "next-member")
+        await settle(pilot)
+        assert app.top.view == "member" and app.top.targets() == ("n4",), "of the one under the cursor"
         await type_line(pilot, "quit")
         assert not app.is_running or app._exit
 

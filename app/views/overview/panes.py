@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from rich.cells import cell_len
+from textual.geometry import Size
 from textual.widget import Widget
 
 from quarterdeck.app.actions.action import ViewName
@@ -49,15 +50,16 @@ PANES: tuple[PaneName, ...] = ("lists", "suspicions", "tables", "migrations", "h
 Shape = Literal["lines", "two", "two-with-detail", "three"]
 """All below each other, most of them a line each; two side by side; the same with the detail beside what happened; three."""
 
-TWO_FROM = (110, 26)
-"""Columns and rows from which two panes stand side by side."""
-DETAIL_FROM = (150, 38)
-THREE_FROM = (220, 50)
+TWO_FROM = (110, 30)
+"""Columns and rows of the screen from which two panes stand side by side, whatever there is to say around them just now."""
+DETAIL_FROM = (150, 42)
+THREE_FROM = (220, 54)
 FRAME = 3
 """Lines of a pane that are no rows: upper edge, heading of the columns, lower edge."""
 LEAST_ROWS = 2
 """The least rows of a table that is not folded."""
 LEAST_HAPPENED = 4
+LEAST_SIDE_BY_SIDE = 3 * (FRAME + LEAST_ROWS)
 LEAST_LISTED = 5
 """The least rows of the lists when members that agree share one: suspicions stand beside them."""
 
@@ -73,9 +75,9 @@ class PaneArrangement(NamedTuple):
 
 
 def arrange(
-    width: int, height: int, members: int, enlarged: PaneName | None = None, *, lists: int | None = None
+    screen: Size, height: int, members: int, enlarged: PaneName | None = None, *, lists: int | None = None
 ) -> PaneArrangement:
-    """Return the arrangement for so much room; an `enlarged` pane has all of it.
+    """Return the arrangement on this `screen`, where panes have so much `height`; an `enlarged` pane has all of it.
 
     The pane of the lists has so many `lists` rows, fewer than there are members while many of them agree.
     """
@@ -83,12 +85,13 @@ def arrange(
         return PaneArrangement("lines", (0,), hidden=frozenset(PANES) - {enlarged})
     wanted = members + FRAME
     first = wanted if lists is None else max(lists, LEAST_LISTED) + FRAME
-    if _fits(width, height, THREE_FROM):
+    width, screen_height = screen if height >= LEAST_SIDE_BY_SIDE else (0, 0)
+    if _fits(width, screen_height, THREE_FROM):
         return PaneArrangement("three", (_shared(wanted, height, 2), 0))
-    if _fits(width, height, DETAIL_FROM):
+    if _fits(width, screen_height, DETAIL_FROM):
         rows = (_shared(first, height, 3), _shared(wanted, height, 3), 0)
         return PaneArrangement("two-with-detail", rows)
-    if _fits(width, height, TWO_FROM):
+    if _fits(width, screen_height, TWO_FROM):
         rows = (_shared(first, height, 3), _shared(wanted, height, 3), 0)
         return PaneArrangement("two", rows, hidden=frozenset({"detail"}))
     single: tuple[PaneName, ...] = ("suspicions", "tables", "migrations")

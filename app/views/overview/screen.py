@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from textual.containers import Container
 from textual.events import DescendantFocus
-from textual.geometry import Size
 from textual.widget import Widget
 
 from quarterdeck.app.actions.action import ViewName
@@ -305,8 +304,8 @@ class OverviewScreen(ViewScreen):
         width, height = self.app.size
         self.verdict.display = height >= ROWS_FOR_VERDICT
         self.pulses.display = height >= ROWS_FOR_ACTIVITY and width >= COLUMNS_FOR_ACTIVITY
-        room = self.overview.size or self._room_to_be()
-        wanted = arrange(room.width, room.height, len(self._labels), self._enlarged, lists=self.lists.rows_wanted)
+        rows = self.overview.size.height or self._rows_to_be()
+        wanted = arrange(self.app.size, rows, len(self._labels), self._enlarged, lists=self.lists.rows_wanted)
         if wanted == self._arranged:
             return
         self._arranged = wanted
@@ -324,14 +323,13 @@ class OverviewScreen(ViewScreen):
                 pane.styles.height = "1fr" if grid else _height(next(heights))
         self.happened.styles.column_span = 2 if wanted.shape == "two" else 1
 
-    def _room_to_be(self) -> Size:
-        """Return the room of the panes before the layout: all but the lines around them.
+    def _rows_to_be(self) -> int:
+        """Return the rows of the panes before the layout: all but the lines around them.
 
         This saves laying out and painting twice.
         """
-        width, height = self.app.size
         around = [*self.children, self.verdict, self.pulses]
-        return Size(width, height - sum(widget.display for widget in around if widget.id != "body"))
+        return self.app.size.height - sum(widget.display for widget in around if widget.id != "body")
 
     def _say_verdict(self) -> None:
         summary = self.lists.model.summary

@@ -252,7 +252,7 @@ def member_sentence(picture: Picture, label: str, row: MemberBoardEntry) -> str:
 
 
 def _role(belief: MemberBelief, order: int) -> str:
-    if not belief.running:
+    if belief.status != "member":
         return ""
     if belief.is_master:
         return ROLES["master"]

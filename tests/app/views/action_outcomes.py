@@ -194,7 +194,7 @@ LINES: dict[str, tuple[str, Outcome]] = {
     # Words before have paused the events, zoomed out, and gone from member to member.
     "event-follow": ("event-follow", events(lambda view: view._following)),
     "event-zoom-in": ("event-zoom-in", says("a row is at most ")),
-    "next-member": ("next-member", opens("member")),
+    **{word: (word, opens("member")) for word in ("next-member", "previous-member")},
     "suspect": ("suspect byzantium fez", asks(core.SuspectMember)),
     "set": ("set byzantium hazelcast.heartbeat.interval.seconds=2", asks(core.SetProperties)),
     "kill-at": ("kill-at fez list-installed after", asks(core.KillAt)),
@@ -256,7 +256,7 @@ LINES: dict[str, tuple[str, Outcome]] = {
     "open": ("open", opens("beliefs")),
     "enlarge": ("enlarge", lambda driver: driver.app.home._enlarged is not None),
     "filter": ("filter byz", lambda driver: driver.app.top.filter_text in ("byz", "")),
-    "sort": ("sort member desc", either(SORTED, says("there is no column"))),
+    "sort": ("sort member", either(SORTED, says("there is no column"))),
     "hide": ("hide nothing-such", either(NO_TABLE, says("there is no column"))),
     "show": ("show", either(NO_TABLE, lambda driver: not driver.said)),
     "save": ("save", either(NO_TABLE, says("opens like this from now on"))),
@@ -269,5 +269,5 @@ LINES: dict[str, tuple[str, Outcome]] = {
     "close": ("close", says("the console was opened on this cluster")),
     "theme": ("theme plaid", says("plaid")),
     "q": ("q", says("the console would end here")),
-    "quit": ("quit", lambda driver: not driver.app.is_running or driver.app._exit),
+    "quit": ("quit", OUTCOMES["quit"]),
 }

@@ -204,6 +204,16 @@ def test_a_list_is_edited_for_one_cluster() -> None:
     show(cluster, talk)
 
 
+async def test_keys_before_the_editor_is_shown_find_nothing_to_apply() -> None:
+    cluster = apart()
+    app = Console(cluster)
+    async with app.run_test():
+        editor = JoinListEditor(lambda: app.session.picture, ("n4",), ("n4",), "")
+        editor.action_others()
+        editor.action_apply()
+        assert editor.apply_button.disabled and cluster.commands == []
+
+
 def test_a_list_is_edited_for_all_clusters() -> None:
     cluster = apart()
 

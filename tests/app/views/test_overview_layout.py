@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from textual.geometry import Size
 
 from quarterdeck.app.console import Console
 from quarterdeck.app.views.overview.panes import PANES, arrange
@@ -14,9 +15,10 @@ SIZES = [(40, 7), (80, 20), (80, 60), (120, 31), (160, 45), (200, 38), (300, 75)
 
 @pytest.mark.parametrize("members", [1, 5, 40, 1_000])
 @pytest.mark.parametrize("size", SIZES)
-def test_all_panes_have_room(size: tuple[int, int], members: int) -> None:
-    width, height = size
-    found = arrange(width, height, members)
+@pytest.mark.parametrize("around", [0, 5, 20])
+def test_all_panes_have_room(size: tuple[int, int], members: int, around: int) -> None:
+    height = max(size[1] - around, 4)
+    found = arrange(Size(*size), height, members)
     assert sum(found.rows) <= height
     if found.shape == "lines":
         shown = [name for name in PANES if name not in found.hidden]
@@ -31,12 +33,13 @@ def test_all_panes_have_room(size: tuple[int, int], members: int) -> None:
     [((80, 20), "lines"), ((120, 31), "two"), ((160, 45), "two-with-detail"), ((300, 75), "three")],
 )
 def test_shapes(size: tuple[int, int], shape: str) -> None:
-    assert arrange(*size, 5).shape == shape
+    assert arrange(Size(*size), size[1] - 4, 5).shape == shape
+    assert arrange(Size(*size), size[1] - 13, 5).shape == shape, "a long verdict or a prompt takes no pane away"
 
 
 def test_lists_of_which_many_agree_leave_their_room_to_what_happened() -> None:
     for size in ((120, 31), (160, 45)):
-        whole, agreed = arrange(*size, 50), arrange(*size, 50, lists=4)
+        whole, agreed = arrange(Size(*size), size[1], 50), arrange(Size(*size), size[1], 50, lists=4)
         assert sum(agreed.rows) < sum(whole.rows) and agreed.rows[1:] == whole.rows[1:]
 
 
