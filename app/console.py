@@ -96,7 +96,6 @@ class Console(App[None]):
         self._early_messages: list[str] = []
         """Problems from before there was a screen."""
         self.state = ConsoleState(state_file, self._report_problem)
-        self.history: dict[str, list[str]] = self.state.history
         self._state_file = state_file
         self._keys = self.settings.keys
         self._cluster_opener: ClusterOpener = cluster_opener or NoOtherClusters()
@@ -255,6 +254,9 @@ class Console(App[None]):
 
     def suggestions(self, beginning: str) -> Suggestions:
         return self._prompt_lines.suggestions(beginning, next(iter(self.top.targets()), ""))
+
+    def typed_before(self, sign: str) -> Sequence[str]:
+        return self.state.typed_before(sign)
 
     def answered(self, sign: str, text: str) -> None:
         self.state.add_to_history(sign, text)

@@ -100,9 +100,8 @@ class Pointed(NamedTuple):
 class ConsoleInterface(Protocol):
     """What a view may ask of the console."""
 
-    @property
-    def history(self) -> dict[str, list[str]]:
-        """The previous answers at the prompt, by sign."""
+    def typed_before(self, sign: str) -> Sequence[str]:
+        """Return the previous answers at the prompt to this sign, the latest last."""
 
     @property
     def tabs(self) -> Sequence[TableCell]:

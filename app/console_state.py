@@ -7,7 +7,7 @@ applies its change to the present content of the file.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -73,7 +73,7 @@ class ConsoleState:
         """Read `file`. `report` is called with a sentence for the operator when the file cannot be read or written."""
         self._file = file
         self._report = report
-        self._problem_shown = False
+        self._problem_shown = self._unwritten = False
         self._memory = self._read()
 
     def table_settings_of(self, view: str) -> TableSettings:
@@ -91,44 +91,40 @@ class ConsoleState:
             if with_filter
             else replace(table_settings, filter=saved.filter, sort=saved.sort, reverse=saved.reverse)
         )
-        if kept != self.table_settings_of(view):
-            self._change(
-                views=lambda views: {**views, view: kept} if kept != TableSettings() else _without(views, view)
-            )
+        if kept == saved:
+            return
+
+        def changed(now: _Memory) -> _Memory:
+            views = {**now.views, view: kept}
+            return replace(now, views={name: wanted for name, wanted in views.items() if wanted != TableSettings()})
+
+        self._change(changed)
 
     def forget(self, view: str) -> None:
-        if view in self._memory.views:
-            self._change(views=lambda views: _without(views, view))
+        self.keep(view, TableSettings(), with_filter=True)
 
-    @property
-    def history(self) -> dict[str, list[str]]:
-        """A copy of what was typed, by sign of the prompt, the latest last."""
-        return {sign: list(lines) for sign, lines in self._memory.history.items()}
+    def typed_before(self, sign: str) -> Sequence[str]:
+        """Return what was typed after this sign of the prompt, the latest last."""
+        return tuple(self._memory.history.get(sign, ()))
 
     def add_to_history(self, sign: str, line: str) -> None:
         if not line.strip():
             return
 
-        def added(history: Mapping[str, list[str]]) -> dict[str, list[str]]:
-            past = [previous for previous in history.get(sign, []) if previous != line]
-            return {**history, sign: [*past, line][-HISTORY_LENGTH:]}
+        def added(now: _Memory) -> _Memory:
+            past = [previous for previous in now.history.get(sign, []) if previous != line]
+            return replace(now, history={**now.history, sign: [*past, line][-HISTORY_LENGTH:]})
 
-        self._change(history=added)
+        self._change(added)
 
-    def _change(
-        self,
-        *,
-        views: Callable[[dict[str, TableSettings]], dict[str, TableSettings]] | None = None,
-        history: Callable[[dict[str, list[str]]], dict[str, list[str]]] | None = None,
-    ) -> None:
-        now = self._read() if self._file is not None else self._memory
-        self._memory = _Memory(
-            views=views(now.views) if views else now.views, history=history(now.history) if history else now.history
-        )
+    def _change(self, changed: Callable[[_Memory], _Memory]) -> None:
+        self._memory = changed(self._memory if self._file is None or self._unwritten else self._read())
         if self._file is not None:
             try:
                 write_atomically(self._file, msgspec.json.format(msgspec.json.encode(self._memory), indent=1))
+                self._unwritten = False
             except OSError as problem:
+                self._unwritten = True
                 self._report_once(f"views and history are not kept: {problem}")
 
     def _read(self) -> _Memory:
@@ -177,7 +173,3 @@ def write_atomically(file: Path, content: bytes) -> None:
     except OSError:
         Path(fresh.name).unlink(missing_ok=True)
         raise
-
-
-def _without(views: Mapping[str, TableSettings], view: str) -> dict[str, TableSettings]:
-    return {name: table_settings for name, table_settings in views.items() if name != view}

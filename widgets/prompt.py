@@ -22,8 +22,6 @@ from quarterdeck.widgets.component_styles import ComponentStyles, fit, painted_l
 Completion = Callable[[str], str | None]
 """Returns the line that a beginning most likely becomes, or None."""
 
-HISTORY_LENGTH = 100
-
 
 class Prompt(Horizontal):
     """A line that is hidden until `ask`, and then has the focus until it is answered or dismissed."""
@@ -50,13 +48,13 @@ class Prompt(Horizontal):
             self.sign = sign
 
     def __init__(
-        self, complete: Completion, history: dict[str, list[str]] | None = None, *, id: str | None = None
+        self, complete: Completion, typed_before: Callable[[str], Sequence[str]], *, id: str | None = None
     ) -> None:
-        """Create a prompt. `history` has the answers so far by sign, oldest first; several prompts may share it."""
+        """Create a prompt. `typed_before` returns the answers so far to a sign, oldest first."""
         super().__init__(id=id)
         self._sign = ""
         self._complete = complete
-        self._history = history if history is not None else {}
+        self._typed_before = typed_before
         # Made here, not on mount: the prompt may be opened in the first instant of the screen.
         self._sign_shown = Static("", id="prompt-sign", markup=False)
         self._line = PromptInput(_Completer(self.suggest), id="prompt-input")
@@ -101,10 +99,6 @@ class Prompt(Horizontal):
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()
         sign, text = self._sign, event.value
-        past = self._history.setdefault(sign, [])
-        if text and past[-1:] != [text]:
-            past.append(text)
-            del past[:-HISTORY_LENGTH]
         self._hide()
         self.post_message(self.Answered(sign, text))
 
@@ -115,7 +109,7 @@ class Prompt(Horizontal):
 
     def recall(self, steps: int) -> None:
         """Show an earlier answer, or with negative `steps` a later one."""
-        past = self._history.get(self._sign, [])
+        past = self._typed_before(self._sign)
         self._back = min(max(self._back + steps, 0), len(past))
         self._line.value = past[-self._back] if self._back else ""
         self._line.cursor_position = len(self._line.value)

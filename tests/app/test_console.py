@@ -159,7 +159,10 @@ KEYS = (
 
 
 @pytest.mark.parametrize("seed", long_after(1, [1, 2]))
-async def test_any_keys_while_records_stream_break_nothing(seed: int) -> None:
+async def test_any_keys_while_records_stream_break_nothing(
+    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # a screenshot may be among what the palette does
     draw = random.Random(seed)
     cluster = formed()
     app = Console(cluster)

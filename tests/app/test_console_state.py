@@ -53,7 +53,7 @@ def test_several_consoles_do_not_forget_for_each_other(tmp_path: Path, told: lis
     again = state_in(tmp_path, told)
     assert again.table_settings_of("members").sort == "age"
     assert again.table_settings_of("network").reverse
-    assert again.history == {":": ["stop athens"]}
+    assert again.typed_before(":") == ("stop athens",)
 
 
 def test_history_is_bounded_and_without_repetition(tmp_path: Path, told: list[str]) -> None:
@@ -63,11 +63,12 @@ def test_history_is_bounded_and_without_repetition(tmp_path: Path, told: list[st
     state.add_to_history(":", "stop n50")
     state.add_to_history(":", "  ")
     state.add_to_history("/", "athens")
-    history = state_in(tmp_path, told).history
-    assert len(history[":"]) == HISTORY_LENGTH
-    assert history[":"][-2:] == ["stop n104", "stop n50"]
-    assert history[":"].count("stop n50") == 1
-    assert history["/"] == ["athens"]
+    again = state_in(tmp_path, told)
+    commands = again.typed_before(":")
+    assert len(commands) == HISTORY_LENGTH
+    assert commands[-2:] == ("stop n104", "stop n50")
+    assert commands.count("stop n50") == 1
+    assert again.typed_before("/") == ("athens",)
 
 
 def test_the_file_is_for_its_owner_alone_and_nothing_is_left_beside_it(tmp_path: Path, told: list[str]) -> None:
@@ -115,6 +116,9 @@ def test_a_folder_in_the_way_is_told_once_and_the_console_goes_on(tmp_path: Path
     (tmp_path / "state").write_text("in the way")
     state = state_in(tmp_path, told)
     state.keep("members", TableSettings(sort="age"), with_filter=True)
+    for line in ("help", "stop n1"):
+        state.add_to_history(":", line)
+    assert state.typed_before(":") == ("help", "stop n1")
     state.keep("members", TableSettings(sort="role"), with_filter=True)
     assert len(told) == 1
     assert state.table_settings_of("members").sort in ("role", "")
@@ -125,9 +129,7 @@ def test_without_a_file_it_remembers_until_the_end(told: list[str]) -> None:
     state.keep("members", TableSettings(sort="age"), with_filter=True)
     state.add_to_history(":", "help")
     assert state.table_settings_of("members").sort == "age"
-    assert state.history == {":": ["help"]}
-    state.history[":"].append("not mine")
-    assert state.history == {":": ["help"]}
+    assert state.typed_before(":") == ("help",)
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(60))

@@ -39,7 +39,6 @@ from quarterdeck.backend.service.rest.endpoint import RestRequest, reading, writ
 
 LONGEST_NAME = 100
 """Characters of a name that are quoted."""
-MEMBER_LIST = ("network", "join", "tcp-ip", "member-list")
 AT_START_ONLY = "takes effect when the member is started with it"
 IN_FORCE = "is in force already"
 BY_RELOAD = "takes effect when it stands in the member's own file and that is reloaded"
