@@ -14,7 +14,7 @@ from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.hazelcast.logs.observations.observation import Observation
 from quarterdeck.backend.hazelcast.logs.observations.partitions import MigrationRound
-from quarterdeck.backend.hazelcast.logs.observations.separation import VerdictCount
+from quarterdeck.backend.hazelcast.logs.observations.story import VerdictCount
 from quarterdeck.backend.invariants import PROVEN_BY_WITNESSES, InvariantChecker, RunIncarnations, Violation
 from quarterdeck.backend.invariants.convergence import Convergence
 from quarterdeck.backend.invariants.invariant_checker import BEGINS_LATE, Numbering

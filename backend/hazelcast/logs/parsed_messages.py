@@ -162,8 +162,6 @@ class LoggedClaimAcceptance(_Meaning, frozen=True):
 class LoggedSearchRedirected(_Meaning, frozen=True):
     """The master of another cluster asked this member, which is no master and answers with the address of its own."""
 
-    searcher: Address
-
 
 class LoggedJoiner(_Meaning, frozen=True):
     """How the member finds others: tcp-ip, or a way of discovery."""

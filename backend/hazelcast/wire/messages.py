@@ -79,12 +79,8 @@ class PartitionsView(Struct, frozen=True):
 class MigrationState(Struct, frozen=True):
     """How far the migrations are that the master has planned together."""
 
-    started_at_ms: int
-    """Milliseconds since 1970, by the clock of the master."""
     planned: int
     done: int
-    total_ms: int
-    """The time that the finished ones have taken together."""
 
 
 class MigrationProcessEvent(Struct, frozen=True):

@@ -161,26 +161,20 @@ def _migrating(picture: Picture, now_us: int) -> Iterator[Fact]:
 
 
 def _misleading(picture: Picture) -> Iterator[Fact]:
-    answers: list[tuple[str, Tone]] = []
+    answers: list[str] = []
     masters = picture.masters()
     if len(masters) > 1:
         sides = names_text([belief.address for belief in map(picture.members.__getitem__, masters)], picture.label_of)
-        answers.append(
-            (f"cluster-safe and cluster-size speak of one half alone, each of its own: there are {sides}", "warning")
-        )
+        answers.append(f"cluster-safe and cluster-size speak of one half alone, each of its own: there are {sides}")
     shut = sorted({belief.cluster_state for belief in picture.members.values() if belief.running} - {"ACTIVE"})
     if shut:
-        answers.append(
-            (f"node-state says ACTIVE while the cluster is {', '.join(shut)}: ask for cluster-state", "warning")
-        )
+        answers.append(f"node-state says ACTIVE while the cluster is {', '.join(shut)}: ask for cluster-state")
     if any(not belief.running for belief in picture.members.values()):
         answers.append(
-            (
-                "/hazelcast/health waits for cluster-safe, up to 2 s, while a fault is found: probe node-state alone",
-                "warning",
-            )
+            "/hazelcast/health waits for cluster-safe, up to 2 s, while a fault is found: probe node-state alone"
         )
-    yield from under("which health answers mislead", answers or [("none that is known of now", "faint")])
+    said: list[tuple[str, Tone]] = [(it, "warning") for it in answers]
+    yield from under("which health answers mislead", said or [("none that is known of now", "faint")])
 
 
 ANSWERS_SHOWN = 8

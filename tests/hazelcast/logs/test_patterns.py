@@ -207,7 +207,7 @@ MESSAGES: list[tuple[str, Struct]] = [
     (
         "A split-brain merge validation request was received, but the current member is not a master. The master address will "
         "be sent to the request source ([10.78.0.3]:5701)",
-        LoggedSearchRedirected(Address("10.78.0.3:5701")),
+        LoggedSearchRedirected(),
     ),
     ("partitionId=271 is completely lost!", PartitionLost(271, ALL_LOST)),
     ("Using Multicast discovery", LoggedJoiner("multicast")),

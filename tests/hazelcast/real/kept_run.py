@@ -26,7 +26,7 @@ from quarterdeck.backend.hazelcast.logs.split_parser import LogOptions
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.replay.tape import Tape
 from quarterdeck.backend.picture.replay.timeline import Landmarks
-from tests.hazelcast.real.judges import Statement, Verdict, beginnings, held_now, judge, statements, table
+from tests.hazelcast.real.judges import LATE_US, Statement, Verdict, beginnings, held_now, judge, statements, table
 from tests.hazelcast.real.member_logs import ENTRY, lists_of, words_of
 from tests.hazelcast.real.observation_judges import judge_observation
 from tests.hazelcast.real.text_judges import RULES, judge_text
@@ -94,6 +94,8 @@ class KeptConsole(Struct, frozen=True):
         """Yield all that the program says of these records, by the code as it is now."""
         picture, observers = Picture(), RecordObservers("try", "live")
         read = 0
+        missed: dict[str, int] = {}
+        """When each member was seen last not to be reached."""
         unreached: set[str] = set()
         """All that this console has ever not reached."""
         for look in self.looks:
@@ -105,8 +107,11 @@ class KeptConsole(Struct, frozen=True):
             read = look.records
             recent = self.records[max(0, read - RECENT) : read]
             moment = look.connections, recent, look.now_us, look.at_us
-            yield from statements(picture, *moment)
-            yield from texts(picture, *moment)
+            missed |= {it: look.at_us for it, held in look.connections.items() if held.contact != "connected"}
+            # What is recorded of a connection comes after it: it is merged in order of time with what logs say.
+            late = {it for it, at_us in missed.items() if look.at_us - at_us < LATE_US}
+            for said in (*statements(picture, *moment), *texts(picture, *moment)):
+                yield said._replace(unreached=said.unreached | late)
             story = observers.story(look.now_us)
             unreached |= {it for it, held in look.connections.items() if not held_now(held.state)}
             for observation in story.observations if story else ():

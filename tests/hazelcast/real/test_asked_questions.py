@@ -43,9 +43,10 @@ def observed(*logs: Path) -> dict[str, dict[str, Any]]:
 class Operator:
     """Types the commands of the page, in the members' network."""
 
-    def __init__(self, cluster: RealCluster) -> None:
+    def __init__(self, cluster: RealCluster, *through: int) -> None:
+        """`through`: the first and the last member, unless others are named."""
         self._cluster = cluster
-        first, last = cluster.everybody[0], cluster.everybody[-1]
+        first, last = through or (cluster.everybody[0], cluster.everybody[-1])
         self.connect = ("--connect", f"hazelcast://{cluster.address(first)},{cluster.address(last)}")
 
     def start(self, *words: str) -> subprocess.Popen[str]:
@@ -150,7 +151,8 @@ def slow(tmp_path: Path) -> Iterator[RealCluster]:
 
 def test_frozen_stuck_and_waiting(slow: RealCluster) -> None:
     """hazelcast 9972, 963, 474, 497, 14252, 12541."""
-    operator = Operator(slow)
+    slow.join_lists |= dict.fromkeys((1, 2, 3, 4), [1, 2, 3, 4])
+    operator = Operator(slow, 1, 4)
     slow.start(1, 2, 3)
     operator.waits_for("three members", lambda: "3 members agree" in operator.sentence())
     put(slow, 1, 1_000)
@@ -173,7 +175,12 @@ def test_frozen_stuck_and_waiting(slow: RealCluster) -> None:
     leaving.communicate(timeout=120)
     slow.processes[3].wait(200)
     operator.waits_for("three members", lambda: "3 members agree" in operator.sentence())
-    operator.waits_for("a yes", lambda: operator.ask("may-stop", str(slow.address(2)))["verdict"] == "yes")
+    # All join lists name the one that has left: a command that never met it does not know that it leads no cluster of its own.
+    missed = operator.ask("may-stop", str(slow.address(2)))
+    assert missed["verdict"] != "yes" and f"not seen: {slow.address(3)}" in str(missed["reasons"]), missed
+    slow.start(3)
+    operator.waits_for("four members", lambda: "4 members agree" in operator.sentence())
+    operator.waits_for("a yes", lambda: operator.ask("may-stop", str(slow.address(2)))["verdict"] == "yes", 300)
     slow.properties = slow.properties | {"hazelcast.partition.count": "271"}
     slow.start(5)
     wait_until(lambda: "mismatch" in slow.log(5).read_text(), lambda: slow.log(5).read_text()[-2_000:])
@@ -197,8 +204,9 @@ def test_a_merge_that_is_given_up(slow: RealCluster) -> None:
     operator.waits_for("two halves", lambda: operator.sentence().startswith("SPLIT"))
     slow.heal()
     wait_until(lambda: any("pending migration tasks" in log.read_text() for log in operator.logs), limit_seconds=120)
-    found = operator.audits()
-    assert "A merge was begun and given up" in found["halves-apart"]["cause"], found
+    cause = operator.audits()["halves-apart"]["cause"]
+    assert cause.startswith(("A merge has begun", "A merge was begun and given up")), cause
+    wait_until(lambda: "A merge was begun and given up" in operator.audits()["halves-apart"]["cause"], limit_seconds=60)
     operator.waits_for("one cluster", lambda: operator.sentence().startswith("healthy"), 300)
 
 

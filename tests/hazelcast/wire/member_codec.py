@@ -191,7 +191,7 @@ def _ownership_frames(view: PartitionsView) -> list[Frame]:
 
 
 def _state_frames(state: MigrationState) -> list[Frame]:
-    fields = LONG.pack(state.started_at_ms) + INT.pack(state.planned) + INT.pack(state.done) + LONG.pack(state.total_ms)
+    fields = LONG.pack(0) + INT.pack(state.planned) + INT.pack(state.done) + LONG.pack(0)
     return structure_frames(Frame(0, fields))
 
 

@@ -36,7 +36,7 @@ ADDRESSES = st.builds(
     lambda host, port: Address(f"[{host}]:{port}" if ":" in host else f"{host}:{port}"), HOSTS, st.integers(1, 65535)
 )
 VERSIONS = st.sampled_from(["4.2.8", "5.3.8", "5.5.0"])
-STATES = st.builds(messages.MigrationState, LONG, INT, INT, LONG)
+STATES = st.builds(messages.MigrationState, INT, INT)
 
 REQUESTS = st.one_of(
     st.builds(

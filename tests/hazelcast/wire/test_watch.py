@@ -74,7 +74,7 @@ async def test_members_of_the_join_list_are_followed_though_they_are_on_no_list(
 async def test_migrations_are_heard_of_the_master_alone_and_of_each_half_its_own() -> None:
     members = await start_cluster(3)
     first, second, third = members
-    event = ReplicaMigrationEvent(3, 1, None, uuid_of(2), True, 7, MigrationState(0, 2, 1, 7))
+    event = ReplicaMigrationEvent(3, 1, None, uuid_of(2), True, 7, MigrationState(2, 1))
     async with watching(settings_for(first)) as watched:
         await watched.until(lambda: AddMigrationListener() in first.asked and len(watched.messages(third.address)) > 4)
         assert AddMigrationListener() not in [*second.asked, *third.asked]

@@ -127,7 +127,7 @@ def test_the_slowest_operations_are_of_all_the_time_and_of_all_owners() -> None:
 def test_the_end_of_a_migration_names_members_by_address() -> None:
     watched = Watched()
     watched.answers(A, "a", view(3, (A, "a"), (B, "b")))
-    end = ReplicaMigrationEvent(7, 1, "a", "b", True, 12, MigrationState(0, 54, 31, 400))
+    end = ReplicaMigrationEvent(7, 1, "a", "b", True, 12, MigrationState(54, 31))
     assert watched.says(A, "a", end) == [ReplicaMigrated(7, 1, A, B, True, 12_000, 54, 31)]
     assert watched.says(A, "a", PartitionLostEvent(7, 6, "a")) == [PartitionLost(7, 6, data_lost=True)]
 

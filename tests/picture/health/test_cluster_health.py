@@ -202,19 +202,24 @@ def test_silent_members_off_the_list_may_follow_another_master() -> None:
     assert health.whole is None
 
 
-def test_a_member_on_its_way_into_the_cluster_is_not_passed_over() -> None:
-    """Its log says that it merges before the watcher finds that it is not ready."""
+@pytest.mark.parametrize("is_seen_to_merge", [False, True])
+def test_a_member_on_its_way_into_the_cluster_is_not_passed_over(is_seen_to_merge: bool) -> None:
+    """Its log says that it merges before the watcher finds that it is not ready, and before that is recorded."""
     cluster = witnessed("athens", "byzantium", "cyrene")
     cluster.install("athens", 9, ["athens", "byzantium"])
     cluster.install("byzantium", 9, ["athens", "byzantium"])
     cluster.happen("cyrene", MemberMerging(cluster.address("athens"), "next"))
-    cluster.happen("cyrene", ConnectionChanged("merging", "it merges, for its process goes on"))
-    picture = Picture()
-    health = judged(cluster, picture)
+    cluster.install("cyrene", 4, ["cyrene"])  # its last list may come when it has left already
+    if is_seen_to_merge:
+        cluster.happen("cyrene", ConnectionChanged("merging", "it merges, for its process goes on"))
+    picture = fold(cluster)
+    health = cluster_health(picture, cluster.now_us() + LATER, away=["cyrene"])
     assert health.whole is None
     assert health.sentence == "changing · 2 members agree · cyrene joining · backups unknown"
     answer = next(it.text for it in operator_questions(picture, (), LATER) if it.heading == "is it one cluster")
     assert answer.startswith("not known: athens leads 2 members") and answer.endswith("cyrene merges")
+    cluster.happen("cyrene", ConnectionChanged("silent"))
+    assert judged(cluster, picture).sentence == "unknown · 2 members agree · not seen: cyrene · backups unknown"
 
 
 def test_the_next_incarnation_of_an_ended_member_is_not_gone_before_it_is_met() -> None:

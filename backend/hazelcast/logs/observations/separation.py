@@ -1,4 +1,4 @@
-"""Clusters with masters of their own apart from each other: halves of a split, or one master alone; and merge verdicts.
+"""Clusters with masters of their own apart from each other: halves of a split, or one master alone.
 
 Why they do not merge, and what to do about it, is said as it fits how their members find each other.
 """
@@ -9,8 +9,6 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
-
-from msgspec import Struct
 
 from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.properties import SECOND_US
@@ -30,12 +28,19 @@ from quarterdeck.backend.hazelcast.logs.observations.observation import (
 )
 
 Situation = Literal[
-    "abandoned", "cannot", "waiting", "redirected", "unmet", "untold", "late", "merged", "merged-untold", "ended",
-    "ended-untold",
+    "abandoned", "begun", "cannot", "waiting", "redirected", "unmet", "untold", "late", "merged", "merged-untold",
+    "ended", "ended-untold",
 ]  # fmt: skip
 """Why the sides stay apart, or how that ended."""
 
 JOIN_LIST_PATH = "hazelcast/rest/config/tcp-ip/member-list"
+_AGREE = "The sides met and agree which one is to merge, and that one does not begin: only its own search begins a merge, and"
+_AGREED = (
+    "The sides reached each other long before they merged. They agreed which one is to merge, and that one did not begin: "
+    "only its own search begins a merge, and that"
+)
+_DUE = "hazelcast.merge.first.run.delay.seconds, 300 by default, then hazelcast.merge.next.run.delay.seconds, 120"
+_CUT = "The network between the sides was cut for a time, or one of them stood still."
 _MERGED = "What was written on the smaller side is merged by the map's merge policy, or lost."
 
 _CAUSES: dict[Situation, tuple[str, str]] = {
@@ -44,6 +49,10 @@ _CAUSES: dict[Situation, tuple[str, str]] = {
         "state was locked.",
         "Wait until the migrations of the smaller side have ended; look for 'pending migration tasks' in its master's log.",
     ),
+    "begun": (
+        "A merge has begun: the smaller side freezes its cluster first, which it cannot as long as partitions migrate there.",
+        "Wait: it goes on within seconds, or is given up and tried again at the next search.",
+    ),
     "cannot": (
         "The sides met and found that they cannot merge: one still has a member of the other on its list, their versions "
         "differ, or a state does not allow it. The last words say which.",
@@ -51,9 +60,7 @@ _CAUSES: dict[Situation, tuple[str, str]] = {
         "it, set it to ACTIVE.",
     ),
     "waiting": (
-        "The sides met and agree which one is to merge, and that one does not begin: only its own search begins a merge, and "
-        "that is not due yet (hazelcast.merge.first.run.delay.seconds, 300 by default, then "
-        "hazelcast.merge.next.run.delay.seconds, 120) or does not look at the other side's addresses.",
+        f"{_AGREE} that is not due yet ({_DUE}) or does not look at the other side's addresses.",
         "Wait for the next search of the smaller side's master, or shorten these delays; see that its join list names the "
         "other side.",
     ),
@@ -79,30 +86,21 @@ _CAUSES: dict[Situation, tuple[str, str]] = {
         f"They have merged. {_MERGED}",
     ),
     "late": (
-        "The sides reached each other long before they merged. They agreed which one is to merge, and that one did not begin: "
-        "only its own search begins a merge, and that was not due (hazelcast.merge.first.run.delay.seconds, 300 by default, "
-        "then hazelcast.merge.next.run.delay.seconds, 120), or did not look at the other side's addresses.",
+        f"{_AGREED} was not due ({_DUE}), or did not look at the other side's addresses.",
         f"Let the join list of every member name members of both sides: at runtime by POST {JOIN_LIST_PATH} (5.2 on) to the "
         f"smaller side's master, for good in the configuration. Or shorten these delays. {_MERGED}",
     ),
-    "merged": (
-        "The network between the sides was cut for a time, or one of them stood still.",
-        f"They have merged. {_MERGED}",
-    ),
-    "ended": (
-        "The network between the sides was cut for a time, or one of them stood still.",
-        "It ended without a merge: the members of one side stopped or were started again.",
-    ),
+    "merged": (_CUT, f"They have merged. {_MERGED}"),
+    "ended": (_CUT, "It ended without a merge: the members of one side stopped or were started again."),
     "ended-untold": (
-        "The network between the sides was cut for a time, or one of them stood still.",
+        _CUT,
         "They are one cluster again. Whether one side has merged or was started again is not known yet.",
     ),
 }
 _UNSEEN = "or what they find each other by ({joiner}) does not show them each other"
 _BY_DISCOVERY: dict[Situation, tuple[str, str]] = {
     "waiting": (
-        "The sides met and agree which one is to merge, and that one does not begin: only its own search begins a merge, and "
-        f"that is not due yet, {_UNSEEN}.",
+        f"{_AGREE} that is not due yet, {_UNSEEN}.",
         "Wait for the next search of the smaller side's master. {wider}",
     ),
     "unmet": (
@@ -115,8 +113,7 @@ _BY_DISCOVERY: dict[Situation, tuple[str, str]] = {
         "Read the logs of both masters (--logs), or look whether each reaches the other. {wider}",
     ),
     "late": (
-        "The sides reached each other long before they merged. They agreed which one is to merge, and that one did not begin: "
-        f"only its own search begins a merge, and that was not due, {_UNSEEN.replace('does', 'did')}.",
+        f"{_AGREED} was not due, {_UNSEEN.replace('does', 'did')}.",
         f"{{wider}} {_MERGED}",
     ),
 }
@@ -136,43 +133,6 @@ LATE_US = 15 * SECOND_US
 """Sides that merge so long after they first agreed to are late: not the network kept them apart meanwhile."""
 
 
-class VerdictCount(Struct):
-    """How often a member logged the same verdict on a remote master. Times are on the run's clock."""
-
-    run: str
-    member: str
-    remote: str
-    decision: str
-    """local-merges, remote-merges or cannot-merge."""
-    rule: str
-    times: int
-    first_us: int
-    last_us: int
-    why: str
-    """Its last words."""
-    file: str
-    line: int
-    """Where the last ones stand."""
-
-
-class VerdictCounts:
-    """Counts every line with a merge verdict; in a journal a verdict is an event only when it changes."""
-
-    def __init__(self) -> None:
-        self.counts: dict[tuple[str, str, str, str], VerdictCount] = {}
-
-    def add(self, message: InterpretedMessage) -> None:
-        if not isinstance(message.parsed, events.MergeVerdict):
-            return
-        place, verdict = message.place, message.parsed
-        key = (place.member, str(verdict.remote), verdict.decision, verdict.rule)
-        count = self.counts.setdefault(
-            key, VerdictCount(place.run, *key, 0, message.at, message.at, verdict.why, place.file, place.line)
-        )
-        count.times += 1
-        count.last_us, count.why, count.file, count.line = message.at, verdict.why, place.file, place.line
-
-
 @dataclass
 class _Side:
     lineage: str
@@ -189,6 +149,8 @@ class _Words:
     decisions: Counter[str] = field(default_factory=Counter)
     agreed_us: int | None = None
     """When it first found that one of the two is to merge."""
+    begins: bool = False
+    """Whether it has begun to merge, as it said last."""
     abandoned: int = 0
     redirected: int = 0
     last: InterpretedMessage | None = None
@@ -252,6 +214,8 @@ class _Apart:
         decisions = {decision for of_side in words for decision in of_side.decisions}
         if any(of_side.abandoned for of_side in words):
             return "abandoned"
+        if any(of_side.begins for of_side in words):
+            return "begun"
         if decisions & {"local-merges", "remote-merges"}:
             return "waiting"
         if decisions:
@@ -261,19 +225,27 @@ class _Apart:
         return "redirected" if any(of_side.redirected for of_side in words) else "unmet"
 
 
+MERGE_WORDS = (
+    events.MergeVerdict, logged.LoggedMergeStart, logged.LoggedMergeAbandonment, logged.LoggedSearchRedirected,
+)  # fmt: skip
+
+
 class Separation:
     """Follows which lists are in use; clusters are apart while their lists have no member in common."""
 
     reads = (
         events.SettingsChanged, events.MemberMerging, events.MemberStopped, events.JoinListChanged, events.ListInstalled,
-        events.MergeVerdict, ConnectionChanged, logged.LoggedJoiner, logged.LoggedStart, logged.LoggedLifecycle,
-        logged.LoggedMergeStart, logged.LoggedMergeAbandonment, logged.LoggedSearchRedirected,
+        ConnectionChanged, logged.LoggedJoiner, logged.LoggedStart, logged.LoggedLifecycle, *MERGE_WORDS,
     )  # fmt: skip
 
     def __init__(self, *, every_word: bool = True) -> None:
         """`every_word`: each message about merging comes, as logs have it; of a recording, only what makes a record."""
         self._every_word = every_word
         self._lists: dict[str, events.ListInstalled] = {}
+        self._not_ready: set[str] = set()
+        """The members that start, or merge, as far as a connection shows."""
+        self._next_uuids: dict[str, str] = {}
+        """The uuids of the next incarnations of members that have left their cluster to merge."""
         self._sides_of: dict[tuple[str, int], _Side] = {}
         """The cluster that a list makes, by lineage and version, since the message that shows it first."""
         self._companions: dict[str, set[str]] = {}
@@ -291,6 +263,8 @@ class Separation:
         for settings in message.events(events.SettingsChanged):
             self._joiners[member] = settings.properties.get(JOINER, JOIN_LIST)
         is_merging = bool(message.events(events.MemberMerging))
+        for connection in message.events(ConnectionChanged):
+            (self._not_ready.add if connection.state == "merging" else self._not_ready.discard)(member)
         if self._episode is not None and any(edit.edition > 0 for edit in message.events(events.JoinListChanged)):
             self._episode.edits.append(message)
         stops = (
@@ -304,11 +278,18 @@ class Separation:
             followed.follow_end(message, merges=is_merging, stops=stops)
         if is_merging or stops:
             changed = self._lists.pop(member, None) is not None
+            self._next_uuids.pop(member, None)
+        for merging in message.events(events.MemberMerging):
+            self._next_uuids[member] = merging.next_uuid
         if isinstance(parsed, events.MergeVerdict):
             pair = frozenset((member, str(parsed.remote)))
             changed |= pair not in self._met
             self._met.add(pair)
         for installed in message.events(events.ListInstalled):
+            next_uuid = self._next_uuids.get(member)
+            if next_uuid is not None and all(listed.uuid != next_uuid for listed in installed.members):
+                continue  # a list of the cluster that it has left already
+            self._next_uuids.pop(member, None)
             self._lists[member] = installed
             name = (installed.lineage, installed.version)
             if name not in self._sides_of:
@@ -331,11 +312,7 @@ class Separation:
 
     def _compare(self, message: InterpretedMessage) -> None:
         sides, episode = self._sides(), self._episode
-        apart = [
-            side
-            for side in sides
-            if any(not side.members & other.members and self._have_met(side, other) for other in sides)
-        ]
+        apart = [side for side in sides if any(self._are_apart(side, other) for other in sides)]
         if len(apart) < 2:
             if episode is not None:
                 episode.end = message
@@ -346,9 +323,21 @@ class Separation:
         elif episode is None:
             start = max((side.since for side in apart), key=lambda since: since.at)
             self._episode = _Apart(start, apart, self._every_word, evidence=ObservationEvidence([start]))
-        elif apart != episode.sides:
-            episode.sides = apart
+        elif apart != episode.sides and len(set().union(*(it.members for it in apart))) == sum(
+            len(it.members) for it in apart
+        ):
+            episode.sides = apart  # not while members go over from one to the other
             episode.evidence.add(message)
+
+    def _are_apart(self, side: _Side, other: _Side) -> bool:
+        """Return whether two clusters have no member in common; one that has merged is listed by its address on both sides."""
+        if not side.members & other.members:
+            return self._have_met(side, other)
+        if self._episode is None or not self._not_ready.isdisjoint((side.master, other.master)):
+            return False
+        held = [self._lists[it.master] for it in (side, other) if it.master in self._lists]
+        both_lead = [it.lineage for it in held] == [side.lineage, other.lineage]
+        return both_lead and set(held[0].members).isdisjoint(held[1].members)
 
     def _have_met(self, side: _Side, other: _Side) -> bool:
         if any(self._companions.get(member, set()) & other.members for member in side.members):
@@ -357,13 +346,7 @@ class Separation:
 
     def _add_words(self, episode: _Apart, message: InterpretedMessage) -> None:
         parsed = message.parsed
-        if not isinstance(
-            parsed,
-            events.MergeVerdict
-            | logged.LoggedMergeStart
-            | logged.LoggedMergeAbandonment
-            | logged.LoggedSearchRedirected,
-        ):
+        if not isinstance(parsed, MERGE_WORDS):
             return
         side = next((side for side in episode.sides if message.member in side.members), None)
         if side is None:
@@ -371,6 +354,7 @@ class Separation:
         words = episode.words.setdefault(side.lineage, _Words())
         if words.last is None or not isinstance(parsed, logged.LoggedSearchRedirected):
             words.last = message
+        words.begins = isinstance(parsed, logged.LoggedMergeStart)
         match parsed:
             case events.MergeVerdict(decision=decision):
                 words.decisions[decision] += 1

@@ -39,7 +39,7 @@ from quarterdeck.backend.hazelcast.logs.observations.lost_members import FullSto
 from quarterdeck.backend.hazelcast.logs.observations.observation import LogEnds, Observation, ObservationKind, Observer
 from quarterdeck.backend.hazelcast.logs.observations.partitions import LoggedRounds, MigrationRound, PartitionsLost
 from quarterdeck.backend.hazelcast.logs.observations.readmission import Readmissions
-from quarterdeck.backend.hazelcast.logs.observations.separation import Separation, VerdictCount, VerdictCounts
+from quarterdeck.backend.hazelcast.logs.observations.separation import Separation
 from quarterdeck.backend.hazelcast.logs.observations.suspicion import (
     ClaimsNotAccepted,
     LastingSuspicion,
@@ -64,6 +64,43 @@ _EXPLAINS: dict[ObservationKind, tuple[ObservationKind, ...]] = {
     "full-stop": ("restart",),
 }
 """An observation that says already what another one of the same members at the same time would say."""
+
+
+class VerdictCount(Struct):
+    """How often a member logged the same verdict on a remote master. Times are on the run's clock."""
+
+    run: str
+    member: str
+    remote: str
+    decision: str
+    """local-merges, remote-merges or cannot-merge."""
+    rule: str
+    times: int
+    first_us: int
+    last_us: int
+    why: str
+    """Its last words."""
+    file: str
+    line: int
+    """Where the last ones stand."""
+
+
+class VerdictCounts:
+    """Counts every line with a merge verdict; in a journal a verdict is an event only when it changes."""
+
+    def __init__(self) -> None:
+        self.counts: dict[tuple[str, str, str, str], VerdictCount] = {}
+
+    def add(self, message: InterpretedMessage) -> None:
+        if not isinstance(message.parsed, events.MergeVerdict):
+            return
+        place, verdict = message.place, message.parsed
+        key = (place.member, str(verdict.remote), verdict.decision, verdict.rule)
+        count = self.counts.setdefault(
+            key, VerdictCount(place.run, *key, 0, message.at, message.at, verdict.why, place.file, place.line)
+        )
+        count.times += 1
+        count.last_us, count.why, count.file, count.line = message.at, verdict.why, place.file, place.line
 
 
 class LogStory(Struct, frozen=True):

@@ -344,8 +344,8 @@ MERGE_PATTERNS: list[LogPattern] = [
     ),
     log_pattern(
         "merge", "current member is not a master",
-        rf"A split-brain merge validation request was received[^\n]*request source \(({ADDRESS})\)",
-        lambda found: logged.LoggedSearchRedirected(address(found[1])),
+        rf"A split-brain merge validation request was received[^\n]*request source \({ADDRESS}\)",
+        lambda _: logged.LoggedSearchRedirected(),
     ),
     log_pattern(
         "merge", "CANNOT merge to ", rf"{ADDRESS} CANNOT merge to (?P<remote>{ADDRESS})(?P<why>[^\n]*)",

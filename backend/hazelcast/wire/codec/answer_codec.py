@@ -194,7 +194,8 @@ def _uuids(frame: Frame) -> list[str]:
 
 def _migration_state(frames: fields.FrameReader) -> messages.MigrationState:
     fixed = frames.fixed()
-    return messages.MigrationState(fixed.int64(), fixed.int32(), fixed.int32(), fixed.int64())
+    fixed.int64()  # when the round began
+    return messages.MigrationState(fixed.int32(), fixed.int32())
 
 
 def _migration_process(fixed: fields.FixedReader, frames: fields.FrameReader) -> messages.MigrationProcessEvent:

@@ -125,6 +125,29 @@ def test_what_ended_a_split_is_not_known_until_its_members_are_heard_again() -> 
     assert "They have merged" in apart.remedy
 
 
+def test_a_side_whose_members_merge_one_after_the_other_is_there_until_its_master_merges() -> None:
+    """Its master may send a last list when it has left already, which makes no cluster."""
+    recording = Recording()
+    recording.follows("1a2a3a4a5a")
+    recording.lists(0, 5, "1a2a3a4a5a")
+    recording.lists(60, 6, "1a2a3a", "123")
+    recording.lists(61, 6, "4a5a")
+    recording.happens(100, 5, ConnectionChanged("merging", "it starts, or merges"))
+    recording.lists(101, 7, "1a2a3a5b", "123")
+    (apart,) = recording.observed()
+    assert apart.is_open and apart.headline.startswith(f"{A} (3 members) and {D} (2 members) were apart: 40 s")
+    recording.happens(101.5, 5, MemberMerging(Address(A), "5b"))
+    recording.happens(102, 4, MemberMerging(Address(A), "4b"))
+    recording.lists(102.1, 7, "4a")
+    recording.happens(102.2, 4, ConnectionChanged("merging", "it merges, for its process goes on"))
+    recording.lists(103, 8, "1a2a3a5b4b", "123")
+    for host in (4, 5):
+        recording.happens(103, host, MemberStarted(Address(f"10.0.0.{host}:5701"), False, (), f"{host}a"), "b")
+        recording.lists(103, 8, "1a2a3a5b4b", str(host))
+    (apart,) = recording.observed()
+    assert not apart.is_open and apart.headline.endswith("were apart: 41 s") and "They have merged" in apart.remedy
+
+
 def test_a_side_that_merges_was_there_until_its_connections_closed() -> None:
     recording = Recording()
     recording.follows("1a2a3a")

@@ -52,6 +52,23 @@ def test_a_merge_as_soon_as_they_meet_is_a_healing_that_went_well(tmp_path: Path
     assert "cut for a time" in apart.cause
 
 
+def test_a_merge_that_has_begun_is_not_called_not_begun(tmp_path: Path) -> None:
+    """The smaller side tries for some seconds to freeze its cluster; only then it gives up."""
+    logs = Logs(tmp_path)
+    logs.lists(0, 5, "1a2a3a4a5a")
+    logs.lists(6, 7, "1a2a3a", "123")
+    logs.lists(6, 6, "4a5a", "45")
+    logs.said(12, 4, "We should merge to [10.0.0.1]:5701 because their data member count is bigger than ours [3 > 2]")
+    (apart,) = logs.observed()
+    assert "that one does not begin" in apart.cause
+    logs.said(12.1, 4, "[10.0.0.4]:5701 is merging [tcp/ip] to [10.0.0.1]:5701")
+    (apart,) = logs.observed()
+    assert apart.is_open and apart.cause.startswith("A merge has begun") and "wait" in apart.remedy.lower()
+    logs.said(22, 4, "Could not change cluster state to FROZEN. Reverting cluster state back to ACTIVE")
+    (apart,) = logs.observed()
+    assert apart.cause.startswith("A merge was begun and given up")
+
+
 def test_a_lone_master_of_some_seconds_is_reported_beside_what_froze_it(tmp_path: Path) -> None:
     logs = Logs(tmp_path)
     logs.lists(0, 3, "1a2a3a")
