@@ -151,7 +151,7 @@ def slow(tmp_path: Path) -> Iterator[RealCluster]:
 
 def test_frozen_stuck_and_waiting(slow: RealCluster) -> None:
     """hazelcast 9972, 963, 474, 497, 14252, 12541."""
-    slow.join_lists |= dict.fromkeys((1, 2, 3, 4), [1, 2, 3, 4])
+    slow.join_lists |= {it: [1, 2, 3, 4] for it in (1, 2, 3, 4)}
     operator = Operator(slow, 1, 4)
     slow.start(1, 2, 3)
     operator.waits_for("three members", lambda: "3 members agree" in operator.sentence())

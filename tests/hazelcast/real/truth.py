@@ -134,7 +134,7 @@ class Truth:
         }
         latest_us = max([latest_us, *(held.at_us for held in lists.values())])
         quiet_us = moment_us - latest_us
-        merging = {member for member, held in lists.items() if self.logs(r"is MERGING$", held.at_us, moment_us, member)}
+        merging = {member for member, held in lists.items() if self._has_left(member, held, moment_us)}
         return TruthAtMoment(
             moment_us,
             lists,
@@ -209,6 +209,11 @@ class Truth:
             searched = re.compile(pattern, re.MULTILINE)
             self.found[pattern, member] = [it for it in self.words.get(member, ()) if searched.search(it.text)]
         return self.found[pattern, member]
+
+    def _has_left(self, member: Address, held: LoggedList, moment_us: int) -> bool:
+        """Return whether it has begun to merge since its first list under this uuid: a last list may follow on that."""
+        first_us = next(it.at_us for it in self.logged[member] if it.member_uuid == held.member_uuid)
+        return bool(self.logs(r"is MERGING$", first_us, moment_us, member))
 
     def _held(self, member: Address, since_us: int, moment_us: int) -> LoggedList | None:
         held = [it for it in self.logged.get(member, ()) if since_us <= it.at_us <= moment_us]

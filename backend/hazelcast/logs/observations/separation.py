@@ -34,11 +34,9 @@ Situation = Literal[
 """Why the sides stay apart, or how that ended."""
 
 JOIN_LIST_PATH = "hazelcast/rest/config/tcp-ip/member-list"
-_AGREE = "The sides met and agree which one is to merge, and that one does not begin: only its own search begins a merge, and"
-_AGREED = (
-    "The sides reached each other long before they merged. They agreed which one is to merge, and that one did not begin: "
-    "only its own search begins a merge, and that"
-)
+_SEARCH = "only its own search begins a merge, and that"
+_AGREE = f"The sides met and agree which one is to merge, and that one does not begin: {_SEARCH}"
+_AGREED = f"The sides met long before they merged, and agreed which is to merge, but that one did not begin: {_SEARCH}"
 _DUE = "hazelcast.merge.first.run.delay.seconds, 300 by default, then hazelcast.merge.next.run.delay.seconds, 120"
 _CUT = "The network between the sides was cut for a time, or one of them stood still."
 _MERGED = "What was written on the smaller side is merged by the map's merge policy, or lost."
@@ -60,7 +58,7 @@ _CAUSES: dict[Situation, tuple[str, str]] = {
         "it, set it to ACTIVE.",
     ),
     "waiting": (
-        f"{_AGREE} that is not due yet ({_DUE}) or does not look at the other side's addresses.",
+        f"{_AGREE} is not due yet ({_DUE}) or does not look at the other side's addresses.",
         "Wait for the next search of the smaller side's master, or shorten these delays; see that its join list names the "
         "other side.",
     ),
@@ -100,7 +98,7 @@ _CAUSES: dict[Situation, tuple[str, str]] = {
 _UNSEEN = "or what they find each other by ({joiner}) does not show them each other"
 _BY_DISCOVERY: dict[Situation, tuple[str, str]] = {
     "waiting": (
-        f"{_AGREE} that is not due yet, {_UNSEEN}.",
+        f"{_AGREE} is not due yet, {_UNSEEN}.",
         "Wait for the next search of the smaller side's master. {wider}",
     ),
     "unmet": (
@@ -150,7 +148,7 @@ class _Words:
     agreed_us: int | None = None
     """When it first found that one of the two is to merge."""
     begins: bool = False
-    """Whether it has begun to merge, as it said last."""
+    """Whether it has begun to merge."""
     abandoned: int = 0
     redirected: int = 0
     last: InterpretedMessage | None = None
@@ -242,10 +240,8 @@ class Separation:
         """`every_word`: each message about merging comes, as logs have it; of a recording, only what makes a record."""
         self._every_word = every_word
         self._lists: dict[str, events.ListInstalled] = {}
-        self._not_ready: set[str] = set()
-        """The members that start, or merge, as far as a connection shows."""
-        self._next_uuids: dict[str, str] = {}
-        """The uuids of the next incarnations of members that have left their cluster to merge."""
+        self._leaving: set[str] = set()
+        """The members that have left their cluster to merge, or start."""
         self._sides_of: dict[tuple[str, int], _Side] = {}
         """The cluster that a list makes, by lineage and version, since the message that shows it first."""
         self._companions: dict[str, set[str]] = {}
@@ -263,14 +259,17 @@ class Separation:
         for settings in message.events(events.SettingsChanged):
             self._joiners[member] = settings.properties.get(JOINER, JOIN_LIST)
         is_merging = bool(message.events(events.MemberMerging))
-        for connection in message.events(ConnectionChanged):
-            (self._not_ready.add if connection.state == "merging" else self._not_ready.discard)(member)
+        connections = message.events(ConnectionChanged)
+        if is_merging or any(connection.state == "merging" for connection in connections):
+            self._leaving.add(member)
+        elif connections or message.events(events.MemberStarted):
+            self._leaving.discard(member)
         if self._episode is not None and any(edit.edition > 0 for edit in message.events(events.JoinListChanged)):
             self._episode.edits.append(message)
         stops = (
             isinstance(parsed, logged.LoggedStart)
             or parsed == logged.LoggedLifecycle("SHUTDOWN")
-            or any(connection.state == "gone" for connection in message.events(ConnectionChanged))
+            or any(connection.state == "gone" for connection in connections)
             or bool(message.events(events.MemberStopped))
         )
         followed = self._episode or (self._done[-1] if self._done else None)
@@ -278,18 +277,13 @@ class Separation:
             followed.follow_end(message, merges=is_merging, stops=stops)
         if is_merging or stops:
             changed = self._lists.pop(member, None) is not None
-            self._next_uuids.pop(member, None)
-        for merging in message.events(events.MemberMerging):
-            self._next_uuids[member] = merging.next_uuid
         if isinstance(parsed, events.MergeVerdict):
             pair = frozenset((member, str(parsed.remote)))
             changed |= pair not in self._met
             self._met.add(pair)
         for installed in message.events(events.ListInstalled):
-            next_uuid = self._next_uuids.get(member)
-            if next_uuid is not None and all(listed.uuid != next_uuid for listed in installed.members):
-                continue  # a list of the cluster that it has left already
-            self._next_uuids.pop(member, None)
+            if member in self._leaving:
+                continue  # a last list of the cluster that it has left
             self._lists[member] = installed
             name = (installed.lineage, installed.version)
             if name not in self._sides_of:
@@ -313,6 +307,7 @@ class Separation:
     def _compare(self, message: InterpretedMessage) -> None:
         sides, episode = self._sides(), self._episode
         apart = [side for side in sides if any(self._are_apart(side, other) for other in sides)]
+        members = [it for side in apart for it in side.members]
         if len(apart) < 2:
             if episode is not None:
                 episode.end = message
@@ -323,38 +318,30 @@ class Separation:
         elif episode is None:
             start = max((side.since for side in apart), key=lambda since: since.at)
             self._episode = _Apart(start, apart, self._every_word, evidence=ObservationEvidence([start]))
-        elif apart != episode.sides and len(set().union(*(it.members for it in apart))) == sum(
-            len(it.members) for it in apart
-        ):
-            episode.sides = apart  # not while members go over from one to the other
+        elif apart != episode.sides and len(members) == len(set(members)):  # not while some go over to the other side
+            episode.sides = apart
             episode.evidence.add(message)
 
     def _are_apart(self, side: _Side, other: _Side) -> bool:
-        """Return whether two clusters have no member in common; one that has merged is listed by its address on both sides."""
-        if not side.members & other.members:
-            return self._have_met(side, other)
-        if self._episode is None or not self._not_ready.isdisjoint((side.master, other.master)):
+        """Return whether two clusters have met and have no member in common, though one that merges may be listed by both."""
+        if side.members.isdisjoint(other.members):
+            pairs = [(a, b) for a in side.members for b in other.members]
+            return any(b in self._companions.get(a, ()) or frozenset((a, b)) in self._met for a, b in pairs)
+        if self._episode is None or not self._leaving.isdisjoint((side.master, other.master)):
             return False
         held = [self._lists[it.master] for it in (side, other) if it.master in self._lists]
         both_lead = [it.lineage for it in held] == [side.lineage, other.lineage]
         return both_lead and set(held[0].members).isdisjoint(held[1].members)
 
-    def _have_met(self, side: _Side, other: _Side) -> bool:
-        if any(self._companions.get(member, set()) & other.members for member in side.members):
-            return True
-        return any(frozenset((a, b)) in self._met for a in side.members for b in other.members)
-
     def _add_words(self, episode: _Apart, message: InterpretedMessage) -> None:
         parsed = message.parsed
-        if not isinstance(parsed, MERGE_WORDS):
-            return
         side = next((side for side in episode.sides if message.member in side.members), None)
-        if side is None:
+        if side is None or not isinstance(parsed, MERGE_WORDS):
             return
         words = episode.words.setdefault(side.lineage, _Words())
         if words.last is None or not isinstance(parsed, logged.LoggedSearchRedirected):
             words.last = message
-        words.begins = isinstance(parsed, logged.LoggedMergeStart)
+        words.begins |= isinstance(parsed, logged.LoggedMergeStart)
         match parsed:
             case events.MergeVerdict(decision=decision):
                 words.decisions[decision] += 1
@@ -415,15 +402,11 @@ def _observed(group: list[_Apart], logs: LogEnds, joiners: Mapping[str, str]) ->
 def _last_words(episode: _Apart, sides: list[_Side]) -> Iterator[str]:
     """Say for each side what it logged of merging, how often, and its last words."""
     yield "; ".join(f"{side.master} led {listed(sorted(side.members))}" for side in sides) + "."
+    untold = "made no record of merging, which its logs may tell"
     for side in sides:
         words = episode.words.get(side.lineage)
         if words is None or words.last is None:
-            said = (
-                "said nothing of merging"
-                if episode.every_word
-                else "made no record of merging, which its logs may tell"
-            )
-            yield f"The side of {side.master} {said}."
+            yield f"The side of {side.master} {'said nothing of merging' if episode.every_word else untold}."
         else:
             said = f"The side of {side.master} spoke of merging {times(words.lines)}"
             yield f"{said}; its last word: “{quoted(words.last)}”."

@@ -62,6 +62,7 @@ def test_a_merge_that_has_begun_is_not_called_not_begun(tmp_path: Path) -> None:
     (apart,) = logs.observed()
     assert "that one does not begin" in apart.cause
     logs.said(12.1, 4, "[10.0.0.4]:5701 is merging [tcp/ip] to [10.0.0.1]:5701")
+    logs.said(15, 4, "We should merge to [10.0.0.1]:5701 because their data member count is bigger than ours [3 > 2]")
     (apart,) = logs.observed()
     assert apart.is_open and apart.cause.startswith("A merge has begun") and "wait" in apart.remedy.lower()
     logs.said(22, 4, "Could not change cluster state to FROZEN. Reverting cluster state back to ACTIVE")
