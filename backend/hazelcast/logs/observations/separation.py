@@ -262,7 +262,7 @@ class Separation:
         connections = message.events(ConnectionChanged)
         if is_merging or any(connection.state == "merging" for connection in connections):
             self._leaving.add(member)
-        elif connections or message.events(events.MemberStarted):
+        elif connections or events.MemberStarted in message.kinds:
             self._leaving.discard(member)
         if self._episode is not None and any(edit.edition > 0 for edit in message.events(events.JoinListChanged)):
             self._episode.edits.append(message)
