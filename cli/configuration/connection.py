@@ -11,13 +11,12 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
-
-import typer
+from typing import Annotated, Any
 
 from quarterdeck.backend.clusters.kubernetes.service_url import PODS
 from quarterdeck.backend.hazelcast import SCHEME
 from quarterdeck.cli.exits import BadUsage, CommandFailed, ExitCode, failing_as
+from quarterdeck.cli.output import flag, option
 
 PASSWORD_VARIABLE = "QUARTERDECK_PASSWORD"
 TOKEN_VARIABLE = "QUARTERDECK_TOKEN"
@@ -90,62 +89,41 @@ class ConnectionTarget:
         return self
 
 
-class ConnectionOption(NamedTuple):
-    """One option of all commands that reach a cluster. Without a default: what is not given is the profile's."""
-
-    name: str
-    kind: Any
-    metavar: str | None
-    help: str
-    flags: tuple[str, ...] = ()
-    """How it is written, where that does not follow from its name."""
-    envvar: str | None = None
-
-    @property
-    def parameter(self) -> inspect.Parameter:
-        option = typer.Option(*self.flags, metavar=self.metavar, envvar=self.envvar, help=self.help)
-        default = False if self.kind is bool else None
-        annotation = Annotated[self.kind, option]  # type: ignore[name-defined]
-        return inspect.Parameter(self.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
-
-
 TEXT, TEXTS, FILE = str | None, list[str] | None, Path | None
 
-OPTIONS = (
-    ConnectionOption(
-        "connect", TEXTS, "URL",
+OPTIONS = {
+    "connect": Annotated[TEXTS, option(
         "A running member, hazelcast://HOST[:PORT][,…] or k8s://NAMESPACE/SERVICE[:PORT]; the others are found from there. "
-        "Repeatable.", ("--connect", "--url"),
-    ),
-    ConnectionOption("cluster", TEXT, "NAME", "A cluster of the configuration file."),
-    ConnectionOption("user", TEXT, "NAME", "Your user name.", envvar="QUARTERDECK_USER"),
-    ConnectionOption(
-        "password_file", FILE, "FILE", "A file with the password of --user.", envvar="QUARTERDECK_PASSWORD_FILE",
-    ),
-    ConnectionOption(
-        "token_file", FILE, "FILE", "A file with a token, instead of a user.", envvar="QUARTERDECK_TOKEN_FILE",
-    ),
-    ConnectionOption(
-        "ca_file", FILE, "FILE", "The authority that signs the members' certificates.", ("--ca-file", "--tls-ca"),
-        "QUARTERDECK_CA_FILE",
-    ),
-    ConnectionOption(
-        "certificate_file", FILE, "FILE", "Your certificate, if members ask for one.",
-        envvar="QUARTERDECK_CERTIFICATE_FILE",
-    ),
-    ConnectionOption(
-        "key_file", FILE, "FILE", "The key of your certificate, if it is in another file.", envvar="QUARTERDECK_KEY_FILE",
-    ),
-    ConnectionOption("cluster_name", TEXT, "NAME", "Members of Hazelcast: the name of their cluster; dev by default."),
-    ConnectionOption("tls", bool, None, "Members of Hazelcast: speak to them over TLS.", ("--tls",)),
-    ConnectionOption(
-        "address_map", TEXTS, "A=B", "Members of Hazelcast: call the member that names itself A at B. Repeatable.",
-    ),
-    ConnectionOption(
-        "logs", TEXTS, "[ADDRESS=]PATH",
-        "Members of Hazelcast: their logs, a file, a directory, or - for standard input. Repeatable.",
-    ),
-)  # fmt: skip
+        "Repeatable.", "URL", "--connect", "--url",
+    )],
+    "cluster": Annotated[TEXT, option("A cluster of the configuration file.", "NAME")],
+    "user": Annotated[TEXT, option("Your user name.", "NAME", envvar="QUARTERDECK_USER")],
+    "password_file": Annotated[FILE, option(
+        "A file with the password of --user.", "FILE", envvar="QUARTERDECK_PASSWORD_FILE",
+    )],
+    "token_file": Annotated[FILE, option(
+        "A file with a token, instead of a user.", "FILE", envvar="QUARTERDECK_TOKEN_FILE",
+    )],
+    "ca_file": Annotated[FILE, option(
+        "The authority that signs the members' certificates.", "FILE", "--ca-file", "--tls-ca",
+        envvar="QUARTERDECK_CA_FILE",
+    )],
+    "certificate_file": Annotated[FILE, option(
+        "Your certificate, if members ask for one.", "FILE", envvar="QUARTERDECK_CERTIFICATE_FILE",
+    )],
+    "key_file": Annotated[FILE, option(
+        "The key of your certificate, if it is in another file.", "FILE", envvar="QUARTERDECK_KEY_FILE",
+    )],
+    "cluster_name": Annotated[TEXT, option("Members of Hazelcast: the name of their cluster; dev by default.", "NAME")],
+    "tls": Annotated[bool, flag("Members of Hazelcast: speak to them over TLS.", "--tls")],
+    "address_map": Annotated[TEXTS, option(
+        "Members of Hazelcast: call the member that names itself A at B. Repeatable.", "A=B",
+    )],
+    "logs": Annotated[TEXTS, option(
+        "Members of Hazelcast: their logs, a file, a directory, or - for standard input. Repeatable.", "[ADDRESS=]PATH",
+    )],
+}  # fmt: skip
+"""The options of all commands that reach a cluster. What is not given is the profile's."""
 
 
 def connection_of(
@@ -183,13 +161,18 @@ def with_connection(command: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(command)
     def connected(*arguments: Any, **given: Any) -> None:
-        chosen = {option.name: given.pop(option.name) for option in OPTIONS if option.name in given}
+        chosen = {name: given.pop(name) for name in OPTIONS if name in given}
         command(*arguments, **given, connection=connection_of(**chosen))
 
     kept = [parameter for name, parameter in own.items() if name != "connection"]
     parameters = [
         *(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in kept),
-        *(option.parameter for option in OPTIONS),
+        *(
+            inspect.Parameter(
+                name, inspect.Parameter.KEYWORD_ONLY, default=False if name == "tls" else None, annotation=annotation
+            )
+            for name, annotation in OPTIONS.items()
+        ),
     ]
     del connected.__dict__["__wrapped__"]  # typer is to see the new parameters
     connected.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
