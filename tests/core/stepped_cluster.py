@@ -90,6 +90,27 @@ class SteppedCluster:
         self.records[name] = []
         return self.machines[name]
 
+    def starting(self, **join_lists: str) -> Self:
+        """Members that have just started, each with its join list."""
+        for name, join_list in join_lists.items():
+            self.born(name, join_list)
+        for name in join_lists:
+            self.start(name)
+        return self
+
+    def lose_first(self, kind: type, count: int = 1) -> list[Message]:
+        """Lose the first messages of this kind that are delivered from now on. Return those that were, as they are lost."""
+        lost: list[Message] = []
+
+        def loses(sender: str, receiver: str, message: Message) -> bool:
+            is_lost = isinstance(message, kind) and len(lost) < count
+            if is_lost:
+                lost.append(message)
+            return is_lost
+
+        self.loses = loses
+        return lost
+
     def with_lists(self, **lists: tuple[int, str]) -> Self:
         """Joined members, each with a version and the members it knows, in order of age; the first is their master."""
         for name in sorted({name for _, known in lists.values() for name in known} | lists.keys()):

@@ -160,15 +160,7 @@ def test_a_slave_waits_for_nobody_longer_than_the_lease() -> None:
 @pytest.mark.parametrize("kind", [StateLock, StateLockAnswer, StateDecision, StateDecisionAck])
 def test_one_lost_message_costs_a_second_only(kind: type) -> None:
     world = three()
-    lost: list[object] = []
-
-    def first(sender: str, receiver: str, message: object) -> bool:
-        if isinstance(message, kind) and not lost:
-            lost.append(message)
-            return True
-        return False
-
-    world.loses = first
+    lost = world.lose_first(kind)
     world.change_state("A", "FROZEN")
     world.live(1.5)
     assert lost and states(world) == ["FROZEN"] * 3

@@ -74,10 +74,7 @@ def test_a_lost_request_or_answer_is_repeated(kind: type) -> None:
 def test_a_lost_answer_is_repeated_even_when_nothing_else_happens() -> None:
     world = arranged()
     world.stop("C")
-    lost: list[object] = []
-    world.loses = lambda sender, receiver, message: (
-        isinstance(message, ShutdownGranted) and len(lost) < 4 and bool(lost.append(message) or True)
-    )
+    lost = world.lose_first(ShutdownGranted, 4)
     world.run(10)
     assert world.living == "ABD" and len(lost) == 4
 

@@ -35,6 +35,16 @@ def out_of_step(entries: int, **changed: int) -> MapNetwork:
     return network
 
 
+def copying() -> MapNetwork:
+    """A has begun to send the whole partition to B, in small chunks."""
+    network = out_of_step(20, transfer_chunk_bytes=1000, backup_sync_interval_us=1_000_000)
+    network.now = 1_000_000
+    network.tick_all()
+    network.deliver()
+    network.deliver()
+    return network
+
+
 def test_a_whole_partition_comes_in_chunks_and_a_window() -> None:
     network = out_of_step(100, transfer_chunk_bytes=4000, transfer_window_chunks=3, backup_sync_interval_us=FOREVER_US)
     network.set_row(0, "BA")
@@ -56,11 +66,7 @@ def test_a_whole_partition_comes_in_chunks_and_a_window() -> None:
 
 
 def test_writes_wait_while_a_backup_takes_the_partition_over() -> None:
-    network = out_of_step(20, transfer_chunk_bytes=1000, backup_sync_interval_us=1_000_000)
-    network.now = 1_000_000
-    network.tick_all()
-    network.deliver()
-    network.deliver()
+    network = copying()
     assert network.messages(SyncChunk)
     call = network.call("C", Put("m", "new", b"v"))
     read = network.call("A", Get("m", "k0"))
@@ -94,11 +100,7 @@ def test_a_copy_survives_losses(lost: type) -> None:
 
 
 def test_writes_go_on_when_the_receiver_of_a_copy_falls_silent() -> None:
-    network = out_of_step(20, transfer_chunk_bytes=1000, backup_sync_interval_us=1_000_000)
-    network.now = 1_000_000
-    network.tick_all()
-    network.deliver()
-    network.deliver()
+    network = copying()
     network.kill("B")
     network.set_row(0, "A-")
     network.sent.clear()
@@ -113,11 +115,7 @@ def test_writes_go_on_when_the_receiver_of_a_copy_falls_silent() -> None:
 
 def test_a_copy_that_is_out_of_date_is_not_taken() -> None:
     """While chunks are on their way the owner gives up and goes on; what comes late must not undo a confirmed write."""
-    network = out_of_step(20, transfer_chunk_bytes=1000, backup_sync_interval_us=1_000_000)
-    network.now = 1_000_000
-    network.tick_all()
-    network.deliver()
-    network.deliver()
+    network = copying()
     late = []
     network.states["A"].data.outgoing[next(iter(network.states["A"].data.outgoing))].give_up_us = FOREVER_US
     for _ in range(200):
@@ -193,11 +191,7 @@ def test_a_replica_that_is_being_sent_takes_no_writes() -> None:
 
 
 def test_a_copy_from_a_former_owner_ends() -> None:
-    network = out_of_step(20, transfer_chunk_bytes=1000, backup_sync_interval_us=1_000_000)
-    network.now = 1_000_000
-    network.tick_all()
-    network.deliver()
-    network.deliver()
+    network = copying()
     chunks = [delivery for delivery in network.sent if isinstance(delivery[2], SyncChunk)]
     assert chunks and network.states["B"].data.incoming
     network.set_row(0, "CB")

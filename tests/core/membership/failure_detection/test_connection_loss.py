@@ -92,9 +92,7 @@ def test_no_faults_allowed_means_the_first_one_suspects() -> None:
 
 
 def test_a_joiner_suspects_nobody() -> None:
-    world = SteppedCluster()
-    world.born("C", "AB")
-    world.start("C")
+    world = SteppedCluster().starting(C="AB")
     world.unreachable("C", "A")
     assert not world.seen("C", SuspicionRaised)
     assert not world.machines["C"].timers.is_set("connection:" + address_of("A"))

@@ -29,7 +29,6 @@ from quarterdeck.backend.core.membership.messages import (
     StateLock,
     StateLockAnswer,
 )
-from quarterdeck.backend.core.messages import Message
 from tests.core.member_state import state_of
 from tests.core.membership.split_brain.merging_clusters import (
     WITHOUT_PROOF,
@@ -220,15 +219,7 @@ def test_one_lost_message_of_any_other_kind_costs_a_moment_only(kind: type) -> N
 def merged_without_the_first(kind: type) -> SteppedCluster:
     """Two clusters some time after they began to merge; the first message of this kind was lost."""
     world = two()
-    lost: list[Message] = []
-
-    def first_of_its_kind(sender: str, receiver: str, message: Message) -> bool:
-        if isinstance(message, kind) and not lost:
-            lost.append(message)
-            return True
-        return False
-
-    world.loses = first_of_its_kind
+    lost = world.lose_first(kind)
     begin(world)
     world.deliver_all()
     world.live(5)

@@ -110,11 +110,7 @@ def test_a_refusal_is_not_forgotten_when_the_one_who_refused_hangs_up_unheard() 
 
 
 def test_whom_a_cluster_refuses_founds_none_with_others_whom_it_refuses() -> None:
-    world = SteppedCluster()
-    world.born("X", "AXY")
-    world.born("Y", "AXY")
-    world.start("X")
-    world.start("Y")
+    world = SteppedCluster().starting(X="AXY", Y="AXY")
     for _ in range(70):
         for name in "XY":
             if name not in world.halted:
@@ -128,11 +124,7 @@ def test_whom_a_cluster_refuses_founds_none_with_others_whom_it_refuses() -> Non
 
 def test_members_found_a_cluster_although_one_that_is_in_none_refuses_them() -> None:
     """Where all start at once, one with a wrong secret keeps nobody from founding."""
-    world = SteppedCluster()
-    world.born("X", "AXY")
-    world.born("Y", "AXY")
-    world.start("X")
-    world.start("Y")
+    world = SteppedCluster().starting(X="AXY", Y="AXY")
     for _ in range(30):
         for name in "XY":
             world.tell(name, PeerUnreachable(address_of("A"), REASONS["rejected"], "rejected"))
@@ -151,11 +143,7 @@ def test_who_is_no_member_keeps_nobody_from_founding() -> None:
 
 
 def test_two_that_name_only_each_other_agree_to_form_a_cluster() -> None:
-    world = SteppedCluster()
-    world.born("A", "B")
-    world.born("B", "A")
-    world.start("A")
-    world.start("B")
+    world = SteppedCluster().starting(A="B", B="A")
     world.live(4)
     assert world.list_of("A") == world.list_of("B") == (2, "AB")
 

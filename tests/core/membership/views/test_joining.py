@@ -27,16 +27,12 @@ from tests.core.stepped_cluster import SETTINGS, SteppedCluster, address_of, tra
 
 
 def test_a_member_with_nobody_to_ask_forms_a_cluster_at_once() -> None:
-    world = SteppedCluster()
-    world.born("A", "A")
-    world.start("A")
+    world = SteppedCluster().starting(A="A")
     assert world.list_of("A") == (1, "A") and world.master_of("A") == "A"
 
 
 def test_a_member_that_reaches_nobody_forms_a_cluster() -> None:
-    world = SteppedCluster()
-    world.born("A", "ABC")
-    world.start("A")
+    world = SteppedCluster().starting(A="ABC")
     world.unreachable("A", "B")
     assert not world.machines["A"].joined
     world.unreachable("A", "C")
@@ -45,9 +41,7 @@ def test_a_member_that_reaches_nobody_forms_a_cluster() -> None:
 
 def test_an_address_that_never_answers_holds_nobody_up_for_ever() -> None:
     """Issue 17115: a listed process accepts connections and stays silent."""
-    world = SteppedCluster()
-    world.born("A", "AB")
-    world.start("A")
+    world = SteppedCluster().starting(A="AB")
     world.pass_seconds(8.5)  # a question and its answer may take a heartbeat timeout each
     assert not world.machines["A"].joined
     world.pass_seconds(1)
@@ -55,9 +49,7 @@ def test_an_address_that_never_answers_holds_nobody_up_for_ever() -> None:
 
 
 def test_joining_through_a_slave_leads_to_the_master() -> None:
-    world = SteppedCluster().with_lists(A=(2, "AB"), B=(2, "AB"))
-    world.born("C", "B")
-    world.start("C")
+    world = SteppedCluster().with_lists(A=(2, "AB"), B=(2, "AB")).starting(C="B")
     world.deliver_all()
     assert world.list_of("A") == world.list_of("B") == world.list_of("C") == (3, "ABC")
     assert world.master_of("C") == "A"
@@ -80,9 +72,7 @@ def test_the_lowest_address_forms_the_cluster_when_nobody_is_master_yet() -> Non
 def test_a_vote_is_given_to_one_bidder_only() -> None:
     from quarterdeck.backend.core.membership.messages import FormationBid
 
-    world = SteppedCluster()
-    world.born("C", "ABC")
-    world.start("C")
+    world = SteppedCluster().starting(C="ABC")
     world.sent.clear()
     world.receive("C", "A", FormationBid("uuid-a"))
     world.receive("C", "B", FormationBid("uuid-b"))
@@ -90,9 +80,7 @@ def test_a_vote_is_given_to_one_bidder_only() -> None:
 
 
 def test_a_bidder_waits_for_the_votes_of_all_whom_it_has_asked() -> None:
-    world = SteppedCluster()
-    world.born("A", "ABC")
-    world.start("A")
+    world = SteppedCluster().starting(A="ABC")
     token = world.search_token_of("A")
     for name in "BC":
         world.receive("A", name, MasterIs(None, token))
@@ -133,17 +121,13 @@ def test_a_lost_answer_is_repeated_without_a_new_version() -> None:
 
 
 def test_a_new_life_at_an_old_address_replaces_the_old_one() -> None:
-    world = SteppedCluster().with_lists(A=(3, "ABC"), B=(3, "ABC"), C=(3, "ABC"))
-    world.born("B", "A")
-    world.start("B")
+    world = SteppedCluster().with_lists(A=(3, "ABC"), B=(3, "ABC"), C=(3, "ABC")).starting(B="A")
     world.deliver_all()
     assert world.list_of("A") == world.list_of("B") == world.list_of("C") == (5, "ACB")
 
 
 def test_a_restarted_master_is_taken_for_dead_and_joins_its_successor() -> None:
-    world = SteppedCluster().with_lists(A=(3, "ABC"), B=(3, "ABC"), C=(3, "ABC"))
-    world.born("A", "ABC")
-    world.start("A")
+    world = SteppedCluster().with_lists(A=(3, "ABC"), B=(3, "ABC"), C=(3, "ABC")).starting(A="ABC")
     for _ in range(3):
         world.deliver_all()
         world.pass_seconds(1)
@@ -163,9 +147,7 @@ def test_a_finalized_join_from_somebody_else_changes_nothing() -> None:
 
 
 def test_a_master_that_does_not_answer_is_given_up_and_the_search_goes_on() -> None:
-    world = SteppedCluster()
-    world.born("C", "AB")
-    world.start("C")
+    world = SteppedCluster().starting(C="AB")
     world.name_master("C", "B", "A")
     world.sent.clear()
     world.pass_seconds(6)
@@ -174,9 +156,7 @@ def test_a_master_that_does_not_answer_is_given_up_and_the_search_goes_on() -> N
 
 
 def test_giving_up_names_every_address_and_why() -> None:
-    world = SteppedCluster()
-    world.born("C", "ABC")
-    world.start("C")
+    world = SteppedCluster().starting(C="ABC")
     for _ in range(70):
         world.name_master("C", "A", "B") if "C" not in world.halted else None
         world.pass_seconds(1)
@@ -216,9 +196,7 @@ def test_giving_up_takes_max_join_seconds_in_five_attempts() -> None:
 
 
 def test_max_join_seconds_can_be_set() -> None:
-    world = SteppedCluster(training_settings(max_join_us=10_000_000))
-    world.born("X", "A")
-    world.start("X")
+    world = SteppedCluster(training_settings(max_join_us=10_000_000)).starting(X="A")
     for _ in range(30):
         if "X" not in world.halted:
             world.receive(

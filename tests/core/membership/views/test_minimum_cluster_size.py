@@ -45,9 +45,7 @@ def test_without_a_minimum_nothing_is_ever_refused_to_members() -> None:
 
 
 def test_who_has_not_joined_refuses_whatever_the_minimum() -> None:
-    world = SteppedCluster()
-    world.born("A", "B")
-    world.start("A")
+    world = SteppedCluster().starting(A="B")
     with pytest.raises(CommandRefused, match="sees 0 and needs 1"):
         world.tell("A", Operate("A"))
 

@@ -157,9 +157,7 @@ def test_a_master_that_dissolves_its_cluster_does_not_ask_for_ever() -> None:
 
 
 def test_a_vote_for_an_earlier_bid_counts_nowhere() -> None:
-    world = SteppedCluster()
-    world.born("A", "AB")
-    world.start("A")
+    world = SteppedCluster().starting(A="AB")
     world.receive("A", "B", MasterIs(None, world.search_token_of("A")))
     (bid,) = world.messages(FormationBid, to="B")
     world.receive("A", "B", FormationVote(False, bid.token, bid.number))
@@ -173,9 +171,7 @@ def test_a_vote_for_an_earlier_bid_counts_nowhere() -> None:
 
 
 def test_answers_to_an_earlier_incarnation_are_known_as_such() -> None:
-    world = SteppedCluster()
-    world.born("X", "AB")
-    world.start("X")
+    world = SteppedCluster().starting(X="AB")
     world.receive("X", "B", MasterIs(address_of("A"), "the search of an earlier life"))
     assert world.master_of("X") is None and not world.messages(JoinRequest)
     world.name_master("X", "B", "A")
