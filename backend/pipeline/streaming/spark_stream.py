@@ -335,6 +335,9 @@ def stream_on_spark(
 
     ending = threading.Event()
     with spark_session(master) as spark:
+        # Spark's workers talk, and Java passes it on: also a traceback where one was idle for a minute. What matters is raised.
+        java: Any = spark.sparkContext._jvm.java  # type: ignore[union-attr]
+        java.lang.System.setErr(java.io.PrintStream(java.io.OutputStream.nullOutputStream()))
         query = start_stream(
             blocks_at(spark, place),
             out,
@@ -345,7 +348,7 @@ def stream_on_spark(
             on_batch=on_batch,
             ending=ending,
         )
-        spark.sparkContext.setLogLevel("OFF")  # what matters is raised
+        spark.sparkContext.setLogLevel("OFF")
         wait_for(query, stop, ending)
         violations = _count(lambda: findings_at(spark, out).where("severity = 'violation'"))
         return SparkStreamed(violations, _count(lambda: spark.read.schema(QUARANTINE).parquet(quarantine_of(out))))
