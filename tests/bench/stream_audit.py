@@ -118,14 +118,14 @@ class Findings:
 
 
 def cpu_seconds(pid: int) -> float:
-    """Of a process and all its descendants."""
+    """Of a process and all its descendants, also of those that have ended and were waited for."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
         tasks = list(Path(f"/proc/{pid}/task").iterdir())
         children = [int(child) for task in tasks for child in (task / "children").read_text().split()]
     except (FileNotFoundError, ProcessLookupError):
         return 0.0
-    return (int(fields[11]) + int(fields[12])) / TICKS_PER_SECOND + sum(map(cpu_seconds, children))
+    return sum(map(int, fields[11:15])) / TICKS_PER_SECOND + sum(map(cpu_seconds, children))
 
 
 def place_of(root: Path, broker: str) -> list[str]:

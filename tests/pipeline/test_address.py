@@ -14,6 +14,7 @@ import pytest
 from quarterdeck.backend.pipeline.address import Address, address_of
 from quarterdeck.backend.pipeline.audit_input import InputFile
 from quarterdeck.backend.pipeline.judging.group_judge import lines_of_file
+from tests.pipeline.s3_bucket import s3_bucket
 
 LINES = [b'{"a":1}\n', b"torn"]
 
@@ -80,20 +81,10 @@ def test_buckets_are_opened_with_the_configuration_of_spark(
 
 @pytest.fixture
 def endpoint() -> Iterator[str]:
-    """A server of S3 with two files in its bucket."""
-    moto, boto3 = pytest.importorskip("moto.server"), pytest.importorskip("boto3")
-    server = moto.ThreadedMotoServer(ip_address="127.0.0.1", port=0)
-    server.start()
-    try:
-        endpoint = f"http://127.0.0.1:{server.get_host_and_port()[1]}"
-        keys: dict[str, Any] = {
-            "aws_access_key_id": "test", "aws_secret_access_key": "test", "region_name": "us-east-1",
-        }  # fmt: skip
-        bucket = boto3.resource("s3", endpoint_url=endpoint, **keys).create_bucket(Bucket="bucket")
+    """A server of S3 with a file in its bucket."""
+    with s3_bucket() as (endpoint, bucket):
         bucket.put_object(Key="run=x/one.jsonl", Body=b"".join(LINES))
         yield endpoint
-    finally:
-        server.stop()
 
 
 @pytest.mark.long

@@ -15,13 +15,14 @@ import pytest
 from quarterdeck.backend.pipeline.audit import audit
 from quarterdeck.backend.pipeline.tables.store import update_store
 from tests.pipeline.journal_builder import JournalBuilder, clean_story, write
+from tests.pipeline.s3_bucket import s3_bucket
 
-pytestmark = [pytest.mark.long, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.long, pytest.mark.timeout(1800)]
 
 REPOSITORY = Path(__file__).parents[2]
 LOGS = REPOSITORY / "tests" / "hazelcast" / "logs" / "data" / "flapping"
 CONF = """\
-spark.hadoop.fs.s3a.endpoint http://127.0.0.1:{port}
+spark.hadoop.fs.s3a.endpoint {endpoint}
 spark.hadoop.fs.s3a.endpoint.region us-east-1
 spark.hadoop.fs.s3a.path.style.access true
 spark.hadoop.fs.s3a.access.key test
@@ -68,27 +69,17 @@ def journal(tmp_path: Path) -> Path:
 @pytest.fixture
 def environment(journal: Path, tmp_path: Path) -> Iterator[dict[str, str]]:
     """That of a program whose Spark finds a bucket with the journal in it."""
-    moto, boto3 = pytest.importorskip("moto.server"), pytest.importorskip("boto3")
-    server = moto.ThreadedMotoServer(ip_address="127.0.0.1", port=0)
-    server.start()
-    try:
-        port = server.get_host_and_port()[1]
-        keys = {"aws_access_key_id": "test", "aws_secret_access_key": "test", "region_name": "us-east-1"}
-        bucket = boto3.resource("s3", endpoint_url=f"http://127.0.0.1:{port}", **keys).create_bucket(Bucket="bucket")
+    with s3_bucket() as (endpoint, bucket):
         for file in journal.rglob("*.jsonl"):
             bucket.put_object(Key=f"journals/{file.relative_to(journal)}", Body=file.read_bytes())
         for file in LOGS.glob("*.log"):
             bucket.put_object(Key=f"logs/{file.name}", Body=file.read_bytes())
-        (tmp_path / "spark-defaults.conf").write_text(CONF.format(port=port))
+        (tmp_path / "spark-defaults.conf").write_text(CONF.format(endpoint=endpoint))
         yield {**os.environ, "SPARK_CONF_DIR": str(tmp_path), "PYTHONPATH": str(REPOSITORY)}
-    finally:
-        server.stop()
 
 
 def found_in(environment: dict[str, str], folder: Path) -> dict[str, Any]:
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM], env=environment, cwd=folder, capture_output=True, text=True, timeout=500
-    )
+    done = subprocess.run([sys.executable, "-c", PROGRAM], env=environment, cwd=folder, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads(done.stdout)
     return found
@@ -131,9 +122,9 @@ def test_several_writers_at_once_in_s3(environment: dict[str, str], journal: Pat
     journals = [f"s3a://bucket/journals/run={run}" for run in ("broken", "calm", "calm")]
     writers = [python(WRITE, "s3a://bucket/both", path) for path in journals]
     for writer in writers:
-        _, problem = writer.communicate(timeout=300)
+        _, problem = writer.communicate()
         assert writer.returncode == 0, problem
-    checked, problem = (reader := python(COUNT)).communicate(timeout=300)
+    checked, problem = (reader := python(COUNT)).communicate()
     assert reader.returncode == 0, problem
     tables, files_read, counts = json.loads(checked)
     here = update_store([journal], tmp_path / "here")

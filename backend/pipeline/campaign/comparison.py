@@ -125,12 +125,8 @@ def _measured(
     flat = np.concatenate(groups)
     samples = _resampled(groups)
     statistics = [np.concatenate(([sample.mean()], np.percentile(sample, PERCENTILES))) for sample in samples]
-    low, high = np.percentile(np.asarray(statistics), (2.5, 97.5), axis=0)
     whole = [flat.mean(), *np.percentile(flat, PERCENTILES)]
-    mean, *percentiles = [
-        Estimate(_rounded(value), (_rounded(bottom), _rounded(top)))
-        for value, bottom, top in zip(whole, low, high, strict=True)
-    ]
+    mean, *percentiles = map(_estimate, whole, np.asarray(statistics).T)
     return Measure(
         runs=len(groups),
         values=len(flat),
@@ -150,11 +146,13 @@ def _difference(
     ]
     if not pairs:
         return None
-    values = np.asarray(pairs)
-    draws = np.random.default_rng(RESAMPLING_SEED)
-    means = [values[draws.integers(0, len(values), len(values))].mean() for _ in range(RESAMPLES)]
-    low, high = np.percentile(means, (2.5, 97.5))
-    return Estimate(_rounded(values.mean()), (_rounded(low), _rounded(high)))
+    samples = _resampled([np.array([pair]) for pair in pairs])
+    return _estimate(np.mean(pairs), np.array([sample.mean() for sample in samples]))
+
+
+def _estimate(value: float | np.floating[Any], resampled: NDArray[np.float64]) -> Estimate:
+    low, high = np.percentile(resampled, (2.5, 97.5))
+    return Estimate(_rounded(value), (_rounded(low), _rounded(high)))
 
 
 def _resampled(groups: Sequence[NDArray[np.float64]]) -> Iterable[NDArray[np.float64]]:
@@ -168,5 +166,5 @@ def _resampled(groups: Sequence[NDArray[np.float64]]) -> Iterable[NDArray[np.flo
             yield np.concatenate([groups[place] for place in draws.integers(0, len(groups), len(groups))])
 
 
-def _rounded(value: float) -> float:
+def _rounded(value: float | np.floating[Any]) -> float:
     return round(float(value), 6)

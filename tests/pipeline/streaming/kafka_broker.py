@@ -74,7 +74,7 @@ def kafka_broker(folder: Path) -> Iterator[str]:
     properties.write_text(PROPERTIES.format(port=port, controller=port + 1, data=folder / "data"))
     kafka = [java, "-Xmx512m", "-cp", classes]
     formatted = [*kafka, "kafka.tools.StorageTool", "format", "-t", "5L6g3nShT-eMCtK--X86sw", "-c", str(properties)]
-    subprocess.run(formatted, check=True, capture_output=True, timeout=120)
+    subprocess.run(formatted, check=True, capture_output=True)
     process = subprocess.Popen([*kafka, "kafka.Kafka", str(properties)], stdout=subprocess.DEVNULL)
 
     def is_open() -> bool:
@@ -102,4 +102,4 @@ def with_connector(folder: Path, environment: Mapping[str, str] = os.environ) ->
 def produce(broker: str, journal: Path, environment: Mapping[str, str]) -> None:
     """Write all lines of a journal to the topic ``journal``, with the member as the key."""
     command = [sys.executable, "-c", PRODUCE, broker, str(journal)]
-    subprocess.run(command, env=environment, cwd=journal, check=True, capture_output=True, timeout=200)
+    subprocess.run(command, env=environment, cwd=journal, check=True, capture_output=True)
