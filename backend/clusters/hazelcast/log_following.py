@@ -185,7 +185,7 @@ class LogFollowing:
         for logged in found:
             if stream.is_live:
                 self._clocks.read(logged.member, logged.utc_us, now_us)
-            if isinstance(logged.event, ListInstalled):
+            if stream.is_live and isinstance(logged.event, ListInstalled):
                 self._clocks.logged(logged.member, logged.event, logged.utc_us)
         stream.is_live |= stream.quiet >= QUIET_POLLS and stream.reader.has_begun
         for logged in found:

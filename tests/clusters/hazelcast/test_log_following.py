@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import time
 from datetime import UTC, datetime
@@ -9,10 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from quarterdeck.backend.clusters.hazelcast.log_following import GrowingFile, LogSource, log_sources
+from quarterdeck.backend.clusters.hazelcast.log_following import GrowingFile, LogFollowing, LogSource, log_sources
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.membership.events import ListInstalled, SuspicionRaised
+from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.witnessed.events import OwnersTold
+from quarterdeck.backend.hazelcast.wire.route import Route
+from quarterdeck.backend.hazelcast.witness.log_witness import LogClocks, Logged
 from tests.clusters.hazelcast.fake_cluster import fake_cluster, watching
 from tests.hazelcast.wire.fake_member import uuid_of
 from tests.waiting import wait_until
@@ -54,6 +58,25 @@ def test_what_is_piped_in_is_a_log_of_whoever_its_lines_name(monkeypatch: pytest
             assert seen.events(SuspicionRaised)[0].suspect == b
             assert not seen.picture.members[b].shows("suspicions")
         pipe.close()  # so the thread that reads it ends
+
+
+async def test_a_list_that_was_there_before_shows_nothing_of_clocks(tmp_path: Path) -> None:
+    """It is heard when the connection begins, long after it was logged."""
+    a, b = Address("10.0.0.1:5701"), Address("10.0.0.2:5701")
+    now_s, log, clocks = 1_800_000_000, tmp_path / "a.log", LogClocks()
+    log.write_text(listed(a, b, now_s - 900) + suspicion(a, b, now_s - 600))
+    members = tuple(Member(member, uuid_of(number), 0) for number, member in enumerate((a, b), start=1))
+    clocks.heard(a, ListInstalled(1, uuid_of(1), a, members, a, "unknown"), now_s * 1_000_000)
+    read: asyncio.Queue[Logged] = asyncio.Queue()
+    sources = [LogSource(log, a)]
+    following = asyncio.ensure_future(
+        LogFollowing(sources, clocks, lambda: now_s * 1_000_000, read.put_nowait, Route()).run()
+    )
+    logged = await read.get()
+    while not isinstance(logged.event, SuspicionRaised):
+        logged = await read.get()
+    following.cancel()
+    assert logged.utc_us == (now_s - 600) * 1_000_000
 
 
 def test_a_suspicion_of_now_is_told_and_one_of_long_ago_is_not(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from quarterdeck.backend.core.address import Address
 from tests.hazelcast.real.judges import Kind, Statement, Verdict, judge, table
-from tests.hazelcast.real.member_logs import LoggedList, lists_of
+from tests.hazelcast.real.member_logs import LoggedList, LoggedWords, lists_of
 from tests.hazelcast.real.text_judges import judge_text
 from tests.hazelcast.real.truth import DoneStep, Truth
 
@@ -101,3 +101,19 @@ def test_the_table_counts_each_kind() -> None:
 def test_a_text_is_compared_with_what_is_logged(second: int, kind: Kind, text: str, verdict: Verdict) -> None:
     said = Statement(BEGAN + second * SECOND, kind, (), text)
     assert judge_text(said, SPLIT, one_sided=False) == verdict
+
+
+def test_promotions_are_reported_and_stand_in_no_log() -> None:
+    """A member that is killed leaves backups that become owners' copies, each member's in a round of its own."""
+    text = "is the migration stuck: no: all 15 of the last round are done, 0 s ago"
+    said = Statement(BEGAN + 10 * SECOND, "question", (), text)
+    assert judge_text(said, KILLED, one_sided=False) == "not compared"
+    assert judge_text(said, SPLIT, one_sided=False) == "false"
+
+
+def test_a_last_list_of_a_master_that_has_left_to_merge_leads_nobody() -> None:
+    words = {TWO: [LoggedWords(BEGAN + 41 * SECOND, f"INFO [LifecycleService] [{TWO}] is MERGING")]}
+    logged_lists = {**SPLIT.logged, TWO: [*SPLIT.logged[TWO], logged(TWO, 4, 42, TWO)]}
+    truth = Truth(logged_lists, SPLIT.done, None, words)
+    assert truth.at(BEGAN + 40 * SECOND).leading == {ONE, TWO}
+    assert truth.at(BEGAN + 42 * SECOND).leading == {ONE}
