@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import IntEnum
@@ -55,13 +56,16 @@ FORESEEN = {
 }
 """Exceptions whose message says all that a user needs, by name: to import them would cost the start of every command."""
 
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""What the system says, without the name of a file, where what is printed goes to a disk that is full."""
+
 CODES = {name: code for code, names in FORESEEN.items() for name in names}
 
 
 def code_of(problem: Exception) -> ExitCode | None:
     """Return the code with which a command ends that raised `problem`; None when that was not foreseen."""
-    if isinstance(problem, OSError) and problem.filename is not None:
-        return ExitCode.BAD_INPUT  # the system refused a file that the command was given
+    if isinstance(problem, OSError) and (problem.filename is not None or problem.errno in NO_ROOM):
+        return ExitCode.BAD_INPUT  # the system refused a file that the command was given, or to take more of its output
     return next((CODES[kind.__name__] for kind in type(problem).__mro__ if kind.__name__ in CODES), None)
 
 
@@ -79,6 +83,6 @@ def failing_as(code: ExitCode, *problems: type[Exception], about: str = "") -> I
 
 def in_one_line(problem: BaseException | str) -> str:
     """Return what the problem says, without line breaks; the file and the reason when the system refused one."""
-    if isinstance(problem, OSError) and problem.filename is not None and problem.strerror:
-        return f"{problem.filename}: {problem.strerror}"
+    if isinstance(problem, OSError) and problem.strerror:
+        return problem.strerror if problem.filename is None else f"{problem.filename}: {problem.strerror}"
     return "; ".join(line.strip() for line in str(problem).splitlines() if line.strip()) or type(problem).__name__

@@ -126,15 +126,23 @@ def run() -> NoReturn:
         sys.exit(problem.exit_code)
     except (KeyboardInterrupt, typer.Abort):
         sys.exit(ExitCode.INTERRUPTED)
-    except BrokenPipeError:
-        # The reader has read enough. What is still buffered must not complain at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except BrokenPipeError:  # the reader has read enough
+        _end_output()
         sys.exit(ExitCode.DONE)
     except Exception as problem:
         if (foreseen := code_of(problem)) is None:
             raise
+        _end_output()
         say(f"quarterdeck: {in_one_line(problem)}")
         sys.exit(foreseen)
     finally:
         gc.enable()
     sys.exit(code if isinstance(code, int) else ExitCode.DONE)
+
+
+def _end_output() -> None:
+    """Print what is buffered, or let go of it where that fails: it must not complain at exit."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

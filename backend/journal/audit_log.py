@@ -27,6 +27,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from quarterdeck.backend.journal.files import naming
 from quarterdeck.backend.journal.minute_counter import MINUTE_SECONDS, OTHERS, MinuteCounter
 from quarterdeck.backend.journal.upkeep import UNLIMITED, Retention, retire
 
@@ -262,7 +263,7 @@ class AuditLogReader:
 
     def _entries(self, paths: list[Path]) -> Iterator[AuditEntry]:
         for path in paths:
-            with suppress(FileNotFoundError), path.open("rb") as lines:
+            with suppress(FileNotFoundError), naming(path), path.open("rb") as lines:
                 inode = os.fstat(lines.fileno()).st_ino
                 lines.seek(self._read_bytes.get(inode, 0))
                 for line in lines:

@@ -12,7 +12,8 @@ A finished file never changes again: streaming readers look at each file once.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -35,6 +36,16 @@ _RECORD = msgspec.json.Decoder(Record)
 
 class NoJournal(ValueError):
     """A path that is no journal, or a name that no journal can have. The message names it and gives a hint."""
+
+
+@contextmanager
+def naming(file: Path) -> Iterator[None]:
+    """Name the file in failures within the block: the system does not where it is open already."""
+    try:
+        yield
+    except OSError as problem:
+        problem.filename = problem.filename or str(file)
+        raise
 
 
 def checked_name(what: str, name: str) -> str:

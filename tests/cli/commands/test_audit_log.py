@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 from quarterdeck.backend.journal.audit_log import AuditLog
 from quarterdeck.cli.main import app
+from tests.cli.conftest import Quarterdeck
 from tests.journal.test_audit_log import entry, stranger
 
 EARLY, LATE = "2026-11-23T12:00:00.000Z", "2026-11-23T14:00:00.000Z"
@@ -72,6 +73,22 @@ def test_filters(journal: Path, words: list[str], users: list[str]) -> None:
 def test_bad_input(journal: Path, words: list[str], said: str) -> None:
     done = CliRunner().invoke(app, ["member", "audit-log", str(journal), *words])
     assert done.exit_code != 0 and said in str(done.exception or done.output) + done.output
+
+
+def test_what_the_system_refuses_is_named(journal: Path, tmp_path: Path, quarterdeck: Quarterdeck) -> None:
+    (tmp_path / "broken.jsonl").symlink_to("/proc/self/mem")  # its beginning cannot be read
+    done = quarterdeck("member", "audit-log", tmp_path)
+    assert (done.returncode, done.stderr) == (2, f"quarterdeck: {tmp_path}/broken.jsonl: Input/output error\n")
+
+
+@pytest.mark.parametrize("output", ["table", "jsonl"])
+def test_a_full_disk_is_one_line(
+    journal: Path, output: str, quarterdeck: Quarterdeck, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Path("/dev/full").open("w") as full:
+        monkeypatch.setattr(sys, "stdout", full)
+        done = quarterdeck("member", "audit-log", journal, "-o", output)
+    assert (done.returncode, done.stderr) == (2, "quarterdeck: No space left on device\n")
 
 
 def test_it_follows_until_it_is_interrupted(journal: Path) -> None:
