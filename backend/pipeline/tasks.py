@@ -39,6 +39,9 @@ Work = Callable[[ItemT], ResultT]
 BYTES_A_TASK = 16 << 20
 """Half a second of work: on Spark a task costs some hundredths of one, and long ones at the end leave cores idle."""
 
+BYTES_A_TASK_HERE = 1 << 20
+"""A process of this machine is given a task at next to no cost."""
+
 Task = list[tuple[int, ItemT]]
 """Items, each with its place among all."""
 
@@ -56,8 +59,8 @@ def each(
     On this machine it is done in this process where there is little to do, or where other threads may hold locks, of which a fork
     would have copies. A daemon may have no child.
     """
-    tasks = tasks_of(items, sizes_bytes)
-    jobs = min(len(tasks), os.cpu_count() or 1)
+    tasks = tasks_of(items, sizes_bytes, BYTES_A_TASK_HERE if spark is None else BYTES_A_TASK)
+    jobs = min(len(tasks), 1 + sum(sizes_bytes) // BYTES_A_TASK, os.cpu_count() or 1)
     done: Iterable[tuple[int, ResultT]]
     if spark is not None:
         from quarterdeck.backend.pipeline.spark.arrow import carry_out_on_spark
@@ -70,9 +73,11 @@ def each(
     return [result for _, result in sorted(done, key=itemgetter(0))]
 
 
-def tasks_of(items: Sequence[ItemT], sizes_bytes: Sequence[int]) -> list[Task[ItemT]]:
+def tasks_of(
+    items: Sequence[ItemT], sizes_bytes: Sequence[int], bytes_a_task: int = BYTES_A_TASK
+) -> list[Task[ItemT]]:
     """Give each item, the largest first, to the task that has the least to do."""
-    count = min(len(items), 1 + sum(sizes_bytes) // BYTES_A_TASK)
+    count = min(len(items), 1 + sum(sizes_bytes) // bytes_a_task)
     tasks: list[Task[ItemT]] = [[] for _ in range(count)]
     loads = [(0, task) for task in range(count)]
     for place in sorted(range(len(items)), key=lambda place: (-sizes_bytes[place], place)):

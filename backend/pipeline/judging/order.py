@@ -8,7 +8,7 @@ its cause, installs a list of which the other is the author, or continues the ot
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections import defaultdict, deque
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from heapq import heappop, heappush, merge
 from itertools import islice, pairwise
@@ -77,20 +77,18 @@ def by_cause(lines: Iterable[Line]) -> tuple[list[Line], list[ClockLeap]]:
         incarnations[line[3].uuid].append(line)
     clock_leaps: list[ClockLeap] = []
     timed: list[Line] = []
-    order = _Order()
     for _, own in sorted(incarnations.items()):
         own.sort(key=lambda line: line[3].seq)
         times, leaps = possible_times([line[3] for line in own])
         clock_leaps += leaps
         place = BEFORE_ALL, "", 0
         for (at_us, file, number, record, raw), time_us in zip(own, times, strict=True):
-            order.expect(record)
             if time_us != at_us:
                 record = structs.replace(record, at=time_us)
             place = max(place, (time_us, file, number))  # none comes before its predecessor
             timed.append((*place, record, raw))
     timed.sort(key=lambda line: (*line[:3], line[3].seq))
-    return list(order.order(timed)), clock_leaps
+    return list(_ordered(timed)), clock_leaps
 
 
 # Times
@@ -163,8 +161,8 @@ def _longest_rise(times: Sequence[int]) -> list[int]:
 
 # Causes
 
-Cause = tuple[str, int]
-"""The uuid and number of a record, or a marked lineage and the version of a list, for its installation by its author."""
+Fact = tuple[str, int]
+"""What a record can wait for: another one, by uuid and number, or a list as its author installs it, by marked lineage and version."""
 
 
 BEFORE_ALL = -(1 << 63)
@@ -176,124 +174,71 @@ def makes_list(record: Record, event: ListInstalled) -> bool:
     return any(member.uuid == uuid and member.address == author for member in event.members)
 
 
-def names_other(record: Record) -> bool:
-    """Return whether the record names a cause other than an earlier record of its own incarnation."""
+def cause_elsewhere(record: Record) -> Fact | None:
+    """Return what the record names as its cause, unless that is an earlier record of its own incarnation."""
     cause = record.because
-    return cause is not None and (cause.uuid != record.uuid or cause.seq > record.seq)
+    return None if cause is None or (cause.uuid == record.uuid and cause.seq <= record.seq) else (cause.uuid, cause.seq)
 
 
-class _Order:
-    """The records that are there, those of them that have arrived, and those that wait."""
+def _ordered(lines: Sequence[Line]) -> Iterator[Line]:
+    """Yield lines, which are sorted by place, each when nothing is missing that has to come first, the first place first.
 
-    def __init__(self) -> None:
-        self._there: set[tuple[str, int]] = set()
-        """By incarnation and number."""
-        self._made: set[Cause] = set()
-        """The lists that their authors install."""
-        self._predecessors: dict[str, Cause] = {}
-        """By continuing incarnation, the record of the one before that names it."""
-        self._arrived: dict[str, int] = {}
-        """By incarnation, the number of its last record that has arrived."""
-        self._installed: set[Cause] = set()
-        """The lists that their authors have installed."""
-        self._waiting_lines: dict[str, deque[Line]] = {}
-        """By incarnation, the records that have to wait: the first for a cause, the others for the first."""
-        self._waits_for: dict[str, Cause] = {}
-        self._waiters: dict[Cause, list[str]] = defaultdict(list)
-        self._ready: list[tuple[int, str, int, str]] = []
-        """The incarnations that wait no longer, by the places of their first records."""
-
-    def expect(self, record: Record) -> None:
-        """Note a record that will arrive."""
-        self._there.add((record.uuid, record.seq))
-        event = record.event
-        if isinstance(event, ListInstalled) and makes_list(record, event):
-            self._made.add(_made(event))
-        elif isinstance(event, MemberMerging) and event.next_uuid != record.uuid:
-            self._predecessors[event.next_uuid] = record.uuid, record.seq
-
-    def order(self, lines: Iterable[Line]) -> Iterator[Line]:
-        """Yield each of these lines, which are sorted by place, when nothing is missing that has to come first."""
-        for line in lines:
-            uuid = line[3].uuid
-            if (held := self._waiting_lines.get(uuid)) is not None:
-                held.append(line)
-            elif (missing := self._missing(line)) is not None:
-                self._waiting_lines[uuid] = deque((line,))
-                self._wait(uuid, missing)
-            else:
-                yield line
-                self._arrive(line)
-                if self._ready:
-                    yield from self._released()
-        while self._waiting_lines:  # a cycle of causes, as in no correct journal: then times decide
-            uuid = min(self._waiting_lines, key=lambda uuid: self._waiting_lines[uuid][0][:3])
-            self._waiters[self._waits_for[uuid]].remove(uuid)
-            self._release(uuid)
-            yield from self._released()
-
-    def _released(self) -> Iterator[Line]:
-        while self._ready:
-            uuid = heappop(self._ready)[3]
-            held = self._waiting_lines[uuid]
-            line = held.popleft()
-            yield line
-            if not held:
-                del self._waiting_lines[uuid]
-            self._arrive(line)
-            if held:
-                self._recheck(uuid)
-
-    def _arrive(self, line: Line) -> None:
-        record = line[3]
-        self._arrived[record.uuid] = record.seq
-        for uuid in self._waiters.pop((record.uuid, record.seq), ()):
-            self._recheck(uuid)
-        event = record.event
-        if type(event) is ListInstalled and self._awaits_author(made := _made(event)) and makes_list(record, event):
-            self._installed.add(made)
-            for uuid in self._waiters.pop(made, ()):
-                self._recheck(uuid)
-
-    def _awaits_author(self, made: Cause) -> bool:
-        return made in self._made and made not in self._installed
-
-    def _recheck(self, uuid: str) -> None:
-        missing = self._missing(self._waiting_lines[uuid][0])
-        if missing is None:
-            self._release(uuid)
-        else:
-            self._wait(uuid, missing)
-
-    def _wait(self, uuid: str, cause: Cause) -> None:
-        self._waits_for[uuid] = cause
-        self._waiters[cause].append(uuid)
-
-    def _release(self, uuid: str) -> None:
-        heappush(self._ready, (*self._waiting_lines[uuid][0][:3], uuid))
-
-    def _missing(self, line: Line) -> Cause | None:
-        """Return what has to come before the line and has not arrived."""
-        record = line[3]
-        uuid = record.uuid
-        if (
-            uuid not in self._arrived
-            and (ended := self._predecessors.get(uuid)) is not None
-            and self._is_missing(*ended)
-        ):
-            return ended
-        if record.because is not None and names_other(record):
-            cause = record.because.uuid, record.because.seq
-            if self._is_missing(*cause):
-                return cause
-        event = record.event
-        if type(event) is ListInstalled and self._awaits_author(made := _made(event)) and not makes_list(record, event):
-            return made
-        return None
-
-    def _is_missing(self, uuid: str, seq: int) -> bool:
-        return (uuid, seq) in self._there and seq > self._arrived.get(uuid, BEFORE_ALL)
+    Where causes wait for each other, as in no correct journal, times decide.
+    """
+    waiting = _awaited(lines)
+    missing = [0] * len(lines)
+    for places in waiting.values():
+        for place in places:
+            missing[place] += 1
+    following = [-1] * len(lines)
+    last: dict[str, int] = {}
+    for place, line in enumerate(lines):
+        uuid = line[3].uuid
+        if uuid in last:
+            following[last[uuid]] = place
+            missing[place] += 1
+        last[uuid] = place
+    ready = [place for place, count in enumerate(missing) if not count]
+    is_done = bytearray(len(lines))
+    left = iter(range(len(lines)))
+    while (place := heappop(ready) if ready else next(left, -1)) >= 0:
+        if is_done[place]:
+            continue
+        is_done[place] = True
+        yield lines[place]
+        released = [following[place]] if following[place] >= 0 else []
+        for fact in _facts(lines[place][3]):
+            released += waiting.pop(fact, ())
+        for waiter in released:
+            missing[waiter] -= 1
+            if not missing[waiter]:
+                heappush(ready, waiter)
 
 
-def _made(event: ListInstalled) -> Cause:
+def _awaited(lines: Sequence[Line]) -> dict[Fact, list[int]]:
+    """Return the places of the lines that wait for facts which these lines contain."""
+    there = {fact for line in lines for fact in _facts(line[3])}
+    predecessors: dict[str, Fact] = {}
+    for line in lines:
+        event = line[3].event
+        if type(event) is MemberMerging and event.next_uuid != line[3].uuid:
+            predecessors[event.next_uuid] = line[3].uuid, line[3].seq
+    waiting: dict[Fact, list[int]] = defaultdict(list)
+    for place, line in enumerate(lines):
+        record, event = line[3], line[3].event
+        needed = {cause_elsewhere(record), predecessors.pop(record.uuid, None)}
+        if type(event) is ListInstalled and not makes_list(record, event):
+            needed.add(_made(event))
+        for fact in needed:
+            if fact is not None and fact in there:
+                waiting[fact].append(place)
+    return waiting
+
+
+def _facts(record: Record) -> tuple[Fact, ...]:
+    event, itself = record.event, (record.uuid, record.seq)
+    return (itself, _made(event)) if type(event) is ListInstalled and makes_list(record, event) else (itself,)
+
+
+def _made(event: ListInstalled) -> Fact:
     return f"\0{event.lineage}", event.version

@@ -22,8 +22,8 @@ from quarterdeck.backend.pipeline.judging.order import (
     LONGEST_QUIET_US,
     ClockLeap,
     OutOfOrder,
+    cause_elsewhere,
     makes_list,
-    names_other,
 )
 from quarterdeck.backend.pipeline.rules import (
     Finding,
@@ -141,8 +141,8 @@ class RunJudge:
         elif seq > incarnation.next_seq:
             self.report_gap(record)
             incarnation.starts.append((seq, len(incarnation.checksums)))
-        if names_other(record):
-            self._await_cause(record)
+        if record.because is not None and (cause := cause_elsewhere(record)) is not None:
+            self._await_cause(*cause)
         if self._awaited and (uuid, seq) in self._awaited:
             raise OutOfOrder
         event = record.event
@@ -243,12 +243,10 @@ class RunJudge:
             self._lists.add((event.lineage, event.version))
             self._members.update((member.uuid, member.address) for member in event.members)
 
-    def _await_cause(self, record: Record) -> None:
-        cause = record.because
-        assert cause is not None
-        incarnation = self._incarnations.get(cause.uuid)
-        if incarnation is None or cause.seq >= incarnation.next_seq:
-            self._awaited.add((cause.uuid, cause.seq))
+    def _await_cause(self, uuid: str, seq: int) -> None:
+        incarnation = self._incarnations.get(uuid)
+        if incarnation is None or seq >= incarnation.next_seq:
+            self._awaited.add((uuid, seq))
 
     def _check_author(self, record: Record, event: ListInstalled) -> None:
         """Expect the author of a list to install it first. Raises `OutOfOrder`."""
