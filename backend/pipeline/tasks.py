@@ -73,9 +73,7 @@ def each(
     return [result for _, result in sorted(done, key=itemgetter(0))]
 
 
-def tasks_of(
-    items: Sequence[ItemT], sizes_bytes: Sequence[int], bytes_a_task: int = BYTES_A_TASK
-) -> list[Task[ItemT]]:
+def tasks_of(items: Sequence[ItemT], sizes_bytes: Sequence[int], bytes_a_task: int = BYTES_A_TASK) -> list[Task[ItemT]]:
     """Give each item, the largest first, to the task that has the least to do."""
     count = min(len(items), 1 + sum(sizes_bytes) // bytes_a_task)
     tasks: list[Task[ItemT]] = [[] for _ in range(count)]

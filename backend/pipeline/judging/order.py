@@ -162,7 +162,7 @@ def _longest_rise(times: Sequence[int]) -> list[int]:
 # Causes
 
 Fact = tuple[str, int]
-"""What a record can wait for: another one, by uuid and number, or a list as its author installs it, by marked lineage and version."""
+"""What a record can wait for: another one, by uuid and number; or a list of its author's, by marked lineage and version."""
 
 
 BEFORE_ALL = -(1 << 63)
