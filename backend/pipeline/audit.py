@@ -7,8 +7,8 @@ code in Spark's tasks. Importing this file imports no Spark.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Collection, Sequence
+from contextlib import ExitStack
 from functools import partial
 from itertools import groupby
 from pathlib import Path
@@ -101,7 +101,9 @@ def audit(
         question = AuditQuestion(tuple(sorted(judged)), bound_us)
         is_large = found.size_bytes > (FAR_IN_PROCESS_BYTES if found.is_far else IN_PROCESS_BYTES)
         if spark is None and (master or remote or is_large):
-            spark = stack.enter_context(_session(master, remote))
+            with needing_packages():
+                from quarterdeck.backend.pipeline.spark import session
+            spark = stack.enter_context(session.spark_session(master, remote=remote))
         verdict = _verdict(found, question, spark, log_options)
         if found.kind == "logs" and not verdict.runs:
             where, count = ", ".join(map(str, found.paths)), verdict.aside.lines
@@ -125,14 +127,6 @@ def audit(
             if then is not None:
                 then(result, reader)
     return result
-
-
-@contextmanager
-def _session(master: str, remote: str) -> Iterator[SparkSession]:
-    with needing_packages():
-        from quarterdeck.backend.pipeline.spark import session
-    with session.spark_session(master, remote=remote) as spark:
-        yield spark
 
 
 def _result(

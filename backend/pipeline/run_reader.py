@@ -15,7 +15,7 @@ from quarterdeck.backend.hazelcast.logs.split_parser import LogOptions
 from quarterdeck.backend.pipeline.audit_input import AuditInput, InputFile
 from quarterdeck.backend.pipeline.judging.group_judge import PARQUET, ReadLines, collector_paused, lines_of_file
 from quarterdeck.backend.pipeline.judging.lines import NO_RUN, run_of_line
-from quarterdeck.backend.pipeline.tables.run_events import RunLines
+from quarterdeck.backend.pipeline.tables.run_events import RunLines, shares_of
 from quarterdeck.backend.pipeline.tasks import of_log_runs, results_of_whole_runs
 
 if TYPE_CHECKING:
@@ -84,12 +84,5 @@ def _shares(
     if not any(file.read.endswith(PARQUET) for file in files):
         yield wanted
         return
-    share, count = set[str](), 0
-    for run, lines in Counter(run_of_line(raw).run or NO_RUN for file in files for raw in read(file)).items():
-        if wanted is None or run in wanted:
-            if count + lines > LINES_AT_ONCE and share:
-                yield share
-                share, count = set(), 0
-            share.add(run)
-            count += lines
-    yield share
+    counts = Counter(run_of_line(raw).run or NO_RUN for file in files for raw in read(file))
+    yield from shares_of({run: many for run, many in counts.items() if wanted is None or run in wanted}, LINES_AT_ONCE)

@@ -18,7 +18,7 @@ from quarterdeck.backend.pipeline import commit
 from quarterdeck.backend.pipeline.audit_input import AuditInput, Group
 from quarterdeck.backend.pipeline.schemas import RECORD
 from quarterdeck.backend.pipeline.tables.batches import ARROW, ROWS_A_GROUP, TABLES, BatchWriter, needed
-from quarterdeck.backend.pipeline.tables.run_events import QuarantineRow, RecordLine, RunLines
+from quarterdeck.backend.pipeline.tables.run_events import QuarantineRow, RecordLine, RunLines, shares_of
 
 ROWS_AT_ONCE = 200_000
 KEPT = ("events", "quarantine")
@@ -160,16 +160,7 @@ class Fold:
 
     def _shares(self, runs: Collection[str]) -> Iterator[list[str]]:
         """Divide runs among shares with not too many kept events."""
-        share, held = list[str](), 0
-        for run in sorted(runs):
-            count = self._known["events"].get(run, 0)
-            if share and held + count > ROWS_AT_ONCE:
-                yield share
-                share, held = [], 0
-            share.append(run)
-            held += count
-        if share:
-            yield share
+        return shares_of({run: self._known["events"].get(run, 0) for run in sorted(runs)}, ROWS_AT_ONCE)
 
 
 def _rows_by_run(table: Dataset) -> dict[str, int]:

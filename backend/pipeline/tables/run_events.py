@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import PurePosixPath
@@ -151,6 +151,19 @@ def _fits(row: Row) -> bool:
 def followed(in_order: Sequence[RowT]) -> Iterator[tuple[RowT, RowT | None]]:
     """Yield each row with the next one, which the last does not have."""
     yield from zip_longest(in_order, in_order[1:])
+
+
+def shares_of(counts: Mapping[str, int], most: int) -> Iterator[list[str]]:
+    """Divide runs with so many lines each among shares of no more than `most` lines, if no run has more."""
+    share, held = list[str](), 0
+    for run, count in counts.items():
+        if share and held + count > most:
+            yield share
+            share, held = [], 0
+        share.append(run)
+        held += count
+    if share:
+        yield share
 
 
 def nones_first(row: Row, names: Iterable[str]) -> list[Any]:
