@@ -149,7 +149,7 @@ def as_record(line: bytes) -> Record | None:
 
 def run_of_file(path: Path) -> str | None:
     """Return the run of the first readable line of a file, or None."""
-    with path.open("rb") as lines:
+    with naming(path), path.open("rb") as lines:
         for line in lines:
             record = as_record(line)
             if record is not None:

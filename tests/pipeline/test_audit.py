@@ -17,7 +17,9 @@ from quarterdeck.backend.journal.files import NoJournal
 from quarterdeck.backend.journal.writer import JournalWriter
 from quarterdeck.backend.pipeline import audit as audit_module
 from quarterdeck.backend.pipeline.audit import audit
+from quarterdeck.backend.pipeline.audit_input import InputFile
 from quarterdeck.backend.pipeline.commit import StoreRefused
+from quarterdeck.backend.pipeline.judging.group_judge import lines_of_file
 from quarterdeck.backend.pipeline.rules import UnknownRule
 from quarterdeck.backend.pipeline.spark.requirements import PipelineMissing, SparkUnreachable
 from quarterdeck.backend.pipeline.tables import store
@@ -214,6 +216,15 @@ def test_what_keeps_the_command_from_auditing_is_no_violation(
         audit_command([str(tmp_path)])
     found = failed.value
     assert code == (found.exit_code if isinstance(found, CommandFailed) else code_of(found))
+
+
+def test_a_file_whose_content_cannot_be_read_is_named(tmp_path: Path) -> None:
+    (tmp_path / "broken-000001.jsonl").symlink_to("/proc/self/mem")  # its beginning cannot be read
+    file = str(tmp_path / "broken-000001.jsonl")
+    for read in (lambda: audit_module.audit([tmp_path]), lambda: list(lines_of_file(InputFile(file, file)))):
+        with pytest.raises(OSError, match="Input/output error") as failed:
+            read()
+        assert failed.value.filename == file
 
 
 def test_of_several_files_each_finding_is_linked_to_its_own(tmp_path: Path) -> None:

@@ -14,13 +14,12 @@ from io import BufferedReader
 from itertools import chain, count, islice, repeat
 from operator import attrgetter
 from pathlib import Path, PurePath
-from typing import BinaryIO
 
 import msgspec
 from msgspec import Struct
 
 from quarterdeck.backend.hazelcast.logs.observations.story import LogStory
-from quarterdeck.backend.journal.files import SEALED_SUFFIX, current_path, numbers_of
+from quarterdeck.backend.journal.files import SEALED_SUFFIX, current_path, naming, numbers_of
 from quarterdeck.backend.pipeline.address import BUFFER_BYTES
 from quarterdeck.backend.pipeline.audit_input import InputFile
 from quarterdeck.backend.pipeline.judging.lines import (
@@ -77,18 +76,14 @@ def lines_of_file(file: InputFile) -> Iterator[bytes]:
     place = file.source or current_path(Path(file.read))
     if place is None and numbers_of(Path(file.read).name).writer:
         return
-    with (place or Path(file.read)).open("rb") as content:
-        yield from _lines_of_content(file, content)
+    with naming(Path(file.listed)), (place or Path(file.read)).open("rb") as content:
+        if file.read.endswith(PARQUET):  # which has lost the order of its lines
+            import pyarrow.parquet
 
-
-def _lines_of_content(file: InputFile, content: BinaryIO) -> Iterable[bytes]:
-    """Read the lines of a file's content. A table has lost the order of its lines."""
-    if not file.read.endswith(PARQUET):
-        return content if file.source is None else BufferedReader(content, BUFFER_BYTES)  # type: ignore[type-var]
-    import pyarrow.parquet
-
-    batches = pyarrow.parquet.ParquetFile(content).iter_batches(columns=["raw"])
-    return (raw.encode() for batch in batches for raw in batch.column("raw").to_pylist())
+            for batch in pyarrow.parquet.ParquetFile(content).iter_batches(columns=["raw"]):
+                yield from map(str.encode, batch.column("raw").to_pylist())
+        else:
+            yield from content if file.source is None else BufferedReader(content, BUFFER_BYTES)  # type: ignore[type-var]
 
 
 def judge_group(files: Sequence[InputFile], question: AuditQuestion, read: ReadLines = lines_of_file) -> GroupVerdict:
