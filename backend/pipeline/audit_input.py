@@ -39,11 +39,10 @@ from quarterdeck.backend.journal.files import (
 from quarterdeck.backend.journal.upkeep import retired_of
 from quarterdeck.backend.pipeline import commit
 from quarterdeck.backend.pipeline.address import Address, FileStatus, Place, address_of, is_address
+from quarterdeck.backend.pipeline.delta_snapshot import UPDATES, DeltaSnapshot, newest
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-    from quarterdeck.backend.pipeline.tables.delta_store import DeltaSnapshot
 
 Kind = Literal["journal", "logs", "store"]
 """Our journals, Hazelcast's own member logs, or a store of tables that `pipeline tables` has made of journals."""
@@ -199,7 +198,7 @@ def resolve_input(
 
 
 def _resolve_here(paths: Sequence[Path], staging: Path, source: Source) -> AuditInput:
-    if source != "logs" and len(paths) == 1 and (paths[0] / commit.UPDATES / "_delta_log").is_dir():
+    if source != "logs" and len(paths) == 1 and (paths[0] / UPDATES / "_delta_log").is_dir():
         return _resolve_addresses([f"file://{paths[0].resolve()}"], source, None)
     if source != "logs" and len(paths) == 1 and commit.read_manifest(paths[0]) is not None:
         store = paths[0].resolve()  # executors stand elsewhere
@@ -281,8 +280,6 @@ LINES_SAMPLED = 10
 
 
 def _resolve_addresses(paths: Sequence[str], source: Source, spark: SparkSession | None) -> AuditInput:
-    from quarterdeck.backend.pipeline.tables.delta_store import newest
-
     journals: dict[str, InputFile] = {}
     logs: dict[str, InputFile] = {}
     for path in paths:

@@ -28,8 +28,6 @@ STATE = ".tables-"
 CURRENT = ".current"
 MANIFEST = "_store.json"
 PARQUET = ".parquet"
-UPDATES = "updates"
-"""The table of a store of Delta Lake's tables with a row for each update of it, the last of which is made last."""
 PIPELINE = "pipeline tables"
 """The maker of a store, unless another is named."""
 

@@ -16,15 +16,12 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -33,14 +30,18 @@ from pyarrow.dataset import Dataset, dataset
 
 from quarterdeck.backend.pipeline.address import Address
 from quarterdeck.backend.pipeline.audit_input import AuditInput, InputFile
-from quarterdeck.backend.pipeline.commit import PARQUET, UPDATES, StoreRefused
+from quarterdeck.backend.pipeline.commit import PARQUET, StoreRefused
+from quarterdeck.backend.pipeline.delta_snapshot import (
+    UPDATES,
+    DeltaSnapshot,
+    files_of,
+    needing_delta,
+    newest,
+    open_table,
+)
 from quarterdeck.backend.pipeline.judging.group_judge import collector_paused
-from quarterdeck.backend.pipeline.spark.requirements import PipelineMissing
 from quarterdeck.backend.pipeline.tables.batches import ARROW, MOST_SMALL, SMALL_BYTES, TARGET_BYTES
 from quarterdeck.backend.pipeline.tables.fold import KEPT, Counts, Fold, fold_in
-
-if TYPE_CHECKING:
-    from deltalake import DeltaTable
 
 ATTEMPTS = 30
 LONGEST_WAIT_S = 2.0
@@ -207,75 +208,3 @@ class _Update:
 def _made(folder: Path, table: str) -> Dataset:
     """Return the rows of a table that were written into the folder."""
     return dataset(list(map(str, (folder / table).glob(f"*{PARQUET}"))), schema=ARROW[table], format="parquet")
-
-
-# A store as one update left it: which version of each table belongs to it
-
-
-@dataclass(frozen=True)
-class DeltaSnapshot:
-    """The state of the store at `address` after so many updates."""
-
-    address: Address
-    number: int
-    form: str
-    versions: Mapping[str, int]
-    """The version of each table."""
-
-    @cached_property
-    def known(self) -> dict[str, tuple[int, int]]:
-        """The files that were read so far, by place, with their stamps."""
-        rows = updates_of(self.address)[: self.number]
-        return {file["place"]: (file["size_bytes"], file["changed"]) for row in rows for file in row["files"]}
-
-    def files(self, table: str) -> list[Address]:
-        """Return the Parquet files of a table."""
-        if table not in self.versions:
-            return []
-        return files_of(self.address / table, open_table(self.address / table, self.versions[table]))
-
-
-def newest(address: Address) -> DeltaSnapshot | None:
-    """Return the state of the store after its last update, or None if there is no store of Delta's tables."""
-    if not (address / UPDATES / "_delta_log").is_dir():
-        return None
-    rows = updates_of(address)
-    if not rows:
-        return DeltaSnapshot(address, 0, "", {})
-    versions = {one["table"]: one["version"] for one in rows[-1]["versions"]}
-    return DeltaSnapshot(address, len(rows), rows[-1]["form"], versions)
-
-
-def updates_of(address: Address) -> list[dict[str, Any]]:
-    """Return the rows of the table of updates, in order."""
-    rows: list[dict[str, Any]] = open_table(address / UPDATES).to_pyarrow_table().sort_by("number").to_pylist()
-    return rows
-
-
-def open_table(place: Address, version: int | None = None) -> DeltaTable:
-    """Open a table, as it was at a version or as it is now. Raises `PipelineMissing` and OSError."""
-    with needing_delta():
-        from deltalake import DeltaTable
-        from deltalake.exceptions import DeltaError
-    try:
-        return DeltaTable(place.delta_uri, version, place.delta_options)
-    except DeltaError as problem:
-        raise OSError(5, f"no table of Delta Lake that can be read ({problem})", str(place)) from problem
-
-
-def files_of(place: Address, table: DeltaTable) -> list[Address]:
-    """Return the Parquet files of a version of the table at `place`."""
-    paths = table.get_add_actions()["path"].to_pylist()
-    return [place / unquote(path) for path in sorted(paths)]
-
-
-@contextmanager
-def needing_delta() -> Iterator[None]:
-    """Raise `PipelineMissing` where the package is not installed that reads and writes tables of Delta Lake."""
-    try:
-        yield
-    except ModuleNotFoundError as problem:
-        raise PipelineMissing(
-            "tables at addresses, and --format delta, need one more package: "
-            "install 'quarterdeck[delta]'; in a clone, run `make pipeline`"
-        ) from problem

@@ -26,6 +26,7 @@ from quarterdeck.backend.pipeline import commit
 from quarterdeck.backend.pipeline.address import Address, Place, address_of, place_of
 from quarterdeck.backend.pipeline.audit_input import AuditInput, resolve_input
 from quarterdeck.backend.pipeline.commit import PARQUET, StoreRefused, TableManifest
+from quarterdeck.backend.pipeline.delta_snapshot import DeltaSnapshot, newest
 from quarterdeck.backend.pipeline.judging.group_judge import collector_paused
 from quarterdeck.backend.pipeline.judging.lines import NO_RUN
 from quarterdeck.backend.pipeline.rules import Finding
@@ -41,7 +42,7 @@ from quarterdeck.backend.pipeline.tables.batches import (
     known_columns,
     needed,
 )
-from quarterdeck.backend.pipeline.tables.delta_store import DeltaSnapshot, newest, update_delta
+from quarterdeck.backend.pipeline.tables.delta_store import update_delta
 from quarterdeck.backend.pipeline.tables.fold import KEPT, Counts, Fold, fold_in
 from quarterdeck.backend.pipeline.tables.run_events import RunEvents, RunLines
 

@@ -19,13 +19,14 @@ import pytest
 from deltalake import DeltaTable
 
 from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.pipeline import delta_snapshot
 from quarterdeck.backend.pipeline.address import address_of
 from quarterdeck.backend.pipeline.audit import audit
+from quarterdeck.backend.pipeline.delta_snapshot import DeltaSnapshot, newest
 from quarterdeck.backend.pipeline.metrics.measuring import measure
 from quarterdeck.backend.pipeline.spark.requirements import PipelineMissing
 from quarterdeck.backend.pipeline.tables import delta_store, fold
 from quarterdeck.backend.pipeline.tables.batches import SCHEMAS
-from quarterdeck.backend.pipeline.tables.delta_store import DeltaSnapshot, newest
 from quarterdeck.backend.pipeline.tables.store import update_store
 from tests.pipeline.journal_builder import clean_story, line, write
 from tests.pipeline.tables.golden_runs import canonical, golden_records
@@ -68,7 +69,7 @@ def test_other_programs_read_any_version(tmp_path: Path) -> None:
     assert set(views.select("run").collect()["run"]) == {"calm", "o'ther"}
     before = DeltaTable(str(store / "views"), version=first.versions["views"]).to_pandas()
     assert set(before["run"]) == {"calm"}
-    assert [row["number"] for row in delta_store.updates_of(first.address)] == [1, 2]
+    assert [row["number"] for row in delta_snapshot.updates_of(first.address)] == [1, 2]
     assert audit([store]).counts["records"] == len(calm.records) + len(other.records)
     assert measure([store], "run") == measure([tmp_path / "first", tmp_path / "second"], "run")
 

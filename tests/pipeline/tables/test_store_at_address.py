@@ -13,9 +13,9 @@ from quarterdeck.backend.journal.files import NoJournal
 from quarterdeck.backend.pipeline.address import address_of
 from quarterdeck.backend.pipeline.audit import audit
 from quarterdeck.backend.pipeline.commit import StoreRefused
+from quarterdeck.backend.pipeline.delta_snapshot import newest
 from quarterdeck.backend.pipeline.metrics.measuring import measure
 from quarterdeck.backend.pipeline.tables.batches import SCHEMAS
-from quarterdeck.backend.pipeline.tables.delta_store import newest
 from quarterdeck.backend.pipeline.tables.store import read_table, update_store
 from tests.pipeline.journal_builder import JournalBuilder, clean_story, line, write
 
