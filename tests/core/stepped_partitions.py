@@ -239,8 +239,8 @@ class SteppedPartitions(SteppedCluster):
         self.now = until
 
     def run_until_messages(self, count: int, seconds: float = 20) -> bool:
-        """Go on until `count` messages were delivered since the test set `delivered` to 0; whether there were so many."""
-        until = self.now + round(seconds * SECOND_US)
+        """Go on until `count` messages more are delivered. Return whether there were so many."""
+        self.delivered, until = 0, self.now + round(seconds * SECOND_US)
         while self.delivered < count:
             if not self.step() and not self.skip(until):
                 return False

@@ -55,7 +55,6 @@ def test_all_but_one_may_leave_one_after_the_other_while_the_others_still_hand_o
     world = arranged("ABCDE", 10, parallel_migrations=1)
     for leaver in "DBE":
         world.stop(leaver)
-        world.delivered = 0
         world.run_until_messages(20)
     world.run(30)
     assert world.living == "AC" and not world.complaints()
@@ -196,7 +195,6 @@ def test_an_answer_of_somebody_else_does_not_count() -> None:
 def test_a_member_that_leaves_asks_the_next_master() -> None:
     world = arranged("ABCDE", parallel_migrations=1)
     world.stop("D")
-    world.delivered = 0
     world.run_until_messages(15)
     world.kill("A")
     world.run(20)
@@ -214,7 +212,6 @@ def test_a_master_that_leaves_and_its_successor_that_leaves_too() -> None:
 def test_a_member_that_leaves_and_becomes_master_plans_nothing_onto_itself() -> None:
     world = arranged("ABCD", parallel_migrations=1, migration_interval_us=400_000)
     world.stop("B")
-    world.delivered = 0
     world.run_until_messages(15)
     world.kill("A")
     world.run(25)
@@ -226,7 +223,6 @@ def test_a_member_that_leaves_and_becomes_master_plans_nothing_onto_itself() -> 
 def test_a_crash_of_another_one_while_a_member_leaves() -> None:
     world = arranged("ABCDE", backups=2)
     world.stop("D")
-    world.delivered = 0
     world.run_until_messages(20)
     world.kill("C")
     world.run(20)
@@ -236,7 +232,6 @@ def test_a_crash_of_another_one_while_a_member_leaves() -> None:
 def test_a_newcomer_while_a_member_leaves() -> None:
     world = arranged()
     world.stop("D")
-    world.delivered = 0
     world.run_until_messages(10)
     world.join("E", "ABC")
     world.run(15)

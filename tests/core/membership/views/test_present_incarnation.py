@@ -70,15 +70,20 @@ def test_a_restarted_member_is_let_in_at_once_when_it_has_shown_that_it_lives() 
     assert [removed.cause for removed in world.seen("A", MemberRemoved)] == ["new-incarnation"]
 
 
-def test_a_late_reply_does_not_remove_the_incarnation_that_has_joined_since() -> None:
-    """It was given before the present incarnation came to be."""
-    world = SteppedCluster().settled("ABCD")
-    world.born("D", "A")
-    dead = world.machines["D"].uuid
+def late_reply(world: SteppedCluster) -> LinkProbeReply:
+    """Return the reply of an incarnation of D, to the probe that its request to join begins, before it has arrived."""
+    dead = world.born("D", "A").uuid
     world.receive("A", "D", JoinRequest(dead, False))
     world.deliver(LinkProbe, to="D")
     (reply,) = world.messages(LinkProbeReply, to="A")
     world.sent.clear()
+    return reply
+
+
+def test_a_late_reply_does_not_remove_the_incarnation_that_has_joined_since() -> None:
+    """It was given before the present incarnation came to be."""
+    world = SteppedCluster().settled("ABCD")
+    reply = late_reply(world)
     world.suspect("A", "D")
     world.deliver_all(dead="D")
     world.born("D", "A")
@@ -94,12 +99,7 @@ def test_a_late_reply_does_not_remove_the_incarnation_that_has_joined_since() ->
 
 def test_of_two_that_ask_only_the_one_that_was_asked_last_can_prove_it() -> None:
     world = cluster()
-    world.born("D", "A")
-    dead = world.machines["D"].uuid
-    world.receive("A", "D", JoinRequest(dead, False))
-    world.deliver(LinkProbe, to="D")
-    (reply,) = world.messages(LinkProbeReply, to="A")
-    world.sent.clear()
+    reply = late_reply(world)
     world.born("D", "A")
     world.start("D")
     world.deliver(WhoIsMaster)

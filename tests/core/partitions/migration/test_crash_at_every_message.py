@@ -62,7 +62,6 @@ def settle(world: SteppedPartitions) -> list[str]:
 def crash(scenario: Scenario, after: int, victims: str, *, silent: bool) -> list[str]:
     """Kill `victims` after so many messages; `silent` if what they have sent is lost with them."""
     world = scenario()
-    world.delivered = 0
     world.run_until_messages(after)
     for victim in victims:
         if victim in world.living:
@@ -140,11 +139,9 @@ def test_the_master_and_then_its_successor(later: int) -> None:
     found = []
     for k in range(0, length_of(scenario), 5):
         world = scenario()
-        world.delivered = 0
         world.run_until_messages(k)
         world.kill("A")
         world.run(4)
-        world.delivered = 0
         world.run_until_messages(later)
         if "B" in world.living:
             world.kill("B")

@@ -2,7 +2,7 @@
 
 from quarterdeck.backend.core.partitions.events import MigrationFinished, TableChanged
 from quarterdeck.backend.core.partitions.messages import MigrationChunk, MigrationCommit, MigrationReport, TableUpdate
-from quarterdeck.backend.core.partitions.migration.migration import CompletedMigration
+from quarterdeck.backend.core.partitions.migration.migration import CompletedMigration, PartitionMigration
 from quarterdeck.backend.core.partitions.table.learning import learn
 from quarterdeck.backend.core.partitions.table.partition_table import Replicas, VersionedRow, packed
 from tests.core.member_state import state_of
@@ -63,11 +63,16 @@ def test_a_row_that_names_a_destination_which_lacks_data_is_a_repair() -> None:
     assert world.row("D", 0) == "D-"
 
 
-def test_the_end_of_another_migration_of_the_partition_does_not_stand_in_its_way() -> None:
+def committing() -> tuple[SteppedPartitions, PartitionMigration]:
+    """A cluster whose master is about to commit a migration in which C gives up its copy."""
     world = quiet("BC")
     world.migrate("A", "BD")
     world.until(MigrationCommit)
-    earlier = world.messages(MigrationCommit)[0].migration
+    return world, world.messages(MigrationCommit)[0].migration
+
+
+def test_the_end_of_another_migration_of_the_partition_does_not_stand_in_its_way() -> None:
+    world, earlier = committing()
     world.run(8)
     world.migrate("A", "CD")
     world.until(MigrationReport)
@@ -78,10 +83,7 @@ def test_the_end_of_another_migration_of_the_partition_does_not_stand_in_its_way
 
 
 def test_a_decision_counts_once() -> None:
-    world = quiet("BC")
-    world.migrate("A", "BD")
-    world.until(MigrationCommit)
-    migration = world.messages(MigrationCommit)[0].migration
+    world, migration = committing()
     world.run(0.5)
     told = list(world.ghosts["C"].told)
     taught(world, "C", world.table("C").versions[0], (), CompletedMigration(migration, True))
@@ -90,10 +92,7 @@ def test_a_decision_counts_once() -> None:
 
 def test_a_decision_that_comes_back_after_it_was_forgotten_is_not_acted_on_again() -> None:
     """C gave partition 0 up, forgot of it, and got it back: an old list that still names its giving up costs it nothing."""
-    world = quiet("BC")
-    world.migrate("A", "BD")
-    world.until(MigrationCommit)
-    migration = world.messages(MigrationCommit)[0].migration
+    world, migration = committing()
     world.run(8)
     world.migrate("A", "BC")
     world.run(8)
