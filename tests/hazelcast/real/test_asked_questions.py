@@ -62,6 +62,10 @@ class Operator:
         assert out, error
         return json.loads(out)
 
+    def migrations(self) -> str:
+        """Return what is said of migrations; of a round nothing before one of it has ended."""
+        return self.start("cluster", "migrations", *self.connect).communicate(timeout=60)[1]
+
     def do(self, *words: str) -> None:
         asked = self.start("cluster", *words, *self.connect)
         _, error = asked.communicate(timeout=180)
@@ -168,8 +172,8 @@ def test_frozen_stuck_and_waiting(slow: RealCluster) -> None:
     operator.waits_for("four members", lambda: "4 members agree" in operator.sentence())
     busy = operator.ask("may-stop", str(slow.address(2)), "--wait", "0")
     assert busy["verdict"] != "yes", busy
-    _, narrated = operator.start("cluster", "migrations", *operator.connect).communicate(timeout=60)
-    assert "in the migration queue" in narrated and "of the round done" in narrated, narrated
+    operator.waits_for("a round under way", lambda: "of the round done" in operator.migrations())
+    assert "in the migration queue" in operator.migrations()
     leaving = operator.start("cluster", "do", *operator.connect, "stop", str(slow.address(3)))
     wait_until(lambda: "shutdown-waits" in operator.audits(), limit_seconds=200)
     leaving.communicate(timeout=120)
