@@ -60,6 +60,7 @@ LEAST_ROWS = 2
 """The least rows of a table that is not folded."""
 LEAST_HAPPENED = 4
 LEAST_SIDE_BY_SIDE = 3 * (FRAME + LEAST_ROWS)
+"""The least rows of all panes together while some stand side by side."""
 LEAST_LISTED = 5
 """The least rows of the lists when members that agree share one: suspicions stand beside them."""
 
@@ -85,15 +86,14 @@ def arrange(
         return PaneArrangement("lines", (0,), hidden=frozenset(PANES) - {enlarged})
     wanted = members + FRAME
     first = wanted if lists is None else max(lists, LEAST_LISTED) + FRAME
-    width, screen_height = screen if height >= LEAST_SIDE_BY_SIDE else (0, 0)
-    if _fits(width, screen_height, THREE_FROM):
-        return PaneArrangement("three", (_shared(wanted, height, 2), 0))
-    if _fits(width, screen_height, DETAIL_FROM):
+    if height >= LEAST_SIDE_BY_SIDE:
         rows = (_shared(first, height, 3), _shared(wanted, height, 3), 0)
-        return PaneArrangement("two-with-detail", rows)
-    if _fits(width, screen_height, TWO_FROM):
-        rows = (_shared(first, height, 3), _shared(wanted, height, 3), 0)
-        return PaneArrangement("two", rows, hidden=frozenset({"detail"}))
+        if _fits(screen, THREE_FROM):
+            return PaneArrangement("three", (_shared(wanted, height, 2), 0))
+        if _fits(screen, DETAIL_FROM):
+            return PaneArrangement("two-with-detail", rows)
+        if _fits(screen, TWO_FROM):
+            return PaneArrangement("two", rows, hidden=frozenset({"detail"}))
     single: tuple[PaneName, ...] = ("suspicions", "tables", "migrations")
     left = height - len(single)
     if left < FRAME + LEAST_ROWS + 1:
@@ -104,8 +104,8 @@ def arrange(
     return PaneArrangement("lines", (lists, 1, 1, 1, 0), frozenset(single), frozenset({"detail"}))
 
 
-def _fits(width: int, height: int, least: tuple[int, int]) -> bool:
-    return width >= least[0] and height >= least[1]
+def _fits(screen: Size, least: tuple[int, int]) -> bool:
+    return screen.width >= least[0] and screen.height >= least[1]
 
 
 def _shared(wanted: int, height: int, rows: int) -> int:
