@@ -172,8 +172,10 @@ def test_frozen_stuck_and_waiting(slow: RealCluster) -> None:
     operator.waits_for("four members", lambda: "4 members agree" in operator.sentence())
     busy = operator.ask("may-stop", str(slow.address(2)), "--wait", "0")
     assert busy["verdict"] != "yes", busy
-    operator.waits_for("a round under way", lambda: "of the round done" in operator.migrations())
-    assert "in the migration queue" in operator.migrations()
+    operator.waits_for(
+        "a round under way",
+        lambda: (said := operator.migrations()) and "of the round done" in said and "in the migration queue" in said,
+    )
     leaving = operator.start("cluster", "do", *operator.connect, "stop", str(slow.address(3)))
     wait_until(lambda: "shutdown-waits" in operator.audits(), limit_seconds=200)
     leaving.communicate(timeout=120)
