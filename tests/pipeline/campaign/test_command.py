@@ -118,7 +118,7 @@ def test_a_driver_that_is_killed_loses_only_what_was_under_way(tmp_path: Path) -
 
 def test_an_interrupt_ends_it_and_keeps_what_there_is(tmp_path: Path) -> None:
     out = tmp_path / "out"
-    with started("--swarm", "--members", "3-4", "--seeds", "100000", "--out", out) as driver:
+    with started("--swarm", "--members", "3-4", "--seeds", "5000", "--out", out) as driver:
         wait_for_chunks(driver, out, 1)
         os.killpg(driver.pid, signal.SIGINT)  # as a terminal does
         said = end_of(driver, out)[1]
