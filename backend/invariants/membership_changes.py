@@ -5,14 +5,19 @@ See Hazelcast: joining and member list, heartbeats and suspicion.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.cluster_profile import allows_joins
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.membership.events import ClusterStateChanged, ListInstalled, MemberAdmitted, MemberRemoved
+from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.invariants.incarnations import IncarnationHistory, RunIncarnations
 from quarterdeck.backend.invariants.invariant import MembershipInvariant, PendingObligation, Violation
+
+STALE_JOIN_PREVENTION = "hazelcast.stale.join.prevention.duration.seconds"
 
 
 class RemovalReason(MembershipInvariant):
@@ -48,32 +53,54 @@ class RemovalReason(MembershipInvariant):
         return None
 
 
-class IncarnationOrder(MembershipInvariant):
-    """A master that has had an incarnation of a member on its list never takes in one that was started earlier.
+@dataclass(slots=True)
+class _LatestIncarnation:
+    """The incarnation of an address that was started last, of all on the lists of a lineage."""
 
-    What an incarnation sends may arrive long after its end (Cluster Service Consistency Improvements, Explicit Suspicion).
+    incarnation: IncarnationHistory
+    listed: Record
+    """The first list with it."""
+    left_us: int | None = None
+    """When the first list without it was made."""
+
+
+class IncarnationOrder(MembershipInvariant):
+    """A master takes in no incarnation of a member that was started before another one that is on its list, or has just left.
+
+    It remembers the other one for as long as stale-join prevention lasts. What an incarnation sends may arrive long after its
+    end (Cluster Service Consistency Improvements, Explicit Suspicion).
     """
 
     name = "incarnation order"
 
     def __init__(self, incarnations: RunIncarnations) -> None:
         super().__init__(incarnations)
-        self._latest: dict[tuple[str, Address], tuple[IncarnationHistory, Record]] = {}
-        """By lineage and address: the incarnation on its lists that was started last, and the first list with it."""
+        self._latest: dict[str, dict[Address, _LatestIncarnation]] = defaultdict(dict)
+        """By lineage and address."""
 
     def _install(self, record: Record, event: ListInstalled) -> Violation | None:
-        if not self._incarnations.of(record).is_author_of(event):
+        author = self._incarnations.of(record)
+        if not author.is_author_of(event):
             return None
+        oldest_us = record.at - int(author.settings.get(STALE_JOIN_PREVENTION, "30")) * SECOND_US
+        listed, latest = {member.uuid for member in event.members}, self._latest[event.lineage]
+        for address, last in list(latest.items()):
+            if last.left_us is None and last.incarnation.uuid not in listed:
+                last.left_us = record.at
+            if last.left_us is not None and last.left_us <= oldest_us:
+                del latest[address]
         for member in event.members:
             incarnation = self._incarnations.by_uuid.get(member.uuid)
             if incarnation is None or incarnation.started is None:
                 continue
-            latest, witness = self._latest.setdefault((event.lineage, member.address), (incarnation, record))
-            if latest.started is None or latest.started.at <= incarnation.started.at:
-                self._latest[event.lineage, member.address] = incarnation, witness if latest is incarnation else record
+            last = latest.setdefault(member.address, _LatestIncarnation(incarnation, record))
+            if last.incarnation is incarnation:
+                last.left_us = None
+            elif last.incarnation.started is None or last.incarnation.started.at <= incarnation.started.at:
+                latest[member.address] = _LatestIncarnation(incarnation, record)
             else:
                 text = f"{record.member} takes {incarnation.label} in as it was before its last start"
-                return Violation(self.name, text, (witness, incarnation.started, latest.started, record))
+                return Violation(self.name, text, (last.listed, incarnation.started, last.incarnation.started, record))
         return None
 
 

@@ -149,8 +149,8 @@ class Membership(Process):
     last_round_us: Instant = 0
     all_heard_until_us: Deadline = 0
     """Before this time no member can have been silent for too long, or late: a look at each of them is of no use."""
-    left: dict[str, Instant] = field(default_factory=dict)
-    """Incarnations that left the list, and when."""
+    left: dict[str, undertakings.LeftMember] = field(default_factory=dict)
+    """Incarnations that left the list, at least for as long as stale-join prevention lasts."""
     disconnections: undertakings.DisconnectionReports = field(default_factory=undertakings.DisconnectionReports)
     held_back: dict[Address, undertakings.HeldBackMember] = field(default_factory=dict)
     """Whom this master removed because it could not reach others (Decisions: Readmission)."""

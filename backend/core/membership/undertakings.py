@@ -18,6 +18,13 @@ from quarterdeck.backend.core.timers import Deadline, Instant
 MergePhase = Literal["proving", "freezing", "offering", "ordering"]
 
 
+class LeftMember(NamedTuple):
+    """An incarnation that has left the list."""
+
+    address: Address
+    since_us: Instant
+
+
 class HeldBackMember(NamedTuple):
     """A member that has to prove its links before it is admitted again (chapter `readmission`)."""
 

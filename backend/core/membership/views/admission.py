@@ -26,10 +26,7 @@ def on_join_request(
     state: Membership, leading: Leading, now: int, sender: Address, request: messages.JoinRequest
 ) -> None:
     """Note that a joiner asks to be admitted; it asks again every second, so a request may always be ignored."""
-    if _may_join(state, leading, now, sender, request):
-        state.asking_to_join[sender] = request
-        if leading.admission is None:
-            _admit_all(state, leading, now)
+    _consider(state, leading, now, sender, request, is_alive=False)
 
 
 def on_request_to_slave(
@@ -39,7 +36,7 @@ def on_request_to_slave(
     if sender != state.master:
         state.send(sender, messages.MasterIs(state.master, request.token))
     elif present_incarnation.is_another(state, sender, request.uuid):
-        present_incarnation.check(state, sender, request.uuid)
+        present_incarnation.check(state, now, sender, request.uuid)
 
 
 def on_acknowledgement(
@@ -74,7 +71,7 @@ def on_alive_confirmed(state: Membership, now: int, fact: AliveConfirmed) -> Non
     """Judge the request again of an incarnation that has shown that it is alive, unless the other one is still listed."""
     leading = state.doing
     if isinstance(leading, Leading) and not present_incarnation.is_another(state, fact.address, fact.request.uuid):
-        on_join_request(state, leading, now, fact.address, fact.request)
+        _consider(state, leading, now, fact.address, fact.request, is_alive=True)
 
 
 def on_admission_ended(state: Membership, now: int, fact: AdmissionEnded) -> None:
@@ -85,7 +82,7 @@ def on_admission_ended(state: Membership, now: int, fact: AdmissionEnded) -> Non
     asking, state.asking_to_join = state.asking_to_join, {}
     # Those held back come last: they have to prove their links to the others that are admitted with them.
     for address in sorted(asking, key=state.held_back.__contains__):
-        if _may_join(state, leading, now, address, asking[address]):
+        if _may_join(state, leading, now, address, asking[address], is_alive=True):
             state.asking_to_join[address] = asking[address]
     if state.asking_to_join:
         _admit_all(state, leading, now)
@@ -93,12 +90,27 @@ def on_admission_ended(state: Membership, now: int, fact: AdmissionEnded) -> Non
 
 def is_stale(state: Membership, now: int, uuid: str) -> bool:
     """Return whether a message of the incarnation `uuid` is only an echo: that incarnation has just left the list."""
-    since_us = state.left.get(uuid)
-    return since_us is not None and now - since_us < state.settings.stale_join_prevention_us
+    left = state.left.get(uuid)
+    return left is not None and now - left.since_us < state.settings.stale_join_prevention_us
 
 
-def _may_join(state: Membership, leading: Leading, now: int, sender: Address, request: messages.JoinRequest) -> bool:
-    """Return whether the joiner is admitted. If not, it has been answered here, or asks again anyway."""
+def _consider(
+    state: Membership, leading: Leading, now: int, sender: Address, request: messages.JoinRequest, *, is_alive: bool
+) -> None:
+    """Admit the joiner, or let it wait until others are admitted, if it may join."""
+    if _may_join(state, leading, now, sender, request, is_alive=is_alive):
+        state.asking_to_join[sender] = request
+        if leading.admission is None:
+            _admit_all(state, leading, now)
+
+
+def _may_join(
+    state: Membership, leading: Leading, now: int, sender: Address, request: messages.JoinRequest, *, is_alive: bool
+) -> bool:
+    """Return whether the joiner, which may have shown that it is alive, is admitted.
+
+    If not, it has been answered here, or asks again anyway.
+    """
     assert state.members is not None
     present = state.members.find(sender)
     if present is not None and present.uuid == request.uuid:
@@ -108,7 +120,7 @@ def _may_join(state: Membership, leading: Leading, now: int, sender: Address, re
     if request.uuid in state.members.uuids or is_stale(state, now, request.uuid):
         return False
     if present_incarnation.is_another(state, sender, request.uuid):
-        present_incarnation.check(state, sender, request.uuid, request)
+        present_incarnation.check(state, now, sender, request.uuid, request)
         return False
     if leading.merge is not None or cluster_state.is_changing(state, now):
         return False
@@ -126,7 +138,12 @@ def _may_join(state: Membership, leading: Leading, now: int, sender: Address, re
             sender, messages.JoinRefused(f"the cluster is {state.standing.state} and takes no newcomers", request.token)
         )
         return False
-    return not readmission.is_held(state, now, sender, request)
+    if readmission.is_held(state, now, sender, request):
+        return False
+    if is_alive or not present_incarnation.has_left(state, now, sender):
+        return True
+    present_incarnation.check(state, now, sender, request.uuid, request)
+    return False
 
 
 def _admit_all(state: Membership, leading: Leading, now: int) -> None:

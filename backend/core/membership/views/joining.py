@@ -112,7 +112,7 @@ def on_who_is_master(
 ) -> None:
     """Answer a joiner that asks a member that has joined."""
     if state.master in (state.address, sender) and present_incarnation.is_another(state, sender, question.uuid):
-        present_incarnation.check(state, sender, question.uuid)
+        present_incarnation.check(state, now, sender, question.uuid)
     if state.master != sender:
         state.send(sender, messages.MasterIs(state.master, question.token))
 

@@ -1,11 +1,11 @@
 """Which incarnation is alive at an address: a late message of a dead one neither removes the present member nor is it admitted.
 
-A request to join comes from an address of which another incarnation is on the list, or waits to be admitted. Either that member
-was restarted, or the message is an old one. Nothing in the message can show which: a wall clock may go back between two
-incarnations, and a member keeps nothing on disk in which it could count them. So the incarnation that asks is asked whether it
-is alive. Its reply is newer than the question, the other incarnation was there before the question, and no two processes have
-one address at a time: so the one that replies is the later of the two, and the other one is dead. A dead one never replies.
-That costs a restarted member one round trip, and others nothing.
+A request to join comes from an address of which another incarnation is on the list, waits to be admitted, or has just left.
+Either that member was restarted, or the message is an old one. Nothing in the message can show which: a wall clock may go back
+between two incarnations, and a member keeps nothing on disk in which it could count them. So the incarnation that asks is asked
+whether it is alive. Its reply is newer than the question, the other incarnation was there before the question, and no two
+processes have one address at a time: so the one that replies is the later of the two, and the other one is dead. A dead one
+never replies. That costs a restarted member one round trip, and others nothing.
 """
 
 from __future__ import annotations
@@ -24,19 +24,29 @@ def is_another(state: Membership, address: Address, uuid: str) -> bool:
     return (peer is not None and peer.uuid != uuid) or (asking is not None and asking.uuid != uuid)
 
 
-def check(state: Membership, address: Address, uuid: str, request: JoinRequest | None = None) -> None:
+def has_left(state: Membership, now: int, address: Address) -> bool:
+    """Return whether an incarnation of `address` left the list no longer ago than stale-join prevention lasts."""
+    return address in _just_left(state, now)
+
+
+def check(state: Membership, now: int, address: Address, uuid: str, request: JoinRequest | None = None) -> None:
     """Ask `uuid` whether it is alive at `address`. If it replies, `request` is judged again.
 
     Asking again is the same question, so that an answer may take its time. A question to another incarnation replaces it.
     """
     checks = state.incarnation_checks
-    for gone in [at for at in checks if at not in state.peers and at not in state.asking_to_join]:
+    for gone in checks.keys() - {*state.peers, *state.asking_to_join, *_just_left(state, now)}:
         del checks[gone]
     asked = checks.get(address)
     if asked is None or asked.uuid != uuid:
         asked = checks[address] = IncarnationCheck(uuid, state.next_token())
     asked.request = request or asked.request
     state.send(address, LinkProbe(state.uuid, uuid, asked.token))
+
+
+def _just_left(state: Membership, now: int) -> set[Address]:
+    oldest_us = now - state.settings.stale_join_prevention_us
+    return {left.address for left in state.left.values() if left.since_us > oldest_us}
 
 
 def on_link_proven(state: Membership, now: int, fact: LinkProven) -> None:

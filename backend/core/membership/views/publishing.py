@@ -15,6 +15,7 @@ from quarterdeck.backend.core.membership.facts import BecameMaster, EvidenceFoun
 from quarterdeck.backend.core.membership.failure_detection.failure_detector import Peer, detector
 from quarterdeck.backend.core.membership.messages import MembersUpdate
 from quarterdeck.backend.core.membership.state import Membership
+from quarterdeck.backend.core.membership.undertakings import LeftMember
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.membership.views.member_list import MemberList
 from quarterdeck.backend.core.properties import SECOND_US
@@ -31,7 +32,7 @@ def install(state: Membership, now: int, members: MemberList, author: Address, c
     gone, newcomers = _differences(state, members)
     if gone:
         oldest_us = now - state.settings.stale_join_prevention_us
-        state.left = {uuid: since for uuid, since in state.left.items() if since > oldest_us}
+        state.left = {uuid: left for uuid, left in state.left.items() if left.since_us > oldest_us}
         # A removed member loses its connections, too (Partial Member Disconnection Resolution, Motivation, Figure 3).
         state.disconnect(tuple((address, state.peers[address].uuid) for address in gone))
     for address in gone:
@@ -131,7 +132,7 @@ def _silence_counts_us(state: Membership, now: int, this: Member | None, newcome
 def _remove_peer(state: Membership, now: int, address: Address) -> None:
     """Forget a peer; while no joins are allowed, it is missing rather than gone."""
     peer = state.peers.pop(address)
-    state.left[peer.uuid] = now
+    state.left[peer.uuid] = LeftMember(address, now)
     state.suspicions.pop(peer.uuid, None)
     state.probing.pop(address, None)
     if not allows_joins(state.standing.state):

@@ -70,6 +70,18 @@ def test_a_restarted_member_is_let_in_at_once_when_it_has_shown_that_it_lives() 
     assert [removed.cause for removed in world.seen("A", MemberRemoved)] == ["new-incarnation"]
 
 
+@pytest.mark.parametrize("is_alive", [False, True])
+def test_of_an_address_that_has_just_left_only_who_lives_is_let_in(is_alive: bool) -> None:
+    world = cluster("ABC")
+    world.suspect("A", "C")
+    world.deliver_all(dead="C")
+    asking = world.born("C", "A").uuid if is_alive else DEAD
+    world.receive("A", "C", JoinRequest(asking, False))
+    assert world.list_of("A") == (4, "AB")
+    world.deliver_all(dead="" if is_alive else "C")
+    assert world.list_of("A")[1] == ("ABC" if is_alive else "AB")
+
+
 def late_reply(world: SteppedCluster) -> LinkProbeReply:
     """Return the reply of an incarnation of D, to the probe that its request to join begins, before it has arrived."""
     dead = world.born("D", "A").uuid
@@ -135,6 +147,7 @@ def test_checks_of_addresses_that_matter_no_more_are_forgotten() -> None:
     for name in "BCD":
         world.receive("A", name, JoinRequest(f"dead-{name}", False))
     world.suspect("A", "CD")
+    world.now += training_settings().stale_join_prevention_us
     world.receive("A", "B", JoinRequest("dead-B", False))
     assert list(state_of(world.machines["A"]).incarnation_checks) == [address_of("B")]
 
