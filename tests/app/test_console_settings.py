@@ -22,7 +22,7 @@ from tests.app.fakes.fake_cluster import FakeCluster
 from tests.app.fakes.screen_text import screen_text, settle, until
 
 FIVE = ("n1", "n2", "n3", "n4", "n5")
-SIZE = (110, 30)
+SIZE = (109, 30)
 NAMES = {
     " ": "space",
     ",": "comma",

@@ -135,7 +135,8 @@ def test_names_have_their_room_again_when_no_member_is_in_a_state_of_its_own() -
         assert "byzantium cyrene delphi euphesus" in before
         cluster.happen("euphesus", events.MemberMerging(cluster.address("athens"), ""))
         await settle(pilot)
-        cluster.install("euphesus", 5, CITIES)
+        cluster.start("euphesus", life=2)
+        cluster.install("euphesus", 5, CITIES, life=2)
         app._tick()
         await settle(pilot)
         assert "byzantium cyrene delphi euphesus" in screen_text(app)

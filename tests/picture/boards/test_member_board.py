@@ -42,7 +42,7 @@ def test_roles_order_and_what_each_holds() -> None:
     assert [(row.owned, row.backups) for row in rows] == [(0, 1), (2, 0), (0, 1), (0, 0), (0, 0)]
     assert [row.table_version for row in rows] == ["v4", "v4", "≠ none", "≠ none", "≠ none"]
     cluster.happen("n1", ConnectionChanged("gone", "the connection broke"))
-    assert row(fold(cluster), "n1").role == "▲ master", "out of reach, its row shows what it believed last"
+    assert row(fold(cluster, picture), "n1").role == "▲ master", "out of reach, its row shows what it believed last"
     second = rows[1]
     assert (second.label, second.address, second.uuid) == ("n2", "10.0.0.2:5701", "n2-life-")
     assert (second.list_version, second.state, second.kind, second.zone, second.age) == ("v5", "", "data", "", "2 min")
