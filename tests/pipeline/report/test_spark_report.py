@@ -17,7 +17,6 @@ from quarterdeck.backend.pipeline.report.run_section import ReportLimits, Row
 from quarterdeck.backend.pipeline.rules import AuditResult
 from quarterdeck.backend.pipeline.run_reader import RunReader
 from quarterdeck.cli.commands.spark.audit import reporting
-from quarterdeck.cli.exits import CommandFailed
 from tests.pipeline.report.recorded_run import OLD_VERSION, RUN, everything, planted, written
 
 pytestmark = pytest.mark.long
@@ -110,7 +109,7 @@ def test_all_forms_are_written_whole(report: Row, tmp_path: Path) -> None:
 def test_a_place_that_cannot_be_written_is_told_before_the_audit(tmp_path: Path, name: str, told: str) -> None:
     with pytest.raises(ReportRefused, match=told):
         check_destination(tmp_path / name)
-    with pytest.raises(CommandFailed, match=told), reporting(tmp_path / name):
+    with pytest.raises(ReportRefused, match=told), reporting(tmp_path / name):
         raise AssertionError("the audit would have begun")
 
 
