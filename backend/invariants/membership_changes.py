@@ -13,7 +13,7 @@ from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.cluster_profile import allows_joins
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.membership.events import ClusterStateChanged, ListInstalled, MemberAdmitted, MemberRemoved
-from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.core.properties import Settings
 from quarterdeck.backend.invariants.incarnations import IncarnationHistory, RunIncarnations
 from quarterdeck.backend.invariants.invariant import MembershipInvariant, PendingObligation, Violation
 
@@ -57,7 +57,7 @@ class RemovalReason(MembershipInvariant):
 class _LatestIncarnation:
     """The incarnation of an address that was started last, of all on the lists of a lineage."""
 
-    incarnation: IncarnationHistory
+    started: Record
     listed: Record
     """The first list with it."""
     left_us: int | None = None
@@ -82,10 +82,11 @@ class IncarnationOrder(MembershipInvariant):
         author = self._incarnations.of(record)
         if not author.is_author_of(event):
             return None
-        oldest_us = record.at - int(author.settings.get(STALE_JOIN_PREVENTION, "30")) * SECOND_US
+        kept = {name: value for name, value in author.settings.items() if name == STALE_JOIN_PREVENTION}
+        oldest_us = record.at - Settings.of(kept).stale_join_prevention_us
         listed, latest = {member.uuid for member in event.members}, self._latest[event.lineage]
         for address, last in list(latest.items()):
-            if last.left_us is None and last.incarnation.uuid not in listed:
+            if last.left_us is None and last.started.uuid not in listed:
                 last.left_us = record.at
             if last.left_us is not None and last.left_us <= oldest_us:
                 del latest[address]
@@ -93,14 +94,14 @@ class IncarnationOrder(MembershipInvariant):
             incarnation = self._incarnations.by_uuid.get(member.uuid)
             if incarnation is None or incarnation.started is None:
                 continue
-            last = latest.setdefault(member.address, _LatestIncarnation(incarnation, record))
-            if last.incarnation is incarnation:
+            last = latest.setdefault(member.address, _LatestIncarnation(incarnation.started, record))
+            if last.started is incarnation.started:
                 last.left_us = None
-            elif last.incarnation.started is None or last.incarnation.started.at <= incarnation.started.at:
-                latest[member.address] = _LatestIncarnation(incarnation, record)
+            elif last.started.at <= incarnation.started.at:
+                latest[member.address] = _LatestIncarnation(incarnation.started, record)
             else:
                 text = f"{record.member} takes {incarnation.label} in as it was before its last start"
-                return Violation(self.name, text, (last.listed, incarnation.started, last.incarnation.started, record))
+                return Violation(self.name, text, (last.listed, incarnation.started, last.started, record))
         return None
 
 

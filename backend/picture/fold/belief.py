@@ -246,6 +246,11 @@ class MemberBelief:
         return self.status == "member" and (self.connection is None or self.connection.state == "connected")
 
     @property
+    def left_to_merge(self) -> bool:
+        """Whether it has left its cluster to merge into another one, as it says itself."""
+        return self.status == "joining" and self.merging is not None
+
+    @property
     def reached(self) -> bool:
         """Whether what is known of it is news. What a member out of reach believed last may be over."""
         return self.connection is None or self.connection.state == "connected"

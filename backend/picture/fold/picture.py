@@ -286,7 +286,7 @@ class Picture:
     # Lists
 
     def _install(self, belief: MemberBelief, event: events.ListInstalled, at: int) -> None:
-        if belief.status == "joining" and belief.merging is not None:
+        if belief.left_to_merge:
             return  # a list of the cluster that it has left already
         if belief.suspicions or belief.silences:
             uuids_before = {member.address: member.uuid for member in belief.members}

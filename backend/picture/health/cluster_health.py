@@ -320,7 +320,7 @@ def unseen_members(
         label
         for label, belief in picture.members.items()
         if belief.address not in listed_ones
-        and (belief.status in ("member", "paused") or (belief.status == "joining" and belief.merging is not None))
+        and (belief.status in ("member", "paused") or belief.left_to_merge)
         and not is_merging(belief)
         and label not in gone
         and (label in away or (belief.connection is not None and belief.connection.state in UNSEEN_STATES))
@@ -337,7 +337,7 @@ def has_ended(belief: MemberBelief) -> bool:
 def is_merging(belief: MemberBelief) -> bool:
     """Return whether a member has left its cluster to merge into another one, as it says itself or as it is seen."""
     state = "" if belief.connection is None else belief.connection.state
-    return belief.status == "joining" and (state == "merging" or (state == "connected" and belief.merging is not None))
+    return (belief.status == "joining" and state == "merging") or (belief.left_to_merge and state == "connected")
 
 
 def _named(members: Mapping[str, Sequence[str]], names: int) -> Iterator[str]:

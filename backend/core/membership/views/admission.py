@@ -23,10 +23,22 @@ ADMISSION = "admission"
 
 
 def on_join_request(
-    state: Membership, leading: Leading, now: int, sender: Address, request: messages.JoinRequest
+    state: Membership,
+    leading: Leading,
+    now: int,
+    sender: Address,
+    request: messages.JoinRequest,
+    *,
+    is_alive: bool = False,
 ) -> None:
-    """Note that a joiner asks to be admitted; it asks again every second, so a request may always be ignored."""
-    _consider(state, leading, now, sender, request, is_alive=False)
+    """Note that a joiner asks to be admitted; it asks again every second, so a request may always be ignored.
+
+    `is_alive`: it has answered since it asked.
+    """
+    if _may_join(state, leading, now, sender, request, is_alive=is_alive):
+        state.asking_to_join[sender] = request
+        if leading.admission is None:
+            _admit_all(state, leading, now)
 
 
 def on_request_to_slave(
@@ -71,7 +83,7 @@ def on_alive_confirmed(state: Membership, now: int, fact: AliveConfirmed) -> Non
     """Judge the request again of an incarnation that has shown that it is alive, unless the other one is still listed."""
     leading = state.doing
     if isinstance(leading, Leading) and not present_incarnation.is_another(state, fact.address, fact.request.uuid):
-        _consider(state, leading, now, fact.address, fact.request, is_alive=True)
+        on_join_request(state, leading, now, fact.address, fact.request, is_alive=True)
 
 
 def on_admission_ended(state: Membership, now: int, fact: AdmissionEnded) -> None:
@@ -88,37 +100,19 @@ def on_admission_ended(state: Membership, now: int, fact: AdmissionEnded) -> Non
         _admit_all(state, leading, now)
 
 
-def is_stale(state: Membership, now: int, uuid: str) -> bool:
-    """Return whether a message of the incarnation `uuid` is only an echo: that incarnation has just left the list."""
-    left = state.left.get(uuid)
-    return left is not None and now - left.since_us < state.settings.stale_join_prevention_us
-
-
-def _consider(
-    state: Membership, leading: Leading, now: int, sender: Address, request: messages.JoinRequest, *, is_alive: bool
-) -> None:
-    """Admit the joiner, or let it wait until others are admitted, if it may join."""
-    if _may_join(state, leading, now, sender, request, is_alive=is_alive):
-        state.asking_to_join[sender] = request
-        if leading.admission is None:
-            _admit_all(state, leading, now)
-
-
 def _may_join(
     state: Membership, leading: Leading, now: int, sender: Address, request: messages.JoinRequest, *, is_alive: bool
 ) -> bool:
-    """Return whether the joiner, which may have shown that it is alive, is admitted.
-
-    If not, it has been answered here, or asks again anyway.
-    """
+    """Return whether the joiner is admitted. If not, it has been answered here, or asks again anyway."""
     assert state.members is not None
+    just_left = present_incarnation.just_left(state, now)
     present = state.members.find(sender)
     if present is not None and present.uuid == request.uuid:
         if leading.admission is None or sender not in leading.admission.joiners:
             state.send(sender, messages.FinalizeJoin(request.uuid, state.members, state.standing))
         return False
-    if request.uuid in state.members.uuids or is_stale(state, now, request.uuid):
-        return False
+    if request.uuid in state.members.uuids or request.uuid in just_left:
+        return False  # an echo
     if present_incarnation.is_another(state, sender, request.uuid):
         present_incarnation.check(state, now, sender, request.uuid, request)
         return False
@@ -140,10 +134,10 @@ def _may_join(
         return False
     if readmission.is_held(state, now, sender, request):
         return False
-    if is_alive or not present_incarnation.has_left(state, now, sender):
-        return True
-    present_incarnation.check(state, now, sender, request.uuid, request)
-    return False
+    if not is_alive and sender in just_left.values():
+        present_incarnation.check(state, now, sender, request.uuid, request)
+        return False
+    return True
 
 
 def _admit_all(state: Membership, leading: Leading, now: int) -> None:

@@ -24,9 +24,10 @@ def is_another(state: Membership, address: Address, uuid: str) -> bool:
     return (peer is not None and peer.uuid != uuid) or (asking is not None and asking.uuid != uuid)
 
 
-def has_left(state: Membership, now: int, address: Address) -> bool:
-    """Return whether an incarnation of `address` left the list no longer ago than stale-join prevention lasts."""
-    return address in _just_left(state, now)
+def just_left(state: Membership, now: int) -> dict[str, Address]:
+    """Return the incarnations, and their addresses, that left the list no longer ago than stale-join prevention lasts."""
+    oldest_us = now - state.settings.stale_join_prevention_us
+    return {uuid: left.address for uuid, left in state.left.items() if left.since_us > oldest_us}
 
 
 def check(state: Membership, now: int, address: Address, uuid: str, request: JoinRequest | None = None) -> None:
@@ -35,18 +36,13 @@ def check(state: Membership, now: int, address: Address, uuid: str, request: Joi
     Asking again is the same question, so that an answer may take its time. A question to another incarnation replaces it.
     """
     checks = state.incarnation_checks
-    for gone in checks.keys() - {*state.peers, *state.asking_to_join, *_just_left(state, now)}:
+    for gone in checks.keys() - {*state.peers, *state.asking_to_join, *just_left(state, now).values()}:
         del checks[gone]
     asked = checks.get(address)
     if asked is None or asked.uuid != uuid:
         asked = checks[address] = IncarnationCheck(uuid, state.next_token())
     asked.request = request or asked.request
     state.send(address, LinkProbe(state.uuid, uuid, asked.token))
-
-
-def _just_left(state: Membership, now: int) -> set[Address]:
-    oldest_us = now - state.settings.stale_join_prevention_us
-    return {left.address for left in state.left.values() if left.since_us > oldest_us}
 
 
 def on_link_proven(state: Membership, now: int, fact: LinkProven) -> None:

@@ -16,6 +16,7 @@ from quarterdeck.backend.core.membership.failure_detection.failure_detector impo
 from quarterdeck.backend.core.membership.messages import MembersUpdate
 from quarterdeck.backend.core.membership.state import Membership
 from quarterdeck.backend.core.membership.undertakings import LeftMember
+from quarterdeck.backend.core.membership.views import present_incarnation
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.membership.views.member_list import MemberList
 from quarterdeck.backend.core.properties import SECOND_US
@@ -31,8 +32,7 @@ def install(state: Membership, now: int, members: MemberList, author: Address, c
     """Install `members`, which the caller has checked."""
     gone, newcomers = _differences(state, members)
     if gone:
-        oldest_us = now - state.settings.stale_join_prevention_us
-        state.left = {uuid: left for uuid, left in state.left.items() if left.since_us > oldest_us}
+        state.left = {uuid: state.left[uuid] for uuid in present_incarnation.just_left(state, now)}
         # A removed member loses its connections, too (Partial Member Disconnection Resolution, Motivation, Figure 3).
         state.disconnect(tuple((address, state.peers[address].uuid) for address in gone))
     for address in gone:

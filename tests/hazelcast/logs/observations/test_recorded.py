@@ -58,6 +58,14 @@ class Recording:
         for host in readers or lives:
             self.happens(second, int(host), event, lives[host])
 
+    def divides(self, greater: str, smaller: str) -> None:
+        """Lists of all; a minute later each side has a list of its own."""
+        members = len(greater + smaller) // 2
+        self.follows(greater + smaller)
+        self.lists(0, members, greater + smaller)
+        self.lists(60, members + 1, greater)
+        self.lists(61, members + 1, smaller)
+
     def observed(self) -> list[Observation]:
         story = self.observers.story()
         assert story is not None
@@ -110,10 +118,7 @@ def test_a_split_that_a_recorder_heard_on_both_sides() -> None:
 def test_what_ended_a_split_is_not_known_until_its_members_are_heard_again() -> None:
     """The greater side lists the others again before they are reached: that they merged shows a second later."""
     recording = Recording()
-    recording.follows("1a2a3a")
-    recording.lists(0, 3, "1a2a3a")
-    recording.lists(60, 4, "1a2a", "12")
-    recording.lists(61, 4, "3a")
+    recording.divides("1a2a", "3a")
     recording.happens(100, 3, ConnectionChanged("merging", "it starts, or merges"))
     recording.lists(102, 6, "1a2a3b", "12")
     (apart,) = recording.observed()
@@ -128,10 +133,7 @@ def test_what_ended_a_split_is_not_known_until_its_members_are_heard_again() -> 
 def test_a_side_whose_members_merge_one_after_the_other_is_there_until_its_master_merges() -> None:
     """Its master may send a last list when it has left already, which makes no cluster."""
     recording = Recording()
-    recording.follows("1a2a3a4a5a")
-    recording.lists(0, 5, "1a2a3a4a5a")
-    recording.lists(60, 6, "1a2a3a", "123")
-    recording.lists(61, 6, "4a5a")
+    recording.divides("1a2a3a", "4a5a")
     recording.happens(100, 5, ConnectionChanged("merging", "it starts, or merges"))
     recording.lists(101, 7, "1a2a3a5b", "123")
     (apart,) = recording.observed()
