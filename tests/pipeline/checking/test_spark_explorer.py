@@ -12,14 +12,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from quarterdeck.backend.core.membership.views.member_list import MemberList
+from quarterdeck.backend.pipeline.checking import level as levels
 from quarterdeck.backend.pipeline.checking import spark_explorer
-from quarterdeck.backend.pipeline.checking.spark_explorer import (
-    LevelShare,
-    LevelWork,
-    SparkExplorer,
-    learnt_of,
-    read_learnt,
-)
+from quarterdeck.backend.pipeline.checking.level import LevelShare, LevelWork, learnt_of, read_learnt
+from quarterdeck.backend.pipeline.checking.spark_explorer import SparkExplorer
 from quarterdeck.backend.simulation.model_checking.checkpoint import BadCheckpoint
 from quarterdeck.backend.simulation.model_checking.exploration import Exploration, Explorer
 from quarterdeck.backend.simulation.model_checking.model import Bounds, Model
@@ -49,8 +45,8 @@ def level_after_level(
     def kept(level: int, rows: list[pa.RecordBatch]) -> int:
         return sum(batch["states"][0].as_py() for batch in work_at(level).keep(rows))
 
-    monkeypatch.setattr(spark_explorer, "_shares", workers[0])
-    first = spark_explorer.share_of("search", ShareSettings(model))
+    monkeypatch.setattr(levels, "_shares", workers[0])
+    first = levels.share_of("search", ShareSettings(model))
     first.begin_task(folder)
     first.begin()
     first.end_task(learnt_of(folder, 0, 0))
@@ -62,7 +58,7 @@ def level_after_level(
         for number, file in enumerate(sorted((folder / "states" / f"level={level - 1:04}").iterdir())):
             task = pa.RecordBatch.from_pylist([{"task": pickle.dumps((number, file))}])
             for worker in (0, 1) if twice else ((number + level) % 2,):
-                monkeypatch.setattr(spark_explorer, "_shares", workers[worker])
+                monkeypatch.setattr(levels, "_shares", workers[worker])
                 found = list(work_at(level).look(iter([task])))
             rows += found
             report, _ = read_learnt(learnt_of(folder, level, number))
@@ -86,18 +82,18 @@ def test_workers_that_know_nothing_of_each_other_find_the_states_of_one_process(
 
 def test_a_worker_whose_task_was_broken_off_begins_anew() -> None:
     settings = ShareSettings(A_CRASH)
-    share = spark_explorer.share_of("one search", settings)
+    share = levels.share_of("one search", settings)
     share.is_busy = True
-    begun = spark_explorer.share_of("one search", settings)
+    begun = levels.share_of("one search", settings)
     assert begun is not share
-    assert spark_explorer.share_of("one search", settings) is begun
+    assert levels.share_of("one search", settings) is begun
 
 
 def test_a_part_is_compared_with_all_files_that_may_have_states_of_it(tmp_path: Path) -> None:
     for level, parts in enumerate((1, 4, 2)):
         for part in range(parts):
-            spark_explorer.write_states(spark_explorer.file_of(tmp_path, level, part, parts), pa.table({"code": [b""]}))
-    found = spark_explorer.met_files(tmp_path, 2, 1, 2)
+            levels.write_states(levels.file_of(tmp_path, level, part, parts), pa.table({"code": [b""]}))
+    found = levels.met_files(tmp_path, 2, 1, 2)
     assert {f"{file.parent.name[-1]} {file.stem}" for file in found} == {"0 0-of-1", "1 2-of-4", "1 3-of-4"}
 
 
