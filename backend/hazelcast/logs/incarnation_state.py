@@ -12,14 +12,7 @@ from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.partitions.events import PartitionLost
 from quarterdeck.backend.core.properties import SECOND_US
-from quarterdeck.backend.core.witnessed.events import (
-    InvocationsSlow,
-    JoinerRefused,
-    LeaveRequested,
-    MigrationFailed,
-    MigrationsRemaining,
-    ReplicaMigrated,
-)
+from quarterdeck.backend.core.witnessed import events as witnessed
 from quarterdeck.backend.hazelcast.logs import parsed_messages as logged
 
 _EXPLICIT = "explicit suspicion"
@@ -96,7 +89,7 @@ class IncarnationState:
         self._join_asks: dict[Address, int] = {}
         self._late: dict[Address, tuple[int, int]] = {}
         """Members whose heartbeats are late by diagnostics: when that was noted last, and how long nothing was heard."""
-        self._slow: InvocationsSlow | None = None
+        self._slow: witnessed.InvocationsSlow | None = None
 
     def version_and_lineage_of(
         self, version: int | None, members: tuple[Member, ...], own_uuid: str
@@ -161,7 +154,7 @@ class IncarnationState:
                 self._failures[endpoint] = (now, reason)
             case logged.LoggedShutdownRequest(member=member):
                 self._leaving.add(self._identity_of(member))
-                yield LeaveRequested(*self._identity_of(member))
+                yield witnessed.LeaveRequested(*self._identity_of(member))
             case logged.LoggedRemoval(member=member, reason=reason):
                 yield from self._remove(member, reason, now)
             case logged.LoggedJoinRequest(master=master):
@@ -175,7 +168,8 @@ class IncarnationState:
                 yield events.ObserverPaused(gap)
             case (
                 events.DisconnectionReported() | events.ListRejected() | events.ClusterStateChanged() | PartitionLost()
-                | JoinerRefused() | events.AddressUnusable() | MigrationFailed() | MigrationsRemaining() | ReplicaMigrated()
+                | events.AddressUnusable() | witnessed.JoinerRefused() | witnessed.MigrationFailed()
+                | witnessed.MigrationsRemaining() | witnessed.ReplicaMigrated()
             ):  # fmt: skip
                 yield parsed
             case _:
@@ -195,7 +189,7 @@ class IncarnationState:
                 yield events.HeartbeatLate(*self._identity_of(logged.MemberMention(address)), silence, 0, True)
         if isinstance(parsed, logged.LoggedInvocations) and parsed.waiting:
             operation, target, waited = max(parsed.waiting, key=lambda one: one[2])
-            slow = InvocationsSlow(len(parsed.waiting), operation, target, waited)
+            slow = witnessed.InvocationsSlow(len(parsed.waiting), operation, target, waited)
             if slow != self._slow:  # diagnostics that are turned on twice write everything twice
                 self._slow = slow
                 yield slow

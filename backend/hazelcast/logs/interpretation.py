@@ -35,7 +35,6 @@ from msgspec import Struct, structs
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import WITNESSED_FORM, Event, Record
 from quarterdeck.backend.core.membership import events
-from quarterdeck.backend.core.membership.events import MemberMerging, MemberStopped
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.core.witnessed.events import Aspect, ConnectionChanged, MemberWitnessed
@@ -43,7 +42,6 @@ from quarterdeck.backend.hazelcast.last_words import LastWords, after_log
 from quarterdeck.backend.hazelcast.logs import parsed_messages as logged
 from quarterdeck.backend.hazelcast.logs.incarnation_state import IncarnationState
 from quarterdeck.backend.hazelcast.logs.log_set import LogSet, MemberMessage
-from quarterdeck.backend.hazelcast.logs.parsed_messages import NoEvent, ParsedMessage
 from quarterdeck.backend.hazelcast.logs.patterns.matching import match_message
 
 LOGGED_ASPECTS: tuple[Aspect, ...] = ("suspicions", "claims", "merge-verdicts", "losses", "cluster-state")
@@ -143,9 +141,7 @@ class EventReconstruction:
     def _start(self, merged_from: str) -> Iterator[Record]:
         if self._has_logged:
             begins = self._now, self._utc
-            self._now, self._utc = (
-                self._latest
-            )  # the one before ended with its last words, not when the next one begins
+            self._now, self._utc = self._latest  # the one before ended with its last words, not when the next begins
             yield from self._close()
             self._now, self._utc = begins
         self._start_emitted = True
@@ -250,14 +246,14 @@ class InterpretedMessage(Struct, frozen=True, gc=False):
     place: MemberMessage
     at: int
     """Microseconds on the run's clock."""
-    parsed: ParsedMessage
+    parsed: logged.ParsedMessage
     records: tuple[Record, ...]
     kinds: dict[type, list[Any]]
     """The events of the records, by class: each of many observers asks for a few."""
 
     @classmethod
     def of(
-        cls, place: MemberMessage, at: int, parsed: ParsedMessage, records: tuple[Record, ...]
+        cls, place: MemberMessage, at: int, parsed: logged.ParsedMessage, records: tuple[Record, ...]
     ) -> InterpretedMessage:
         kinds: dict[type, list[Any]] = {}
         for record in records:
@@ -276,7 +272,7 @@ class InterpretedMessage(Struct, frozen=True, gc=False):
     @property
     def ends_incarnation(self) -> bool:
         """Whether the member stops here, or goes on as another incarnation after a merge."""
-        return MemberMerging in self.kinds or MemberStopped in self.kinds
+        return events.MemberMerging in self.kinds or events.MemberStopped in self.kinds
 
 
 def log_order(placed: MemberMessage) -> tuple[str, int, int, str, int]:
@@ -315,14 +311,12 @@ class MessageInterpreter:
             return
         parsed = message.parsed
         if parsed is None:
-            matched = match_message(message.text, message.logger)
-            if matched is None:
+            if (matched := match_message(message.text, message.logger)) is None:
                 return
             parsed = matched.parsed
-        member = self._members.get(message.member)
-        if member is None:
-            member = self._members[message.member] = EventReconstruction(self._run, message.member, self._began_us)
-        records = tuple(member.apply(message.at_us, message.utc, parsed, message.thread))
+        if message.member not in self._members:
+            self._members[message.member] = EventReconstruction(self._run, message.member, self._began_us)
+        records = tuple(self._members[message.member].apply(message.at_us, message.utc, parsed, message.thread))
         for record in records:
             self._last_words.add(record)
         self._lasts[message.member] = message
@@ -335,7 +329,8 @@ class MessageInterpreter:
             at_us = last.at_us - self._began_us
             until_us = max(last_logged_us.get(name, 0), at_us)
             known = after_log(self._last_words.standing(name, member.uuid, last_logged_us), until_us)
-            yield InterpretedMessage.of(last, at_us, NoEvent(), tuple(member.end(self._began_us + until_us, known)))
+            records = tuple(member.end(self._began_us + until_us, known))
+            yield InterpretedMessage.of(last, at_us, logged.NoEvent(), records)
 
     def _is_repeated(self, message: MemberMessage) -> bool:
         if message.at_us != self._at_us:

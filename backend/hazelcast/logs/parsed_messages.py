@@ -13,12 +13,7 @@ from msgspec import Struct
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.partitions.events import PartitionLost
-from quarterdeck.backend.core.witnessed.events import (
-    JoinerRefused,
-    MigrationFailed,
-    MigrationsRemaining,
-    ReplicaMigrated,
-)
+from quarterdeck.backend.core.witnessed import events as witnessed
 
 Subject = Literal[
     "life", "joining", "membership", "suspicion", "claim", "disconnection", "merge", "state", "partitions", "connections",
@@ -233,6 +228,6 @@ ParsedMessage = (
     | LoggedClaimRequest | LoggedClaimFinish | LoggedClaimAcceptance | LoggedClaimRefusal | events.MergeVerdict
     | LoggedMergeStart | LoggedMergeOrder | LoggedMergeAbandonment | LoggedSearchRedirected | events.ClusterStateChanged
     | LoggedClockJump | PartitionLost | LoggedConnectionFailure | LoggedMigrationPlan | LoggedMigrationsDone
-    | events.AddressUnusable | JoinerRefused | LoggedJoiner | MigrationFailed | MigrationsRemaining | LoggedLateHeartbeats
-    | LoggedInvocations | ReplicaMigrated
+    | events.AddressUnusable | LoggedJoiner | LoggedLateHeartbeats | LoggedInvocations | witnessed.JoinerRefused
+    | witnessed.MigrationFailed | witnessed.MigrationsRemaining | witnessed.ReplicaMigrated
 )  # fmt: skip

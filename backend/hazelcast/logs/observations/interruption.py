@@ -9,26 +9,17 @@ from dataclasses import dataclass, field
 from quarterdeck.backend.core.membership.events import ObserverPaused, SuspicionRaised
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.core.witnessed.events import ConnectionChanged, MemberWitnessed
+from quarterdeck.backend.hazelcast.logs import parsed_messages as logged
 from quarterdeck.backend.hazelcast.logs.interpretation import InterpretedMessage
 from quarterdeck.backend.hazelcast.logs.log_set import AlignedClock
 from quarterdeck.backend.hazelcast.logs.observations.observation import (
+    Evidence,
     EvidenceLine,
     LogEnds,
     Observation,
-    ObservationEvidence,
-    consecutive_groups,
-    lasted,
-    listed,
     observation,
-    times,
 )
-from quarterdeck.backend.hazelcast.logs.parsed_messages import (
-    LoggedClockJump,
-    LoggedLifecycle,
-    LoggedShutdown,
-    LoggedStart,
-    NoEvent,
-)
+from quarterdeck.backend.hazelcast.logs.observations.wording import consecutive_groups, lasted, listed, times
 
 SILENT_US = 8 * SECOND_US
 """Shorter silences are those of every day."""
@@ -43,7 +34,7 @@ class _Jumps:
     gaps_us: list[int] = field(default_factory=list)
     is_backwards: bool = False
     accusers: set[str] = field(default_factory=set)
-    evidence: ObservationEvidence = field(default_factory=ObservationEvidence)
+    evidence: Evidence = field(default_factory=Evidence)
 
     def accuse(self, accusation: InterpretedMessage) -> None:
         self.accusers.add(accusation.member)
@@ -75,7 +66,7 @@ class ClockJumps:
             found.last = message
             found.gaps_us.append(paused.gap)
             found.evidence.add(message)
-            found.is_backwards |= isinstance(message.parsed, LoggedClockJump) and message.parsed.is_backwards
+            found.is_backwards |= isinstance(message.parsed, logged.LoggedClockJump) and message.parsed.is_backwards
             for accusation in self._accusations.pop(message.member, ()):
                 if message.at - 2 * paused.gap <= accusation.at:
                     found.accuse(accusation)
@@ -195,15 +186,15 @@ class Restarts:
         if any("logs" in witnessed.sources for witnessed in message.events(MemberWitnessed)):
             self._is_logged.add(member)
         match message.parsed:
-            case LoggedStart():
+            case logged.LoggedStart():
                 if member in self._has_logged:
                     self._starts.setdefault(member, []).append(message)
                     self._silent += member not in self._is_stopping
                     self._is_every_end_logged &= member in self._is_logged
                 self._is_stopping.discard(member)
-            case LoggedShutdown() | LoggedLifecycle(state="SHUTTING_DOWN" | "SHUTDOWN"):
+            case logged.LoggedShutdown() | logged.LoggedLifecycle(state="SHUTTING_DOWN" | "SHUTDOWN"):
                 self._is_stopping.add(member)
-            case NoEvent() if any(isinstance(record.event, MemberWitnessed) for record in message.records):
+            case logged.NoEvent() if any(isinstance(record.event, MemberWitnessed) for record in message.records):
                 return  # a witness begins, which is before the start in a recording
         self._has_logged.add(member)
 

@@ -9,27 +9,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from quarterdeck.backend.core.causes import SuspicionCause
-from quarterdeck.backend.core.membership.events import (
-    ListInstalled,
-    MemberMerging,
-    MemberRemoved,
-    MemberStopped,
-    SuspicionRaised,
-)
+from quarterdeck.backend.core.membership import events
+from quarterdeck.backend.core.membership.events import ListInstalled
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.core.witnessed.events import ConnectionChanged, MemberWitnessed
 from quarterdeck.backend.hazelcast.last_words import NOTICED_US, LastStanding, LastWords
 from quarterdeck.backend.hazelcast.logs.interpretation import InterpretedMessage
-from quarterdeck.backend.hazelcast.logs.observations.observation import (
-    LogEnds,
-    Observation,
-    ObservationEvidence,
-    consecutive_groups,
-    lasted,
-    listed,
-    observation,
-)
+from quarterdeck.backend.hazelcast.logs.observations.observation import Evidence, LogEnds, Observation, observation
 from quarterdeck.backend.hazelcast.logs.observations.readmission import REMOVAL_REASONS
+from quarterdeck.backend.hazelcast.logs.observations.wording import consecutive_groups, lasted, listed
 
 _HEARD: tuple[SuspicionCause, ...] = ("goodbye", "disconnected", "asked")
 """Causes of removals of members that were heard at that very moment."""
@@ -59,7 +47,7 @@ class _Loss:
     cause: SuspicionCause
     missing_on: set[str] = field(default_factory=set)
     """Members whose list had it and has it no more."""
-    evidence: ObservationEvidence = field(default_factory=ObservationEvidence)
+    evidence: Evidence = field(default_factory=Evidence)
 
 
 class LostMembers:
@@ -74,9 +62,9 @@ class LostMembers:
         self._reasons: dict[str, tuple[SuspicionCause, InterpretedMessage]] = {}
 
     def add(self, message: InterpretedMessage) -> None:
-        for raised in message.events(SuspicionRaised):
+        for raised in message.events(events.SuspicionRaised):
             self._reasons.setdefault(str(raised.suspect), (raised.cause, message))
-        for removed in message.events(MemberRemoved):
+        for removed in message.events(events.MemberRemoved):
             self._reasons[str(removed.address)] = removed.cause, message
         for record in message.records:
             before = self._last_words.list_of(record.member)
@@ -172,7 +160,7 @@ def _observed(losses: Sequence[_Loss], headline: str, explanation: tuple[str, st
         else own,
         cause=cause,
         remedy=remedy,
-        evidence=ObservationEvidence.joined([loss.evidence for loss in losses]),
+        evidence=Evidence.joined([loss.evidence for loss in losses]),
         first=first,
         last=first,
         start_us=first.at - before_us,
@@ -240,10 +228,9 @@ class FullStops:
     def add(self, message: InterpretedMessage) -> None:
         for record in message.records:
             uuid, event = record.uuid, record.event
-            incarnation = self._incarnations.get(uuid)
-            if incarnation is None:
-                incarnation = _EndingIncarnation(record.member, uuid, record.at, record.at, message)
-                self._incarnations[uuid] = incarnation
+            if uuid not in self._incarnations:
+                self._incarnations[uuid] = _EndingIncarnation(record.member, uuid, record.at, record.at, message)
+            incarnation = self._incarnations[uuid]
             before = self._incarnations.get(self._latest.get(record.member, uuid), incarnation)
             if before is not incarnation and not before.end:
                 before.end, before.silent_us = "silent", before.last_us
@@ -254,13 +241,13 @@ class FullStops:
             match event:
                 case MemberWitnessed(sources=sources):
                     incarnation.is_logged = "logs" in sources
-                case MemberStopped():
+                case events.MemberStopped():
                     incarnation.end = "said"
                 case ConnectionChanged(state="gone"):
                     incarnation.end = "gone"
                 case ConnectionChanged(state="connected") if incarnation.end == "gone":
                     incarnation.end = ""
-                case MemberMerging():
+                case events.MemberMerging():
                     incarnation.end = "merged"
                 case ListInstalled():
                     self._listed.setdefault(event.lineage, set()).update(member.uuid for member in event.members)
@@ -272,42 +259,24 @@ class FullStops:
         """Return each time that all members of a cluster ended while no other one went on."""
         groups = [group for lineage, view in self._views.items() if (group := self._ended_of(lineage, view, ends))]
         for group in groups:
-            uuids = {incarnation.uuid for incarnation in group}
-            if any(uuids < {incarnation.uuid for incarnation in other} for other in groups):
+            uuids = {it.uuid for it in group}
+            if any(uuids < {it.uuid for it in other} for other in groups):
                 continue  # the last master's lineage: it led those that were left
-            starts = (
-                incarnation.first_us
-                for incarnation in self._incarnations.values()
-                if incarnation.first_us >= group[0].last_us
-            )
-            yield _full_stop(group, min(starts, default=None))
+            later = (it.first_us for it in self._incarnations.values() if it.first_us >= group[0].last_us)
+            yield _full_stop(group, min(later, default=None))
 
     def _ended_of(self, lineage: str, view: ListInstalled, ends: LogEnds) -> list[_EndingIncarnation]:
         """Return the members of a lineage that ended together, if all of its newest list have and no other one went on."""
-        if any(
-            incarnation is None or not incarnation.has_ended
-            for incarnation in (self._incarnations.get(member.uuid) for member in view.members)
-        ):
+        known = {uuid: self._incarnations.get(uuid) for uuid in self._listed[lineage]}
+        ended = [it for it in known.values() if it is not None and it.has_ended]
+        if not {member.uuid for member in view.members} <= {it.uuid for it in ended}:
             return []
-        ended = [
-            incarnation
-            for uuid in self._listed[lineage]
-            if (incarnation := self._incarnations.get(uuid)) is not None and incarnation.has_ended
-        ]
-        ended.sort(key=lambda incarnation: (incarnation.last_us, incarnation.member))
-        *_, group = consecutive_groups(
-            ended, lambda group, incarnation: incarnation.last_us - group[-1].last_us <= TOGETHER_US
-        )
+        ended.sort(key=lambda it: (it.last_us, it.member))
+        *_, group = consecutive_groups(ended, lambda group, it: it.last_us - group[-1].last_us <= TOGETHER_US)
         first_us, end_us = group[0].last_us, group[-1].last_us
-        uuids = {incarnation.uuid for incarnation in group}
-        others = (
-            incarnation
-            for incarnation in self._incarnations.values()
-            if incarnation.first_us < first_us and incarnation.uuid not in uuids
-        )
-        return (
-            [] if len(group) == 1 or any(self._goes_on(incarnation, end_us, ends) for incarnation in others) else group
-        )
+        uuids = {it.uuid for it in group}
+        others = (it for it in self._incarnations.values() if it.first_us < first_us and it.uuid not in uuids)
+        return [] if len(group) == 1 or any(self._goes_on(it, end_us, ends) for it in others) else group
 
     def _goes_on(self, incarnation: _EndingIncarnation, end_us: int, ends: LogEnds) -> bool:
         if incarnation.end:
@@ -316,35 +285,30 @@ class FullStops:
 
 
 def _full_stop(group: Sequence[_EndingIncarnation], start_us: int | None) -> Observation:
-    said, silent = (
-        [incarnation for incarnation in group if incarnation.end != "silent"],
-        [incarnation for incarnation in group if incarnation.end == "silent"],
-    )
+    said = [it for it in group if it.end != "silent"]
+    silent = [it for it in group if it.end == "silent"]
     if said:
-        verb = "stopped" if any(incarnation.end == "said" for incarnation in said) else "ended"
+        verb = "stopped" if any(it.end == "said" for it in said) else "ended"
         within = f" within {lasted(said[-1].last_us - said[0].last_us)}" if len(said) > 1 else ""
         what = verb + within + (f" ({len(silent)} without a goodbye)" if silent else "")
     else:
-        what = "ended without a goodbye" if any(incarnation.is_logged for incarnation in group) else "ended"
+        what = "ended without a goodbye" if any(it.is_logged for it in group) else "ended"
     again = ""
     if start_us is not None:
         later = f" {lasted(start_us - said[-1].last_us)} later" if said and start_us > said[-1].last_us else ""
         again = f", and were started again{later} as a new cluster"
-    each = "; ".join(
-        f"{incarnation.member} {'said that it stops' if incarnation.end == 'said' else 'said nothing'}"
-        for incarnation in group[:10]
-    )
+    each = (f"{it.member} {'said that it stops' if it.end == 'said' else 'said nothing'}" for it in group[:10])
     return observation(
         "full-stop",
-        [incarnation.member for incarnation in group],
+        [it.member for it in group],
         f"all {len(group)} members {what}{again}",
-        detail=f"In this order: {each}. No other member was there.",
+        detail=f"In this order: {'; '.join(each)}. No other member was there.",
         cause="A planned stop, something that stops or restarts all members at once (an orchestrator, a deployment), or what "
         "all of them share: the host, its memory, its power.",
         remedy="What was only in memory is gone: load it again from its source. Stop members one after the other, each once the "
         "cluster is safe; with persistence configured, a cluster that is stopped as a whole keeps its data.",
-        evidence=[incarnation.last for incarnation in group],
-        start_us=group[0].last_us if said else max(incarnation.silent_us for incarnation in silent),
+        evidence=[it.last for it in group],
+        start_us=group[0].last_us if said else max(it.silent_us for it in silent),
         end_us=max(group[-1].last_us, start_us or 0),
         is_open=start_us is None,
     )

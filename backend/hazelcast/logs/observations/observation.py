@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Literal, Protocol, TypeVar
+from collections.abc import Iterable, Sequence
+from typing import Literal, Protocol
 
 from msgspec import Struct
 
-from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.hazelcast.logs.interpretation import InterpretedMessage
+from quarterdeck.backend.hazelcast.logs.observations.wording import quoted
 
 ObservationKind = Literal[
     "flapping", "oscillation", "halves-apart", "lone-master", "member-lost", "lasting-suspicion", "mutual-suspicion",
@@ -18,9 +18,6 @@ ObservationKind = Literal[
 
 MAX_EVIDENCE = 12
 """Lines of evidence that are kept of one observation: the first ones, and the last."""
-MAX_QUOTED = 200
-"""Characters of a message that are quoted."""
-_Item = TypeVar("_Item")
 
 
 class EvidenceLine(Struct, frozen=True):
@@ -87,7 +84,7 @@ class Observer(Protocol):
         """Return what is observed if no more messages come. It may be asked again after more of them."""
 
 
-class ObservationEvidence:
+class Evidence:
     """The lines that show an observation: how many there are, the first ones, and the last."""
 
     first: InterpretedMessage
@@ -111,7 +108,7 @@ class ObservationEvidence:
             self.lines.append(line)
 
     @classmethod
-    def joined(cls, parts: Sequence[ObservationEvidence]) -> ObservationEvidence:
+    def joined(cls, parts: Sequence[Evidence]) -> Evidence:
         whole = cls()
         whole.lines = [line for part in parts for line in part.lines]
         whole.count = sum(part.count for part in parts)
@@ -126,7 +123,7 @@ def observation(
     detail: str,
     cause: str,
     remedy: str,
-    evidence: ObservationEvidence | Sequence[InterpretedMessage],
+    evidence: Evidence | Sequence[InterpretedMessage],
     first: InterpretedMessage | None = None,
     last: InterpretedMessage | None = None,
     start_us: int | None = None,
@@ -137,8 +134,8 @@ def observation(
 
     They are those of the evidence where they are not given; evidence that was joined has none.
     """
-    if not isinstance(evidence, ObservationEvidence):
-        evidence = ObservationEvidence(evidence)
+    if not isinstance(evidence, Evidence):
+        evidence = Evidence(evidence)
     first, last = first or evidence.first, last or evidence.last
     start_us = first.at if start_us is None else start_us
     end_us = last.at if end_us is None else end_us
@@ -146,45 +143,3 @@ def observation(
         kind, first.place.run, start_us, end_us, is_open, tuple(members), headline, detail, cause, remedy,
         tuple(evidence.lines), evidence.count, first.place.utc + start_us - first.at, last.place.utc + end_us - last.at,
     )  # fmt: skip
-
-
-def consecutive_groups(items: Iterable[_Item], belongs: Callable[[list[_Item], _Item], bool]) -> list[list[_Item]]:
-    """Split items, in their order, into groups: each item joins the last group if it belongs there."""
-    groups: list[list[_Item]] = []
-    for item in items:
-        if groups and belongs(groups[-1], item):
-            groups[-1].append(item)
-        else:
-            groups.append([item])
-    return groups
-
-
-def quoted(message: InterpretedMessage) -> str:
-    """Return the beginning of a message, in one line."""
-    return " ".join(message.place.text.split())[:MAX_QUOTED]
-
-
-def times(count: int) -> str:
-    """Say how often: once, twice, 3 times."""
-    return {1: "once", 2: "twice"}.get(count, f"{count} times")
-
-
-def lasted(us: int) -> str:
-    """Say how long, in two units at most."""
-    if us < 10 * SECOND_US:
-        return f"{us / SECOND_US:.1f} s"
-    seconds = round(us / SECOND_US)
-    if seconds < 120:
-        return f"{seconds} s"
-    minutes, rest = divmod(seconds, 60)
-    if minutes < 120:
-        return f"{minutes} min {rest} s" if rest and minutes < 10 else f"{minutes} min"
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes} min" if minutes else f"{hours} h"
-
-
-def listed(names: Sequence[str], most: int = 6) -> str:
-    """List names in words: all of them, or the first and how many more."""
-    if len(names) > most:
-        return f"{', '.join(names[:most])} and {len(names) - most} more"
-    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)

@@ -10,14 +10,8 @@ from quarterdeck.backend.core.membership.events import MemberRemoved
 from quarterdeck.backend.core.partitions.events import ALL_LOST, PartitionLost, lost_partitions_text
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.hazelcast.logs.interpretation import InterpretedMessage
-from quarterdeck.backend.hazelcast.logs.observations.observation import (
-    LogEnds,
-    Observation,
-    consecutive_groups,
-    lasted,
-    listed,
-    observation,
-)
+from quarterdeck.backend.hazelcast.logs.observations.observation import LogEnds, Observation, observation
+from quarterdeck.backend.hazelcast.logs.observations.wording import consecutive_groups, lasted, listed
 from quarterdeck.backend.hazelcast.logs.parsed_messages import LoggedMigrationPlan, LoggedMigrationsDone
 
 TOGETHER_US = 60 * SECOND_US

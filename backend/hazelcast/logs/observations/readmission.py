@@ -15,15 +15,12 @@ from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.hazelcast.logs.interpretation import InterpretedMessage
 from quarterdeck.backend.hazelcast.logs.observations.observation import (
     MAX_EVIDENCE,
+    Evidence,
     LogEnds,
     Observation,
-    ObservationEvidence,
-    consecutive_groups,
-    lasted,
-    listed,
     observation,
-    times,
 )
+from quarterdeck.backend.hazelcast.logs.observations.wording import consecutive_groups, lasted, listed, times
 from quarterdeck.backend.hazelcast.logs.parsed_messages import LoggedStart
 
 RETURNS_OF_FLAPPING = 2
@@ -89,7 +86,7 @@ class _Readmission:
     is_out: bool = False
     restarts: int = 0
     reasons: Counter[LoggedRemovalReason] = field(default_factory=Counter)
-    evidence: ObservationEvidence = field(default_factory=ObservationEvidence)
+    evidence: Evidence = field(default_factory=Evidence)
 
     @property
     def is_flapping(self) -> bool:
@@ -192,7 +189,7 @@ def _observed(group: list[_Readmission]) -> Observation:
     reasons = Counter(reason for episode in group for reason in episode.reasons.elements())
     why = max(reasons, key=lambda reason: (reasons[reason], reason)) if reasons else _NO_REASON
     removals, returns = sum(episode.removals for episode in group), sum(episode.returns for episode in group)
-    evidence = ObservationEvidence.joined([episode.evidence for episode in group])
+    evidence = Evidence.joined([episode.evidence for episode in group])
     evidence.lines.sort(key=lambda line: line.utc)
     took = lasted(last.last.at - first.at)
     happened = f"removed {times(removals)} and readmitted {times(returns)} in {took}"

@@ -16,16 +16,8 @@ from quarterdeck.backend.core.witnessed.discovery import ANY, JOIN_LIST, JOINER,
 from quarterdeck.backend.core.witnessed.events import ConnectionChanged
 from quarterdeck.backend.hazelcast.logs import parsed_messages as logged
 from quarterdeck.backend.hazelcast.logs.interpretation import InterpretedMessage
-from quarterdeck.backend.hazelcast.logs.observations.observation import (
-    LogEnds,
-    Observation,
-    ObservationEvidence,
-    lasted,
-    listed,
-    observation,
-    quoted,
-    times,
-)
+from quarterdeck.backend.hazelcast.logs.observations.observation import Evidence, LogEnds, Observation, observation
+from quarterdeck.backend.hazelcast.logs.observations.wording import lasted, listed, quoted, times
 
 Situation = Literal[
     "abandoned", "begun", "cannot", "waiting", "redirected", "unmet", "untold", "late", "merged", "merged-untold",
@@ -168,7 +160,7 @@ class _Apart:
     every_word: bool
     """Whether all is known that its masters say of merging."""
     words: dict[str, _Words] = field(default_factory=dict)
-    evidence: ObservationEvidence = field(default_factory=ObservationEvidence)
+    evidence: Evidence = field(default_factory=Evidence)
     end: InterpretedMessage | None = None
     merged_us: int | None = None
     """When the first of them began to merge."""
@@ -317,7 +309,7 @@ class Separation:
                 self._episode = None
         elif episode is None:
             start = max((side.since for side in apart), key=lambda since: since.at)
-            self._episode = _Apart(start, apart, self._every_word, evidence=ObservationEvidence([start]))
+            self._episode = _Apart(start, apart, self._every_word, evidence=Evidence([start]))
         elif apart != episode.sides and len(members) == len(set(members)):  # not while some go over to the other side
             episode.sides = apart
             episode.evidence.add(message)
@@ -391,7 +383,7 @@ def _observed(group: list[_Apart], logs: LogEnds, joiners: Mapping[str, str]) ->
         detail=" ".join(_last_words(last, sides)),
         cause=cause,
         remedy=remedy,
-        evidence=ObservationEvidence.joined([episode.evidence for episode in group]),
+        evidence=Evidence.joined([episode.evidence for episode in group]),
         first=first.start,
         last=first.start,
         end_us=ends[-1],

@@ -15,20 +15,13 @@ from quarterdeck.backend.core.events import Event, Record
 from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.partitions.events import PartitionLost
 from quarterdeck.backend.core.properties import SECOND_US
-from quarterdeck.backend.core.witnessed.events import (
-    ConnectionChanged,
-    InvocationsSlow,
-    JoinerRefused,
-    LeaveRequested,
-    MemberWitnessed,
-    MigrationFailed,
-    MigrationsRemaining,
-    ReplicaMigrated,
-)
+from quarterdeck.backend.core.witnessed import events as witnessed
+from quarterdeck.backend.core.witnessed.events import ConnectionChanged, MemberWitnessed, ReplicaMigrated
 from quarterdeck.backend.hazelcast.last_words import LastWords
 from quarterdeck.backend.hazelcast.logs import parsed_messages as logged
 from quarterdeck.backend.hazelcast.logs.interpretation import InterpretedMessage
 from quarterdeck.backend.hazelcast.logs.log_set import LogSet, MemberMessage
+from quarterdeck.backend.hazelcast.logs.observations import suspicion, waiting
 from quarterdeck.backend.hazelcast.logs.observations.interruption import (
     ClockJumps,
     Restarts,
@@ -40,18 +33,6 @@ from quarterdeck.backend.hazelcast.logs.observations.observation import LogEnds,
 from quarterdeck.backend.hazelcast.logs.observations.partitions import LoggedRounds, MigrationRound, PartitionsLost
 from quarterdeck.backend.hazelcast.logs.observations.readmission import Readmissions
 from quarterdeck.backend.hazelcast.logs.observations.separation import Separation
-from quarterdeck.backend.hazelcast.logs.observations.suspicion import (
-    ClaimsNotAccepted,
-    LastingSuspicion,
-    MutualSuspicion,
-)
-from quarterdeck.backend.hazelcast.logs.observations.waiting import (
-    Diagnosed,
-    FrozenStates,
-    RefusedJoins,
-    UnresolvedNames,
-    WaitingShutdowns,
-)
 
 IN_HEADLINE = 6
 """Observations that are named in one line."""
@@ -140,9 +121,10 @@ class RunObservers:
         words = LastWords()
         self._rounds, self._verdicts = LoggedRounds(), VerdictCounts()
         self._observers: list[Observer] = [
-            Readmissions(), Separation(every_word=every_word), LostMembers(words), LastingSuspicion(), MutualSuspicion(),
-            ClaimsNotAccepted(), ClockJumps(), Silences(), Restarts(), FullStops(words), PartitionsLost(), self._rounds,
-            WaitingShutdowns(), FrozenStates(), RefusedJoins(), UnresolvedNames(), Diagnosed(),
+            Readmissions(), Separation(every_word=every_word), LostMembers(words), suspicion.LastingSuspicion(),
+            suspicion.MutualSuspicion(), suspicion.ClaimsNotAccepted(), ClockJumps(), Silences(), Restarts(), FullStops(words),
+            PartitionsLost(), self._rounds, waiting.WaitingShutdowns(), waiting.FrozenStates(), waiting.RefusedJoins(),
+            waiting.UnresolvedNames(), waiting.Diagnosed(),
         ]  # fmt: skip
         self._reading: dict[frozenset[type], list[Observer]] = {}
         """By what a message says, who reads it."""
@@ -150,13 +132,9 @@ class RunObservers:
     def add(self, message: InterpretedMessage) -> None:
         self._verdicts.add(message)
         said = frozenset((type(message.parsed), *message.kinds))
-        reading = self._reading.get(said)
-        if reading is None:
-            reading = [
-                observer for observer in self._observers if not observer.reads or said.intersection(observer.reads)
-            ]
-            self._reading[said] = reading
-        for observer in reading:
+        if said not in self._reading:
+            self._reading[said] = [it for it in self._observers if not it.reads or said.intersection(it.reads)]
+        for observer in self._reading[said]:
             observer.add(message)
 
     def story(self, ends: LogEnds, zones: Iterable[Observation] = ()) -> LogStory:
@@ -193,8 +171,9 @@ OBSERVED: tuple[type[Event], ...] = (
     events.MemberMerging, events.MemberRemoved, events.ListInstalled, events.SuspicionRaised, events.SuspicionCleared,
     events.ClaimStarted, events.ClaimFinished, events.MergeVerdict, events.MergeStarted, events.MergeAbandoned,
     events.DisconnectionReported, events.JoinListChanged, events.ObserverPaused, events.JoinFailed,
-    events.ClusterStateChanged, LeaveRequested, MigrationsRemaining, MigrationFailed, JoinerRefused, events.SettingsChanged,
-    events.HeartbeatLate, events.AddressUnusable, InvocationsSlow,
+    events.ClusterStateChanged, events.SettingsChanged, events.HeartbeatLate, events.AddressUnusable,
+    witnessed.LeaveRequested, witnessed.MigrationsRemaining, witnessed.MigrationFailed, witnessed.JoinerRefused,
+    witnessed.InvocationsSlow,
 )  # fmt: skip
 """The kinds of events in which something is observed."""
 

@@ -8,20 +8,11 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from quarterdeck.backend.core.membership import events
-from quarterdeck.backend.core.membership.events import ClaimFinished, MemberMerging, MemberStopped
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.hazelcast.logs import parsed_messages as logged
 from quarterdeck.backend.hazelcast.logs.interpretation import InterpretedMessage
-from quarterdeck.backend.hazelcast.logs.observations.observation import (
-    LogEnds,
-    Observation,
-    ObservationEvidence,
-    lasted,
-    listed,
-    observation,
-    times,
-)
-from quarterdeck.backend.hazelcast.logs.parsed_messages import LoggedStart
+from quarterdeck.backend.hazelcast.logs.observations.observation import Evidence, LogEnds, Observation, observation
+from quarterdeck.backend.hazelcast.logs.observations.wording import lasted, listed, times
 
 LASTING_US = 15 * SECOND_US
 """A suspicion is followed by a removal or by a heartbeat, normally within seconds."""
@@ -50,7 +41,7 @@ class LastingSuspicion:
     """Follows each suspicion until it is withdrawn, the suspect is off the list, or the observer's incarnation ends."""
 
     reads = (
-        LoggedStart, events.MemberMerging, events.MemberStopped, events.SuspicionRaised, events.SuspicionCleared,
+        logged.LoggedStart, events.MemberMerging, events.MemberStopped, events.SuspicionRaised, events.SuspicionCleared,
         events.MemberRemoved, events.ListInstalled,
     )  # fmt: skip
 
@@ -62,7 +53,7 @@ class LastingSuspicion:
 
     def add(self, message: InterpretedMessage) -> None:
         member = message.member
-        if isinstance(message.parsed, LoggedStart) or message.ends_incarnation:
+        if isinstance(message.parsed, logged.LoggedStart) or message.ends_incarnation:
             for pair in [pair for pair in self._open if pair[0] == member]:
                 self._close(pair, message)
             self._listed.pop(member, None)
@@ -121,7 +112,7 @@ def _observed(key: tuple[str, ...], spells: list[_Spell], ends: LogEnds) -> Obse
         remedy=LASTING_REMEDY
         if is_open
         else f"It has ended; look what was between them. Where it lasts: {LASTING_REMEDY}",
-        evidence=ObservationEvidence(sorted(lines, key=lambda line: line.at)),
+        evidence=Evidence(sorted(lines, key=lambda line: line.at)),
         first=first,
         last=first,
         end_us=max(spell.end_us for spell in spells),
@@ -139,7 +130,7 @@ class MutualSuspicion:
         self._removals: list[InterpretedMessage] = []
         self._removed: Counter[str] = Counter()
         self._others: set[str] = set()
-        self._evidence = ObservationEvidence()
+        self._evidence = Evidence()
 
     def add(self, message: InterpretedMessage) -> None:
         if isinstance(message.parsed, events.DisconnectionReported):
@@ -198,7 +189,7 @@ class ClaimsNotAccepted:
     """Collects, for each claimant, the members that refused, those left out, and claims without an end."""
 
     reads = (
-        ClaimFinished, MemberMerging, MemberStopped, logged.LoggedClaimStart, logged.LoggedClaimFinish,
+        events.ClaimFinished, events.MemberMerging, events.MemberStopped, logged.LoggedClaimStart, logged.LoggedClaimFinish,
         logged.LoggedClaimRefusal, logged.LoggedStart,
     )  # fmt: skip
 
@@ -222,7 +213,7 @@ class ClaimsNotAccepted:
                 self._give_up(member)
         if message.ends_incarnation:
             self._give_up(member)
-        for finished in message.events(ClaimFinished):
+        for finished in message.events(events.ClaimFinished):
             if finished.left_out:
                 found = self._claimants.setdefault(member, _Claimant())
                 found.left_out |= {str(address) for address in finished.left_out}

@@ -8,34 +8,18 @@ from itertools import chain
 from typing import NamedTuple
 
 from quarterdeck.backend.core.address import host_of
-from quarterdeck.backend.core.membership.events import (
-    AddressUnusable,
-    ClusterStateChanged,
-    HeartbeatLate,
-    JoinFailed,
-    ListInstalled,
-    MemberMerging,
-    MemberRemoved,
-    MemberStopped,
-)
+from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.properties import SECOND_US
-from quarterdeck.backend.core.witnessed.events import (
-    InvocationsSlow,
-    JoinerRefused,
-    LeaveRequested,
-    MigrationFailed,
-    MigrationsRemaining,
-)
+from quarterdeck.backend.core.witnessed import events as witnessed
 from quarterdeck.backend.hazelcast.logs.interpretation import InterpretedMessage
 from quarterdeck.backend.hazelcast.logs.observations.observation import (
+    Evidence,
     LogEnds,
     Observation,
-    ObservationEvidence,
     ObservationKind,
-    lasted,
     observation,
-    times,
 )
+from quarterdeck.backend.hazelcast.logs.observations.wording import lasted, times
 
 WAITS_US = 30 * SECOND_US
 """A member that takes longer to leave waits."""
@@ -48,7 +32,7 @@ class _Leaving:
     """A member that asked its master to let it leave, and has not left."""
 
     asked: InterpretedMessage
-    evidence: ObservationEvidence = field(default_factory=ObservationEvidence)
+    evidence: Evidence = field(default_factory=Evidence)
     remaining: list[int] = field(default_factory=list)
     failed: int = 0
 
@@ -60,30 +44,33 @@ class _Leaving:
 class WaitingShutdowns:
     """Follows members that ask their master to let them leave, until they have left, and what the master does meanwhile."""
 
-    reads = (LeaveRequested, MigrationsRemaining, MigrationFailed, MemberStopped, MemberRemoved)
+    reads = (
+        witnessed.LeaveRequested, witnessed.MigrationsRemaining, witnessed.MigrationFailed, events.MemberStopped,
+        events.MemberRemoved,
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self._leaving: dict[str, _Leaving] = {}
         self._ended: list[tuple[str, _Leaving, InterpretedMessage]] = []
 
     def add(self, message: InterpretedMessage) -> None:
-        for asked in message.events(LeaveRequested):
+        for asked in message.events(witnessed.LeaveRequested):
             leaving = self._leaving.setdefault(str(asked.address), _Leaving(message))
             leaving.evidence.add(message)
         for leaving in self._leaving.values():
             if leaving.master != message.member:
                 continue
-            for remaining in message.events(MigrationsRemaining):
+            for remaining in message.events(witnessed.MigrationsRemaining):
                 leaving.remaining.append(remaining.count)
                 leaving.evidence.add(message)
-            for _ in message.events(MigrationFailed):
+            for _ in message.events(witnessed.MigrationFailed):
                 leaving.failed += 1
                 leaving.evidence.add(message)
-        if message.events(MemberStopped):
+        if message.events(events.MemberStopped):
             self._end(message.member, message)
             for member in [name for name, leaving in self._leaving.items() if leaving.master == message.member]:
                 del self._leaving[member]  # what its next master does begins anew
-        for removed in message.events(MemberRemoved):
+        for removed in message.events(events.MemberRemoved):
             self._end(str(removed.address), message)
 
     def _end(self, member: str, message: InterpretedMessage) -> None:
@@ -106,16 +93,14 @@ def _waiting(member: str, leaving: _Leaving, until_us: int, waited: str, *, is_o
     counts = leaving.remaining
     left = f"; {counts[-1]} migrations were left" if counts else ""
     known = f"It had {counts[0]} migrations left at first and {counts[-1]} at last" if counts else ""
-    stuck = bool(counts) and len(counts) > 1 and min(counts) == counts[0]
+    stuck = len(counts) > 1 and min(counts) == counts[0]
     failed = f"Migrations failed {times(leaving.failed)} meanwhile" if leaving.failed else ""
+    detail = ". ".join(filter(None, (known, failed))) or "The master does not say how many migrations are left"
     return observation(
         "shutdown-waits",
         (member, leaving.master),
         f"{member} waited for its master {leaving.master} to let it leave: {waited}{left}",
-        detail=". ".join(
-            [part for part in (known, failed) if part] or ["The master does not say how many migrations are left"]
-        )
-        + ".",
+        detail=f"{detail}.",
         cause="Migrations do not get on: a member fails to take partitions, or does not answer."
         if stuck or leaving.failed
         else "A graceful stop waits until the master has moved the member's partitions; much data takes long.",
@@ -129,15 +114,14 @@ def _waiting(member: str, leaving: _Leaving, until_us: int, waited: str, *, is_o
 
 
 class _StateSpell(NamedTuple):
-    state: str
     began: InterpretedMessage
-    changed: ClusterStateChanged
+    changed: events.ClusterStateChanged
 
 
 class FrozenStates:
     """Follows the state of the cluster at each member, where it is not ACTIVE for long. One spell of all members is one."""
 
-    reads = (ClusterStateChanged, MemberMerging, MemberStopped)
+    reads = (events.ClusterStateChanged, events.MemberMerging, events.MemberStopped)
 
     def __init__(self) -> None:
         self._states: dict[str, _StateSpell] = {}
@@ -146,13 +130,13 @@ class FrozenStates:
     def add(self, message: InterpretedMessage) -> None:
         if message.ends_incarnation:
             self._end(message.member, message)
-        for changed in message.events(ClusterStateChanged):
+        for changed in message.events(events.ClusterStateChanged):
             spell = self._states.get(message.member)
-            if spell is not None and spell.state == changed.state:
+            if spell is not None and spell.changed.state == changed.state:
                 continue
             self._end(message.member, message)
             if changed.state != "ACTIVE":
-                self._states[message.member] = _StateSpell(changed.state, message, changed)
+                self._states[message.member] = _StateSpell(message, changed)
 
     def _end(self, member: str, message: InterpretedMessage) -> None:
         spell = self._states.pop(member, None)
@@ -170,16 +154,17 @@ class FrozenStates:
         found.sort(key=lambda one: one[1].began.at)
         while found:
             _, first, first_end_us, _ = found[0]
-            same = [spell for spell in found if spell[1].state == first.state and spell[1].began.at <= first_end_us]
+            state, reason = first.changed.state, first.changed.reason
+            same = [spell for spell in found if spell[1].changed.state == state and spell[1].began.at <= first_end_us]
             found = [spell for spell in found if spell not in same]
             end_us, is_open = max(spell[2] for spell in same), any(spell[3] for spell in same)
             spent = f"{lasted(end_us - first.began.at)}{f', {ends.words}' if is_open else ''}"
             yield observation(
                 "frozen",
                 sorted(member for member, *_ in same),
-                f"the cluster was {first.state}: {spent}",
-                detail=f"It was {first.changed.reason}." if first.changed.reason else "No member says who changed it.",
-                cause=_STATES.get(first.state, "")
+                f"the cluster was {state}: {spent}",
+                detail=f"It was {reason}." if reason else "No member says who changed it.",
+                cause=_STATES.get(state, "")
                 + "An operator or an orchestrator set it and did not set it back, or a merge "
                 "or a shutdown that froze the cluster was given up half-way.",
                 remedy="When the planned work is over, set it back: quarterdeck cluster state ACTIVE, or at a member: "
@@ -200,23 +185,20 @@ _STATES = {
 class RefusedJoins:
     """Collects the members that a master did not let in, or that gave up joining, and why."""
 
-    reads = (JoinerRefused, JoinFailed, ListInstalled)
+    reads = (witnessed.JoinerRefused, events.JoinFailed, events.ListInstalled)
 
     def __init__(self) -> None:
         self._refused: dict[str, list[tuple[InterpretedMessage, str]]] = {}
         self._admitted: dict[str, int] = {}
 
     def add(self, message: InterpretedMessage) -> None:
-        for refused in message.events(JoinerRefused):
-            self._refuse(str(refused.joiner), message, refused.reason)
-        for failed in message.events(JoinFailed):
-            self._refuse(message.member, message, "; ".join(failed.reasons.values()))
-        for installed in message.events(ListInstalled):
+        for refused in message.events(witnessed.JoinerRefused):
+            self._refused.setdefault(str(refused.joiner), []).append((message, refused.reason))
+        for failed in message.events(events.JoinFailed):
+            self._refused.setdefault(message.member, []).append((message, "; ".join(failed.reasons.values())))
+        for installed in message.events(events.ListInstalled):
             if len(installed.members) > 1:
                 self._admitted.update(dict.fromkeys((str(member.address) for member in installed.members), message.at))
-
-    def _refuse(self, joiner: str, message: InterpretedMessage, reason: str) -> None:
-        self._refused.setdefault(joiner, []).append((message, reason))
 
     def end(self, ends: LogEnds) -> Iterable[Observation]:
         """Return for each member that was refused why, in the words of the master, and which setting differs."""
@@ -242,17 +224,17 @@ class RefusedJoins:
 class UnresolvedNames:
     """Follows the names that have no address for members that look for others under them, until these are not alone."""
 
-    reads = (AddressUnusable, ListInstalled)
+    reads = (events.AddressUnusable, events.ListInstalled)
 
     def __init__(self) -> None:
         self._open: dict[str, dict[str, list[InterpretedMessage]]] = {}
         self._ended: dict[str, list[InterpretedMessage]] = {}
 
     def add(self, message: InterpretedMessage) -> None:
-        for unusable in message.events(AddressUnusable):
+        for unusable in message.events(events.AddressUnusable):
             if unusable.cause == "unresolvable":
                 self._open.setdefault(host_of(unusable.address), {}).setdefault(message.member, []).append(message)
-        if any(len(installed.members) > 1 for installed in message.events(ListInstalled)):
+        if any(len(installed.members) > 1 for installed in message.events(events.ListInstalled)):
             for host, members in self._open.items():
                 self._ended.setdefault(host, []).extend(members.pop(message.member, ()))
 
@@ -281,12 +263,6 @@ class UnresolvedNames:
             )
 
 
-class _Refusal(NamedTuple):
-    reason: str
-    differs: str
-    remedy: str
-
-
 _REFUSALS = (
     ("joiners", "the joiners differ (hazelcast.network.join)",
      "Give all members the same network.join section: one of tcp-ip, multicast, kubernetes or a cloud's."),
@@ -309,12 +285,12 @@ _REFUSALS = (
 """What a reason says, what differs then, and what helps."""
 
 
-def _refusal(reason: str) -> _Refusal:
-    text = reason.lower()
-    for sign, differs, remedy in _REFUSALS:
-        if sign in text:
-            return _Refusal(reason, differs, remedy)
-    return _Refusal(reason, "", "Compare its configuration with that of the members: the message says what differs.")
+def _refusal(reason: str) -> tuple[str, str, str]:
+    """Return the reason, what differs then, and what helps."""
+    known = ((reason, differs, remedy) for sign, differs, remedy in _REFUSALS if sign in reason.lower())
+    return next(
+        known, (reason, "", "Compare its configuration with that of the members: the message says what differs.")
+    )
 
 
 QUIET_US = 15 * SECOND_US
@@ -329,26 +305,26 @@ class _Lateness:
     members: tuple[str, ...]
     worst_us: int = 0
     what: str = ""
-    evidence: ObservationEvidence = field(default_factory=ObservationEvidence)
+    evidence: Evidence = field(default_factory=Evidence)
 
 
 class Diagnosed:
     """Collects what is late at each member, and since when."""
 
-    reads = (HeartbeatLate, InvocationsSlow)
+    reads = (events.HeartbeatLate, witnessed.InvocationsSlow)
 
     def __init__(self) -> None:
         self._open: dict[tuple[str, ...], _Lateness] = {}
         self._ended: list[_Lateness] = []
 
     def add(self, message: InterpretedMessage) -> None:
-        for late in message.events(HeartbeatLate):
+        for late in message.events(events.HeartbeatLate):
             members = (message.member, str(late.address))
             if late.over:
                 self._end(("late-heartbeats", *members))
             else:
                 self._note(message, "late-heartbeats", members, late.silence, "")
-        for slow in message.events(InvocationsSlow):
+        for slow in message.events(witnessed.InvocationsSlow):
             what = f"{slow.operation} at {slow.target or 'an unknown member'}"
             self._note(message, "slow-invocations", (message.member,), slow.waited, what)
 

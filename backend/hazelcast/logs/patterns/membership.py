@@ -7,17 +7,12 @@ state of the cluster.
 from __future__ import annotations
 
 import re
-from typing import Literal, cast
+from typing import cast
 
 from quarterdeck.backend.core.address import DEFAULT_PORT
 from quarterdeck.backend.core.cluster_profile import CLUSTER_STATES, ClusterState
-from quarterdeck.backend.core.membership.events import (
-    AddressUnusable,
-    ClusterStateChanged,
-    DisconnectionReported,
-    ListRejected,
-    MergeVerdict,
-)
+from quarterdeck.backend.core.membership import events
+from quarterdeck.backend.core.membership.split_brain.merge_decision import MergeDirection
 from quarterdeck.backend.core.witnessed.discovery import JOIN_LIST
 from quarterdeck.backend.core.witnessed.events import JoinerRefused
 from quarterdeck.backend.hazelcast.logs import parsed_messages as logged
@@ -93,7 +88,7 @@ SUSPICION_PATTERNS: list[LogPattern] = [
     ),
     log_pattern(
         "disconnection", "Received suspected members", rf"Received suspected members: (\[.*\]) from ({MEMBER})\s*$",
-        lambda found: DisconnectionReported(
+        lambda found: events.DisconnectionReported(
             address(found[2]), tuple(member.address for member in mentioned_members(found[1]))
         ),
     ),
@@ -102,9 +97,7 @@ SUSPICION_PATTERNS: list[LogPattern] = [
         rf"Removing ({MEMBER}) (because it has disconnected from some of the members)",
         lambda found: logged.LoggedRemoval(mentioned_member(found[1]), found[0]), ("because it has ",),
     ),
-    known(
-        "suspicion",
-        """
+    known("suspicion", """
         * has sent MasterConfirmation | * pinged | * will ping | Both complainer | Cannot handle heartbeat from |
         Cannot handle suspect of | Cannot send heartbeat complaint | Cannot suspect | Complainee | Complainer |
         Could not send MasterConfirmation | Error while sending heartbeat | Ignoring explicit suspicion |
@@ -113,24 +106,17 @@ SUSPICION_PATTERNS: list[LogPattern] = [
         Not sending heartbeat complaint | Received heartbeat from | Removing suspected address |
         Sending MasterConfirmation | Sending explicit suspicion | Sending heartbeat complaint |
         Sending latest member list | This node does not have a connection to
-        """,
-    ),
-    known(
-        "claim",
-        """
+    """),
+    known("claim", """
         A more recent MembersView | Asking MembersView | Cannot accept mastership claim | Claiming mastership |
         Exception thrown while running DecideNewMembersViewTask | Ignoring decided members view |
         Ignoring mastership claim | Latest MembersView | Should not accept mastership claim
-        """,
-    ),
-    known(
-        "disconnection",
-        """
+    """),
+    known("disconnection", """
         * is disconnected to | Cannot check disconnected members | Ignoring received suspected members |
         Partial disconnection resolution algorithm | Received suspected members: |
         This not is not master but received suspected members | Won't remove partially disconnected
-        """,
-    ),
+    """),
 ]  # fmt: skip
 
 
@@ -163,7 +149,8 @@ def _list(found: re.Match[str]) -> logged.ParsedMessage:
 
 def _unresolved(host: str, reason: str) -> logged.ParsedMessage:
     named = to_address(host, str(DEFAULT_PORT))
-    return AddressUnusable(named, f"{host} has no address: {reason}", "unresolvable") if named else logged.NoEvent()
+    why = f"{host} has no address: {reason}"
+    return events.AddressUnusable(named, why, "unresolvable") if named else logged.NoEvent()
 
 
 MEMBERSHIP_PATTERNS: list[LogPattern] = [
@@ -195,7 +182,7 @@ MEMBERSHIP_PATTERNS: list[LogPattern] = [
     log_pattern(
         "joining", "could not join cluster at node",
         rf"Node could not join cluster at node: [^\n]*?({ADDRESS}) Cause: [^\n]*different cluster",
-        lambda found: AddressUnusable(address(found[1]), "its cluster has another name", "other-cluster"),
+        lambda found: events.AddressUnusable(address(found[1]), "its cluster has another name", "other-cluster"),
         ("ould not join",),
     ),
     log_pattern(
@@ -235,12 +222,12 @@ MEMBERSHIP_PATTERNS: list[LogPattern] = [
     log_pattern(
         "membership", "Not updating members because caller",
         rf"Not updating members because caller: ({ADDRESS}) (is not known master: [^\n]*)",
-        lambda found: ListRejected(0, address(found[1]), found[2]), ("Not updating members",),
+        lambda found: events.ListRejected(0, address(found[1]), found[2]), ("Not updating members",),
     ),
     log_pattern(
         "membership", "Not updating members received",
         rf"Not updating members received from caller: ({ADDRESS}) (because [^\n]*)",
-        lambda found: ListRejected(0, address(found[1]), found[2].strip()),
+        lambda found: events.ListRejected(0, address(found[1]), found[2].strip()),
     ),
     log_pattern(
         "joining", " discovery", r"Using (Multicast|TCP/IP) discovery",
@@ -250,19 +237,14 @@ MEMBERSHIP_PATTERNS: list[LogPattern] = [
         "joining", "Kubernetes Discovery activated", r"Kubernetes Discovery activated",
         lambda _: logged.LoggedJoiner("kubernetes"),
     ),
-    known(
-        "life",
-        """
+    known("life", """
         Backpressure is | Cluster name: | Copyright (c) | Destroying node | Diagnostics disabled |
         Enable DEBUG/FINE log level | Hazelcast is starting in a Java modular environment | --add-modules |
         Hazelcast Shutdown is completed | Interfaces is | Loading configuration | Using configuration |
         Node is already shutting down | Picked | Prefer IPv4 stack is | Shutting down | TPC: | The Jet engine is |
         Using
-        """,
-    ),
-    known(
-        "joining",
-        """
+    """),
+    known("joining", """
         * is added to the blacklist | * is permanently added to the blacklist | * is removed from the blacklist |
         Ambiguous master response | Cannot allow join request from | Cannot claim myself as master |
         Cannot set as master | Claiming myself as master | Cluster state either is locked |
@@ -275,11 +257,8 @@ MEMBERSHIP_PATTERNS: list[LogPattern] = [
         NOT sending master question | Setting master address to | Setting master to | Setting myself as master |
         The address ( | This node is being set as the master | This node will assume master role |
         Waiting for all connections | cannot join
-        """,
-    ),
-    known(
-        "membership",
-        """
+    """),
+    known("membership", """
         * is promoted to normal member | * is removed. Publishing | * is returning with a new identity |
         Cannot publish member list | Cluster version set to | Committing/rolling-back |
         Following unknown addresses are found | Local member list join version | Member list join version of |
@@ -287,12 +266,12 @@ MEMBERSHIP_PATTERNS: list[LogPattern] = [
         Not applying member update | Not finalizing join | Not removing | Old master | Promoting |
         Received a periodic member update | Received an older member update | Sending member list | Setting members |
         Updating local member list version
-        """,
-    ),
+    """),
 ]  # fmt: skip
 
 
 _RULES = (
+    ("same data member count", "address"),
     ("thinks this-node as its member", "i-am-its-member"),
     ("thinks that this-node is its member", "i-am-its-member"),
     ("thinks we are its member", "i-am-its-member"),
@@ -307,17 +286,17 @@ _RULES = (
 )
 
 
-def _rule(why: str) -> str:
-    if "same data member count" in why:
-        return "address"
-    return next((rule for sign, rule in _RULES if sign in why), "unknown")
+_REMOTE = rf"(?P<remote>{ADDRESS})"
+_WHY = r"(?P<why>[^\n]*)"
 
 
-def _judged(
-    decision: Literal["local-merges", "remote-merges", "cannot-merge"], found: re.Match[str]
-) -> logged.ParsedMessage:
-    why = found["why"].strip(" ,")
-    return MergeVerdict(address(found["remote"]), decision, _rule(why), found[0].strip())
+def _verdict(decision: MergeDirection, needle: str, pattern: str) -> LogPattern:
+    def judged(found: re.Match[str]) -> logged.ParsedMessage:
+        why = found["why"].strip(" ,")
+        rule = next((rule for sign, rule in _RULES if sign in why), "unknown")
+        return events.MergeVerdict(address(found["remote"]), decision, rule, found[0].strip())
+
+    return log_pattern("merge", needle, pattern, judged)
 
 
 def _state(found: re.Match[str]) -> logged.ParsedMessage:
@@ -326,44 +305,27 @@ def _state(found: re.Match[str]) -> logged.ParsedMessage:
         return logged.NoEvent()
     before, after = found["before"], cast(ClusterState, name)
     initiator = f", initiated by {found['initiator']}" if found["initiator"] else ""
-    return ClusterStateChanged(after, f"changed from {before}{initiator}")
+    return events.ClusterStateChanged(after, f"changed from {before}{initiator}")
 
 
 MERGE_PATTERNS: list[LogPattern] = [
-    log_pattern(
-        "merge", "We should merge to ", rf"We should merge to (?P<remote>{ADDRESS})(?P<why>[^\n]*)",
-        lambda found: _judged("local-merges", found),
-    ),
-    log_pattern(
-        "merge", "We are merging to ", rf"We are merging to (?P<remote>{ADDRESS})(?P<why>[^\n]*)",
-        lambda found: _judged("local-merges", found),
-    ),
-    log_pattern(
-        "merge", " should merge to us", rf"(?P<remote>{ADDRESS}) should merge to us(?P<why>[^\n]*)",
-        lambda found: _judged("remote-merges", found),
-    ),
+    _verdict("local-merges", "We should merge to ", f"We should merge to {_REMOTE}{_WHY}"),
+    _verdict("local-merges", "We are merging to ", f"We are merging to {_REMOTE}{_WHY}"),
+    _verdict("remote-merges", " should merge to us", f"{_REMOTE} should merge to us{_WHY}"),
     log_pattern(
         "merge", "current member is not a master",
         rf"A split-brain merge validation request was received[^\n]*request source \({ADDRESS}\)",
         lambda _: logged.LoggedSearchRedirected(),
     ),
-    log_pattern(
-        "merge", "CANNOT merge to ", rf"{ADDRESS} CANNOT merge to (?P<remote>{ADDRESS})(?P<why>[^\n]*)",
-        lambda found: _judged("cannot-merge", found),
-    ),
-    log_pattern(
-        "merge", "erge to ",
-        rf"(?:Should not merge|Cannot merge|Not merging|CANNOT merge) to (?P<remote>{ADDRESS})(?P<why>[^\n]*)",
-        lambda found: _judged("cannot-merge", found),
+    _verdict("cannot-merge", "CANNOT merge to ", f"{ADDRESS} CANNOT merge to {_REMOTE}{_WHY}"),
+    _verdict(
+        "cannot-merge", "erge to ", f"(?:Should not merge|Cannot merge|Not merging|CANNOT merge) to {_REMOTE}{_WHY}"
     ),
     log_pattern(
         "merge", " is merging to ", rf"{ADDRESS} is merging to ({ADDRESS}),? because ?: instructed by master {ADDRESS}",
         lambda found: logged.LoggedMergeOrder(address(found[1])),
     ),
-    log_pattern(
-        "merge", " is merging to ", rf"{ADDRESS} is merging to (?P<remote>{ADDRESS})(?P<why>,? because ?:[^\n]*)",
-        lambda found: _judged("local-merges", found),
-    ),
+    _verdict("local-merges", " is merging to ", rf"{ADDRESS} is merging to {_REMOTE}(?P<why>,? because ?:[^\n]*)"),
     log_pattern(
         "merge", " is merging [", rf"{ADDRESS} is merging \[[^\]]*\] to ({ADDRESS})",
         lambda found: logged.LoggedMergeStart(address(found[1])), ("merging ",),
@@ -386,21 +348,15 @@ MERGE_PATTERNS: list[LogPattern] = [
         r"(?:ClusterStateChange\{[^{}]*?newState=)?(?P<state>[A-Z_]+)\}?(?:, initiator: (?P<initiator>\S+?),)?",
         _state,
     ),
-    known(
-        "merge",
-        """
+    known("merge", """
         * is merging | Cannot process split brain | Cannot verify member list version | Disposing |
         Error during join check | Ignoring join check from | Ignoring merge |
         Interrupted while preparing cluster for merge | Preparing to merge | Problem while waiting for merge |
         Received SplitBrain | Sending SplitBrain | SplitBrainJoinMessage | Timeout during join check |
         Waiting for merge instruction | While changing cluster state to | While reverting cluster state
-        """,
-    ),
-    known(
-        "state",
-        """
+    """),
+    known("state", """
         Changing cluster state | Cluster state is | Extending cluster state lock | Locking cluster state |
         Rolling back cluster state | Split brain protection
-        """,
-    ),
+    """),
 ]  # fmt: skip

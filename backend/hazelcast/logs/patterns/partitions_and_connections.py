@@ -54,15 +54,10 @@ PARTITION_PATTERNS: list[LogPattern] = [
         rf"{CONNECTION_FAILURE} ({ADDRESS})(?: Cause => [\w.$]+ \{{([^\n]*?)\}}(?:,|$))?",
         lambda found: logged.LoggedConnectionFailure(address(found[1]), found[2] or ""),
     ),
-    known(
-        "clock",
-        """
+    known("clock", """
         Resetting heartbeat timestamps | Resetting master confirmation timestamps | System clock apparently jumped
-        """,
-    ),
-    known(
-        "partitions",
-        """
+    """),
+    known("partitions", """
         * requested to shutdown | All migration tasks have been | Applying the most recent |
         Assigning new owners for | Cannot assign owners | Failure while executing Migration |
         Failure while waiting for partition replica sync | Fetching partition tables |
@@ -72,23 +67,16 @@ PARTITION_PATTERNS: list[LogPattern] = [
         Restoring partition assignments | Rolling-back migration | Some backup replicas are inconsistent |
         Storing snapshot of partition | Waiting for missing members | Waiting for ownership assignments |
         Waiting for partition table | Waiting for the master node to complete | partitionId=
-        """,
-    ),
-    known(
-        "connections",
-        """
+    """),
+    known("connections", """
         Accepting socket connection | Connecting to | Connection | Connection[ | Could not connect to |
         Destroying ClientEndpoint | Established socket connection | Initialized new cluster connection |
         Received auth from | Removed connection | Removing connection to endpoint | Wrong bind request
-        """,
-    ),
-    known(
-        "other",
-        """
+    """),
+    known("other", """
         CP Group Members | CP Subsystem | Collecting debug metrics | Jet started scanning |
         Overridden metrics configuration | processors=
-        """,
-    ),
+    """),
 ]  # fmt: skip
 
 _CLASSES: dict[logged.Subject, str] = {

@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from quarterdeck.backend.hazelcast.logs.observations.observation import MAX_EVIDENCE, lasted
+from quarterdeck.backend.hazelcast.logs.observations.observation import MAX_EVIDENCE
+from quarterdeck.backend.hazelcast.logs.observations.wording import lasted
 from tests.hazelcast.logs.written_logs import A, B, C, Logs, member
 
 
