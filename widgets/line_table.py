@@ -121,27 +121,18 @@ class LineTable(ScrollView, ComponentStyles, can_focus=True):
     def __init__(self, model: TableModel, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._when_empty = ""
-        self._model = model
+        self.model = model
         self._keys: tuple[str, ...] = ()
         self._place: dict[str, int] = {}
         self._declared: tuple[Column, ...] = ()
         self._columns: tuple[Column, ...] = ()
-        self._cursor_key: str | None = None
+        self.cursor_key: str | None = None
+        """The key of the row under the cursor; None only while there are no rows."""
         self._awaited_key: str | None = None
         self._selection: set[str] = set()
         self._looks: dict[int, RowLook] = {}
         """How the rows in sight look, by place; dropped when the table scrolls."""
         self._sight: tuple[int, int, int] | None = None
-
-    @property
-    def model(self) -> TableModel:
-        """The rows and columns that are painted now."""
-        return self._model
-
-    @property
-    def cursor_key(self) -> str | None:
-        """The key of the row under the cursor; None only while there are no rows."""
-        return self._cursor_key
 
     @property
     def selection(self) -> tuple[str, ...]:
@@ -150,7 +141,7 @@ class LineTable(ScrollView, ComponentStyles, can_focus=True):
     @property
     def chosen(self) -> tuple[str, ...]:
         """The selected rows, or the one under the cursor."""
-        return self.selection or ((self._cursor_key,) if self._cursor_key is not None else ())
+        return self.selection or ((self.cursor_key,) if self.cursor_key is not None else ())
 
     def point_at(self, key: str) -> None:
         """Move the cursor to the row of `key`, as soon as there is one."""
@@ -167,7 +158,7 @@ class LineTable(ScrollView, ComponentStyles, can_focus=True):
 
     def show(self) -> None:
         """Read the model again and repaint the rows in sight that look different."""
-        keys, columns = tuple(self._model.keys), tuple(self._model.columns)
+        keys, columns = tuple(self.model.keys), tuple(self.model.columns)
         if keys != self._keys or columns != self._declared:
             self._restructure(keys, columns)
             return
@@ -227,13 +218,13 @@ class LineTable(ScrollView, ComponentStyles, can_focus=True):
         self._move_cursor(len(self._keys) - 1 if last else 0)
 
     def action_slide(self, columns: int) -> None:
-        scrolling = self._columns[self._model.fixed_columns :]
+        scrolling = self._columns[self.model.fixed_columns :]
         if scrolling:
             self.scroll_to(x=self.scroll_offset.x + columns * scrolling[0].width, animate=False)
 
     def action_mark(self) -> None:
-        if self._cursor_key is not None:
-            self._selection ^= {self._cursor_key}
+        if self.cursor_key is not None:
+            self._selection ^= {self.cursor_key}
             self._repaint(self._cursor_place())
             self.post_message(self.Selected())
 
@@ -258,11 +249,11 @@ class LineTable(ScrollView, ComponentStyles, can_focus=True):
         self._place = {key: place for place, key in enumerate(keys)}
         self._selection &= set(keys)
         if self._awaited_key in self._place:
-            self._cursor_key, self._awaited_key = self._awaited_key, None
+            self.cursor_key, self._awaited_key = self._awaited_key, None
             self.call_after_refresh(self._bring_into_sight)
             self.post_message(self.Moved(self))
-        if self._cursor_key not in self._place:
-            self._cursor_key = keys[min(former_place, len(keys) - 1)] if keys else None
+        if self.cursor_key not in self._place:
+            self.cursor_key = keys[min(former_place, len(keys) - 1)] if keys else None
             self.post_message(self.Moved(self))
         self._set_room()
         self._forget_looks()
@@ -285,15 +276,15 @@ class LineTable(ScrollView, ComponentStyles, can_focus=True):
         self.refresh()
 
     def _cursor_place(self) -> int:
-        return self._place.get(self._cursor_key, 0) if self._cursor_key is not None else 0
+        return self._place.get(self.cursor_key, 0) if self.cursor_key is not None else 0
 
     def _move_cursor(self, place: int) -> None:
         if not self._keys:
             return
         before = self._cursor_place()
         place = min(max(place, 0), len(self._keys) - 1)
-        if self._keys[place] != self._cursor_key:
-            self._cursor_key = self._keys[place]
+        if self._keys[place] != self.cursor_key:
+            self.cursor_key = self._keys[place]
             self.post_message(self.Moved(self))
         self._awaited_key = None
         self._repaint(before)
@@ -316,7 +307,7 @@ class LineTable(ScrollView, ComponentStyles, can_focus=True):
 
     def _column_at(self, x: int) -> int | None:
         first, last, hidden = self._columns_in_sight()
-        fixed, end = self._model.fixed_columns, MARKER_WIDTH
+        fixed, end = self.model.fixed_columns, MARKER_WIDTH
         places: list[int] = [*range(fixed), *range(first, last)]
         for place in places:
             end += self._columns[place].width - (hidden if place == first and place >= fixed else 0)
@@ -327,7 +318,7 @@ class LineTable(ScrollView, ComponentStyles, can_focus=True):
     def _columns_in_sight(self) -> tuple[int, int, int]:
         """Return the first and last scrolling column in sight, and how many cells of the first are scrolled away."""
         if self._sight is None:
-            fixed = self._model.fixed_columns
+            fixed = self.model.fixed_columns
             width = self.scrollable_content_region.width
             room = width - MARKER_WIDTH - sum(column.width for column in self._columns[:fixed])
             first, hidden = fixed, self.scroll_offset.x
@@ -348,9 +339,9 @@ class LineTable(ScrollView, ComponentStyles, can_focus=True):
     def _look(self, key: str) -> RowLook:
         first, last, _ = self._columns_in_sight()
         return RowLook(
-            tuple(self._model.cells(key, 0, self._model.fixed_columns)),
-            tuple(self._model.cells(key, first, last)),
-            self._model.outlier(key),
+            tuple(self.model.cells(key, 0, self.model.fixed_columns)),
+            tuple(self.model.cells(key, first, last)),
+            self.model.outlier(key),
         )
 
     def _paint_row(self, place: int, width: int) -> Strip:
@@ -359,14 +350,14 @@ class LineTable(ScrollView, ComponentStyles, can_focus=True):
         if look is None:
             look = self._looks[place] = self._look(key)
         first, last, hidden = self._columns_in_sight()
-        cursor, selected = key == self._cursor_key, key in self._selection
+        cursor, selected = key == self.cursor_key, key in self._selection
         mark = (CURSOR_MARK if cursor else " ") + (SELECTION_MARK if selected else " ")
         states = (("outlier", look.outlier), ("selected", selected), ("cursor", cursor))
         over = tuple(name for name, wanted in states if wanted)
         still = [(mark, self.cell_style("strong", over))]
         moving: list[tuple[str, Style]] = []
         for columns, cells, runs in (
-            (self._columns[: self._model.fixed_columns], look.still, still),
+            (self._columns[: self.model.fixed_columns], look.still, still),
             (self._columns[first:last], look.moving, moving),
         ):
             for column, (text, tone) in zip(columns, cells, strict=True):
@@ -375,7 +366,7 @@ class LineTable(ScrollView, ComponentStyles, can_focus=True):
 
     def _paint_header(self, width: int) -> Strip:
         """Paint the titles of the columns, and the filter over their right end."""
-        chip = getattr(self._model, "chip", "")
+        chip = getattr(self.model, "chip", "")
         if not chip:
             return self._paint_titles(width)
         shown = f"{chip_text(chip)} "
@@ -385,7 +376,7 @@ class LineTable(ScrollView, ComponentStyles, can_focus=True):
     def _paint_titles(self, width: int) -> Strip:
         first, last, hidden = self._columns_in_sight()
         style = self.part_style("header")
-        fixed = [(fit(column.title, column.width), style) for column in self._columns[: self._model.fixed_columns]]
+        fixed = [(fit(column.title, column.width), style) for column in self._columns[: self.model.fixed_columns]]
         moving = [(fit(column.title, column.width), style) for column in self._columns[first:last]]
         return painted_line([(" " * MARKER_WIDTH, style), *fixed, *slid(moving, hidden)], width, style)
 

@@ -52,7 +52,8 @@ class Prompt(Horizontal):
     ) -> None:
         """Create a prompt. `typed_before` returns the answers so far to a sign, oldest first."""
         super().__init__(id=id)
-        self._sign = ""
+        self.sign = ""
+        """The sign before the line; empty while the prompt is hidden."""
         self._complete = complete
         self._typed_before = typed_before
         # Made here, not on mount: the prompt may be opened in the first instant of the screen.
@@ -66,17 +67,12 @@ class Prompt(Horizontal):
         yield self._line
 
     def on_mount(self) -> None:
-        self.display = bool(self._sign)
-        if self._sign:
+        self.display = bool(self.sign)
+        if self.sign:
             self.screen.set_focus(self._line)
 
-    @property
-    def sign(self) -> str:
-        """The sign before the line; empty while the prompt is hidden."""
-        return self._sign
-
     def ask(self, sign: str, text: str = "") -> None:
-        self._sign, self._back = sign, 0
+        self.sign, self._back = sign, 0
         self._sign_shown.update(sign)
         self.display = True
         self._line.value = text
@@ -93,34 +89,34 @@ class Prompt(Horizontal):
 
     def on_input_changed(self, event: Input.Changed) -> None:
         event.stop()
-        if self._sign:
-            self.post_message(self.Changed(self._sign, event.value))
+        if self.sign:
+            self.post_message(self.Changed(self.sign, event.value))
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()
-        sign, text = self._sign, event.value
+        sign, text = self.sign, event.value
         self._hide()
         self.post_message(self.Answered(sign, text))
 
     def dismiss(self) -> None:
-        sign = self._sign
+        sign = self.sign
         self._hide()
         self.post_message(self.Dismissed(sign))
 
     def recall(self, steps: int) -> None:
         """Show an earlier answer, or with negative `steps` a later one."""
-        past = self._typed_before(self._sign)
+        past = self._typed_before(self.sign)
         self._back = min(max(self._back + steps, 0), len(past))
         self._line.value = past[-self._back] if self._back else ""
         self._line.cursor_position = len(self._line.value)
 
     def _hide(self) -> None:
-        self._sign = ""
+        self.sign = ""
         self.display = False
 
     def suggest(self, beginning: str) -> str | None:
         """Return the line that `beginning` most likely becomes; only commands are completed."""
-        return self._complete(beginning) if self._sign == ":" else None
+        return self._complete(beginning) if self.sign == ":" else None
 
 
 class PromptInput(Input):

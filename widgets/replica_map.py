@@ -91,18 +91,14 @@ class ReplicaMapView(ScrollView, ComponentStyles, can_focus=True):
         self._model = model
         self._partitions: Sequence[int] = ()
         self._place = 0
-        self._index = 0
-        self._zoom: Zoom = "wide"
+        self.index = 0
+        """The replica index under the cursor."""
+        self.zoom: Zoom = "wide"
         self._revision = -1
         self._bands: dict[int, list[Column]] = {}
         self._geometry: tuple[object, ...] = ()
         self._painted: dict[ReplicaCell | tuple[ReplicaCell, ReplicaCell], tuple[str, ReplicaStyle]] = {}
         self._styles: dict[ReplicaStyle | str, Style] = {}
-
-    @property
-    def zoom(self) -> Zoom:
-        """The size in which replicas are painted."""
-        return self._zoom
 
     @property
     def zooms(self) -> tuple[Zoom, ...]:
@@ -115,13 +111,9 @@ class ReplicaMapView(ScrollView, ComponentStyles, can_focus=True):
         """The partition under the cursor; None if there is none."""
         return self._partitions[self._place] if self._place < len(self._partitions) else None
 
-    @property
-    def index(self) -> int:
-        return self._index
-
     def set_zoom(self, zoom: Zoom) -> None:
         """Paint larger or smaller; the cursor keeps its place."""
-        self._zoom = zoom
+        self.zoom = zoom
         self._lay_out()
         self._bring_into_sight()
 
@@ -137,7 +129,7 @@ class ReplicaMapView(ScrollView, ComponentStyles, can_focus=True):
             here = self.partition
             self._partitions, self._geometry = partitions, geometry
             self._place = self._place_of(here) if here is not None else 0
-            self._index = min(self._index, max(0, self._model.width - 1))
+            self.index = min(self.index, max(0, self._model.width - 1))
             self._lay_out()
             self.post_message(self.Moved())
         elif self._revision != self._model.revision:
@@ -197,7 +189,7 @@ class ReplicaMapView(ScrollView, ComponentStyles, can_focus=True):
 
     def action_line(self, lines: int) -> None:
         """Move up or down; beyond the last replica index, to the band below."""
-        index = self._index + lines
+        index = self.index + lines
         if 0 <= index < self._model.width:
             self._move_to(self._place, index)
             return
@@ -206,14 +198,14 @@ class ReplicaMapView(ScrollView, ComponentStyles, can_focus=True):
             self._move_to(place, 0 if lines > 0 else self._model.width - 1)
 
     def action_step(self, places: int) -> None:
-        self._move_to(self._place + places, self._index)
+        self._move_to(self._place + places, self.index)
 
     def action_page(self, pages: int) -> None:
         bands = max(1, self.size.height // self._band_height)
-        self._move_to(self._place + pages * bands * self._per_band, self._index)
+        self._move_to(self._place + pages * bands * self._per_band, self.index)
 
     def action_edge(self, last: int) -> None:
-        self._move_to(len(self._partitions) - 1 if last else 0, self._index)
+        self._move_to(len(self._partitions) - 1 if last else 0, self.index)
 
     def action_choose(self) -> None:
         if self.partition is not None:
@@ -222,9 +214,9 @@ class ReplicaMapView(ScrollView, ComponentStyles, can_focus=True):
     # Where things are
 
     def _lay_out(self) -> None:
-        halves = self._zoom == "halves"
+        halves = self.zoom == "halves"
         self._indices_a_line = 2 if halves else 1
-        self._cell_width = 1 if halves else self._model.letter_width + (self._zoom == "wide")
+        self._cell_width = 1 if halves else self._model.letter_width + (self.zoom == "wide")
         self._painted.clear()
         room = self.scrollable_content_region.width - GUTTER
         per_band = max(1, room // self._cell_width)
@@ -262,14 +254,14 @@ class ReplicaMapView(ScrollView, ComponentStyles, can_focus=True):
             return
         before = self._cursor_region()
         self._place = min(max(place, 0), len(self._partitions) - 1)
-        self._index = min(max(index, 0), max(0, self._model.width - 1))
+        self.index = min(max(index, 0), max(0, self._model.width - 1))
         if before != self._cursor_region():
             self.refresh(before, self._cursor_region())
         self._bring_into_sight()
         self.post_message(self.Moved())
 
     def _cursor_line(self) -> int:
-        return (self._place // self._per_band) * self._band_height + 1 + self._index // self._indices_a_line
+        return (self._place // self._per_band) * self._band_height + 1 + self.index // self._indices_a_line
 
     def _cursor_region(self) -> Region:
         return Region(0, self._cursor_line() - self.scroll_offset.y, self.scrollable_content_region.width, 1)
@@ -300,11 +292,11 @@ class ReplicaMapView(ScrollView, ComponentStyles, can_focus=True):
     def _paint_replicas(self, band: int, line: int, columns: list[Column], width: int) -> Strip:
         first = (line - 1) * self._indices_a_line
         cursor = -1
-        if first <= self._index < first + self._indices_a_line and self._place // self._per_band == band:
+        if first <= self.index < first + self._indices_a_line and self._place // self._per_band == band:
             cursor = self._place % self._per_band
         segments = [Segment(self._gutter_text(first), self._style("gutter"))]
         run, run_look = "", None
-        painted = self._halves(columns, first) if self._zoom == "halves" else self._letters(columns, first)
+        painted = self._halves(columns, first) if self.zoom == "halves" else self._letters(columns, first)
         for place, (text, look) in enumerate(painted):
             if place == cursor:
                 look = (*look[:3], True)
@@ -335,7 +327,7 @@ class ReplicaMapView(ScrollView, ComponentStyles, can_focus=True):
             cell = column[index]
             look = known.get(cell)
             if look is None:
-                look = known[cell] = letter_look(cell, self._zoom, self._cell_width)
+                look = known[cell] = letter_look(cell, self.zoom, self._cell_width)
             painted.append(look)
         return painted
 

@@ -88,14 +88,10 @@ class SpaceTimeDiagram(ComponentStyles, can_focus=True):
         self._cursor = 0
         self._top = 0
         self._first_lane = 0
-        self._following = True
+        self.following = True
+        """Whether the newest row stays in sight."""
         self._strips: dict[tuple[int, bool], Strip] = {}
         self._layout: Layout | None = None
-
-    @property
-    def following(self) -> bool:
-        """Whether the newest row stays in sight."""
-        return self._following
 
     @property
     def cursor(self) -> int | None:
@@ -109,7 +105,7 @@ class SpaceTimeDiagram(ComponentStyles, can_focus=True):
         if model is None:
             return "space–time"
         scale = f"a row is at most {duration_text(model.zoom_us)}" if model.zoom_us else "a row is an event"
-        state = "▼ follow" if self._following else f"‖ paused, row {self._cursor + 1} of {self._length}"
+        state = "▼ follow" if self.following else f"‖ paused, row {self._cursor + 1} of {self._length}"
         layout = self._laid_out()
         hidden = len(model.lanes) - layout.lanes
         sideways = f"← {layout.first} lanes, {hidden - layout.first} lanes →" if hidden else ""
@@ -126,7 +122,7 @@ class SpaceTimeDiagram(ComponentStyles, can_focus=True):
             self._strips.pop((place, False), None)
             self._strips.pop((place, True), None)
         self._length = len(model)
-        if self._following:
+        if self.following:
             self._cursor = max(0, self._length - 1)
         self._cursor = max(0, min(self._cursor, self._length - 1))
         self._bring_into_sight()
@@ -140,12 +136,12 @@ class SpaceTimeDiagram(ComponentStyles, can_focus=True):
 
     def point_at(self, row: int) -> None:
         """Pause with the cursor on a row."""
-        self._following = False
+        self.following = False
         self._move_to(row)
 
     def set_following(self, following: bool) -> None:
         """Follow the end, or pause."""
-        self._following = following
+        self.following = following
         if following:
             self._move_to(self._length - 1)
         self.refresh()
@@ -159,7 +155,7 @@ class SpaceTimeDiagram(ComponentStyles, can_focus=True):
         place = self._top + y - HEAD_LINES
         if place >= self._length:
             return Strip.blank(width, self.part_style("plain"))
-        at_cursor = place == self._cursor and not self._following
+        at_cursor = place == self._cursor and not self.following
         strip = self._strips.get((place, at_cursor))
         if strip is None:
             if len(self._strips) > STRIPS_KEPT:
@@ -189,10 +185,10 @@ class SpaceTimeDiagram(ComponentStyles, can_focus=True):
 
     def action_move(self, rows: int) -> None:
         """Move the cursor. Moving up stops following; moving beyond the end resumes it."""
-        if not self._length or (self._following and rows > 0):
+        if not self._length or (self.following and rows > 0):
             return
-        if self._following:
-            self._following = False
+        if self.following:
+            self.following = False
             self._move_to(self._cursor + rows + 1)
             self.post_message(self.Moved())
         elif self._cursor + rows >= self._length:
@@ -229,7 +225,7 @@ class SpaceTimeDiagram(ComponentStyles, can_focus=True):
     def _bring_into_sight(self) -> None:
         self._top = max(0, min(self._top, self._cursor, self._length - self._room))
         self._top = max(self._top, self._cursor - self._room + 1)
-        if self._following:
+        if self.following:
             self._top = max(0, self._length - self._room)
 
     def _laid_out(self) -> Layout:

@@ -6,7 +6,7 @@ Entries become text only when they are painted or searched, so a burst costs lit
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import ClassVar, Generic, NamedTuple, TypeVar
 
 from rich.segment import Segment
@@ -85,56 +85,39 @@ class TailLog(ComponentStyles, Generic[Entry], can_focus=True):
         self._has_cursor = cursor
         self._head = int(headed)
         self._ring: deque[Entry] = deque(maxlen=capacity)
-        self._shown: deque[Entry] = self._ring
+        self.shown: deque[Entry] = self._ring
+        """The entries that the filter leaves."""
         self._shown_ever = 0
         """The number of entries ever shown under the present filter; it numbers those in `_shown` from the end."""
         self._bottom = 0
         self._cursor = 0
-        self._following = True
-        self._filter = ""
-        self._matches: Callable[[Entry], bool] | None = None
-        self._hides = True
-
-    @property
-    def following(self) -> bool:
+        self.following = True
         """Whether the newest line stays in sight."""
-        return self._following
-
-    @property
-    def filter_text(self) -> str:
-        """The filter in force; empty without one."""
-        return self._filter
-
-    @property
-    def hides(self) -> bool:
+        self.filter_text = ""
+        self._matches: Callable[[Entry], bool] | None = None
+        self.hides = True
         """Whether the filter hides what does not match, instead of marking what does."""
-        return self._hides
 
     @property
     def unseen(self) -> int:
         """The number of entries that came below the lowest line since the tail was paused."""
-        return 0 if self._following else self._shown_ever - self._bottom
+        return 0 if self.following else self._shown_ever - self._bottom
 
     @property
     def pointed(self) -> Entry | None:
         """The entry under the cursor; None while the tail follows, or shows nothing."""
-        if self._following or not self._has_cursor or not self._shown:
+        if self.following or not self._has_cursor or not self.shown:
             return None
-        return self._shown[self._cursor - self._first_kept]
-
-    @property
-    def shown(self) -> Sequence[Entry]:
-        """The entries that the filter leaves."""
-        return self._shown
+        return self.shown[self._cursor - self._first_kept]
 
     @property
     def title_text(self) -> str:
         """The title: the heading, whether new lines are followed, and the filter."""
-        parts = [*filter(None, [self._heading]), "▼ follow" if self._following else f"‖ paused +{self.unseen} new"]
-        if self._filter and self._hides:
-            parts.append(chip_text(f"/{self._filter}  {len(self._shown)} of {len(self._ring)}"))
-        elif self._filter:
-            parts.append(f"{MATCH_MARK} marks /{self._filter}")
+        parts = [*filter(None, [self._heading]), "▼ follow" if self.following else f"‖ paused +{self.unseen} new"]
+        if self.filter_text and self.hides:
+            parts.append(chip_text(f"/{self.filter_text}  {len(self.shown)} of {len(self._ring)}"))
+        elif self.filter_text:
+            parts.append(f"{MATCH_MARK} marks /{self.filter_text}")
         return "  ".join(parts)
 
     def extend(self, entries: Iterable[Entry]) -> None:
@@ -142,13 +125,13 @@ class TailLog(ComponentStyles, Generic[Entry], can_focus=True):
         if not added:
             return
         self._ring.extend(added)
-        if self._shown is not self._ring:
+        if self.shown is not self._ring:
             matching = [entry for entry in added if self._accepts(entry)]
-            self._shown.extend(matching)
+            self.shown.extend(matching)
             self._shown_ever += len(matching)
         else:
             self._shown_ever += len(added)
-        if self._following:
+        if self.following:
             self.refresh()
         elif self._bottom < self._lowest_bottom() and len(self._ring) == self._ring.maxlen:
             # The lines in sight fell out of the ring at its old end: move on to what is left.
@@ -163,7 +146,7 @@ class TailLog(ComponentStyles, Generic[Entry], can_focus=True):
         """Show `entries` instead of all that was shown. Filter and following stay as they are."""
         self._ring.clear()
         self._ring.extend(entries)
-        following = self._following
+        following = self.following
         self._select()
         self.set_following(following)
 
@@ -173,15 +156,15 @@ class TailLog(ComponentStyles, Generic[Entry], can_focus=True):
 
     def set_filter(self, text: str) -> None:
         """Show, or mark, only the lines that match `text`; show all if it is empty."""
-        self._filter = text
+        self.filter_text = text
         self._matches = self._matcher_of(text) if text.strip() else None
         self._select()
         self.set_following(True)
 
     def set_hiding(self, hides: bool) -> None:
         """Let the filter hide what does not match, or mark what does. The entry under the cursor stays in sight if possible."""
-        following, pointed = self._following, self.pointed
-        self._hides = hides
+        following, pointed = self.following, self.pointed
+        self.hides = hides
         self._select()
         self.set_following(following)
         if pointed is not None:
@@ -189,11 +172,11 @@ class TailLog(ComponentStyles, Generic[Entry], can_focus=True):
 
     def set_following(self, following: bool) -> None:
         """Follow the end, or pause with the cursor on the last line."""
-        if not following and self._following:
+        if not following and self.following:
             self._bottom = self._shown_ever
             self._place_cursor(self._shown_ever - 1)
-        changed = following != self._following
-        self._following = following
+        changed = following != self.following
+        self.following = following
         self.refresh()
         if changed and self._has_cursor:
             self.post_message(self.Moved())
@@ -201,7 +184,7 @@ class TailLog(ComponentStyles, Generic[Entry], can_focus=True):
     def point_at(self, wanted: Callable[[Entry], bool]) -> bool:
         """Pause with the cursor on the latest entry that is `wanted`. Return whether there is one."""
         for number in range(self._shown_ever - 1, self._first_kept - 1, -1):
-            if wanted(self._shown[number - self._first_kept]):
+            if wanted(self.shown[number - self._first_kept]):
                 self._point(number)
                 return True
         return False
@@ -210,9 +193,9 @@ class TailLog(ComponentStyles, Generic[Entry], can_focus=True):
         """Move the cursor to the next line that matches the filter, down for 1 and up for -1. Return whether there is one."""
         if self._matches is None:
             return False
-        number = (self._shown_ever if self._following else self._cursor) + step
+        number = (self._shown_ever if self.following else self._cursor) + step
         while self._first_kept <= number < self._shown_ever:
-            if self._accepts(self._shown[number - self._first_kept]):
+            if self._accepts(self.shown[number - self._first_kept]):
                 self._point(number)
                 return True
             number += step
@@ -222,24 +205,24 @@ class TailLog(ComponentStyles, Generic[Entry], can_focus=True):
         width, height = self.size
         if y < self._head:
             return Strip([Segment(fit(self.title_text, width, gap=0), self.part_style("title"))], width)
-        bottom = self._shown_ever if self._following else self._bottom
+        bottom = self._shown_ever if self.following else self._bottom
         first_kept = self._first_kept
         top = max(first_kept, bottom - (height - self._head))
         number = top + y - self._head
         if number >= bottom:
             return Strip.blank(width, self.part_style("plain"))
-        entry = self._shown[number - first_kept]
+        entry = self.shown[number - first_kept]
         text, tone = self._line_of(entry)
         over = ""
         if self._has_cursor:
-            at_cursor = not self._following and number == self._cursor
-            matches = not self._hides and self._matches is not None and self._accepts(entry)
+            at_cursor = not self.following and number == self._cursor
+            matches = not self.hides and self._matches is not None and self._accepts(entry)
             text = (CURSOR_MARK if at_cursor else " ") + (MATCH_MARK if matches else " ") + text
             over = "cursor" if at_cursor else "match" if matches else ""
         return Strip([Segment(fit(text, width, gap=0), self.part_style(tone, over))], width)
 
     def on_resize(self) -> None:
-        if self._has_cursor and not self._following:
+        if self._has_cursor and not self.following:
             self._bottom = min(self._bottom, self._cursor + self._room)
             self.refresh()
 
@@ -252,7 +235,7 @@ class TailLog(ComponentStyles, Generic[Entry], can_focus=True):
         self._scroll(WHEEL_LINES)
 
     def on_click(self, event: events.Click) -> None:
-        bottom = self._shown_ever if self._following else self._bottom
+        bottom = self._shown_ever if self.following else self._bottom
         number = max(self._first_kept, bottom - (self.size.height - self._head)) + event.y - self._head
         if self._has_cursor and event.y >= self._head and number < bottom:
             self._point(number)
@@ -261,8 +244,8 @@ class TailLog(ComponentStyles, Generic[Entry], can_focus=True):
         """Move the cursor or the lines. Moving up stops following; reaching the end resumes it."""
         if not self._has_cursor:
             self._scroll(lines)
-        elif self._following:
-            if lines < 0 and self._shown:
+        elif self.following:
+            if lines < 0 and self.shown:
                 self.set_following(False)
                 if lines < -1:
                     self._point(self._cursor + lines + 1)
@@ -281,21 +264,21 @@ class TailLog(ComponentStyles, Generic[Entry], can_focus=True):
         self.set_following(True)
 
     def action_clear_filter(self) -> None:
-        if not self._filter:
+        if not self.filter_text:
             raise SkipAction  # the screen knows what else escape means
         self.set_filter("")
         self.post_message(self.FilterCleared())
 
     @property
     def _first_kept(self) -> int:
-        return self._shown_ever - len(self._shown)
+        return self._shown_ever - len(self.shown)
 
     def _select(self) -> None:
-        if self._matches is not None and self._hides:
-            self._shown = deque((entry for entry in self._ring if self._accepts(entry)), maxlen=self._ring.maxlen)
+        if self._matches is not None and self.hides:
+            self.shown = deque((entry for entry in self._ring if self._accepts(entry)), maxlen=self._ring.maxlen)
         else:
-            self._shown = self._ring
-        self._shown_ever = len(self._shown)
+            self.shown = self._ring
+        self._shown_ever = len(self.shown)
         self._bottom = self._shown_ever
         self._place_cursor(self._shown_ever - 1)
 
@@ -307,20 +290,20 @@ class TailLog(ComponentStyles, Generic[Entry], can_focus=True):
         return lambda entry: selects(self._line_of(entry).text)
 
     def _scroll(self, lines: int) -> None:
-        if self._following and lines > 0:
+        if self.following and lines > 0:
             return
-        bottom = (self._shown_ever if self._following else self._bottom) + lines
+        bottom = (self._shown_ever if self.following else self._bottom) + lines
         if bottom >= self._shown_ever:
             self.set_following(True)
             return
-        if self._following:
+        if self.following:
             self.set_following(False)
         self._bottom = max(bottom, self._lowest_bottom())
         self._place_cursor(max(self._bottom - self._room, min(self._cursor, self._bottom - 1)))
         self.refresh()
 
     def _point(self, number: int) -> None:
-        if self._following:
+        if self.following:
             self.set_following(False)
         before = self._cursor
         self._place_cursor(number)

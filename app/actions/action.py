@@ -42,10 +42,10 @@ class Action(Struct, frozen=True):
     """A word or two for the footer."""
     meaning: str
     """One sentence for help and palette."""
-    keys: str
+    keys: str = ""
     """Keys as Textual names them, separated by commas; empty when there is none."""
     key_display: str = ""
-    """The keys as the footer shows them; like `keys` when it is empty."""
+    """The keys as the footer shows them; the first of `keys` when it is empty."""
     group: str = ""
     """The heading in help; that of the view for an action of one view."""
     words: tuple[CommandWord, ...] = ()
@@ -71,7 +71,7 @@ class Action(Struct, frozen=True):
 
     def __post_init__(self) -> None:
         if not self.key_display:
-            force_setattr(self, "key_display", self.keys)
+            force_setattr(self, "key_display", self.keys.partition(",")[0])
         meaning = self.meaning[:1].lower() + self.meaning[1:].rstrip(".")
         words = self.words or one_word(self.id)
         force_setattr(self, "words", tuple(replace(word, meaning=word.meaning or meaning) for word in words))

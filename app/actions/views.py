@@ -96,9 +96,8 @@ VIEWS: tuple[View, ...] = (
         short="susp", cli="cluster suspicions", points_at_members=True,
         actions=(
             Action(
-                "suspicions-whole", "all or some",
-                "Show all members, or only those that suspect or are suspected.", "z",
-                words=one_word("everybody", "choice", "[on|off]", "on", "off"),
+                "suspicions-whole", "all or some", "Show all members, or only those that suspect or are suspected.",
+                "z", words=one_word("everybody", "choice", "[on|off]", "on", "off"),
             ),
         ),
     ),
@@ -107,8 +106,7 @@ VIEWS: tuple[View, ...] = (
         short="part", cli="cluster table", points_at_members=True,
         actions=(
             Action(
-                "map-observer", "whose table", "Show the table of the next member; the first one is the master's.",
-                "t",
+                "map-observer", "whose table", "Show the table of the next member; the first one is the master's.", "t",
                 words=one_word(
                     "table-of", "optional member", "[MEMBER]", meaning="show this member's table; none: the next one's",
                 ),
@@ -118,18 +116,20 @@ VIEWS: tuple[View, ...] = (
                 "map-zoom", "zoom",
                 "Draw the map smaller: letters and marks, one letter or mark, two replicas in one line.", "z",
                 words=one_word(
-                    "zoom", "choice", "[ZOOM]", "wide", "letters", "halves", meaning="draw the map like this; none: the next way",
+                    "zoom", "choice", "[ZOOM]", "wide", "letters", "halves",
+                    meaning="draw the map like this; none: the next way",
                 ),
             ),
-            Action("map-trouble", "next trouble", "Go to the next partition with something wrong.", "n", key_display="n N"),
+            Action(
+                "map-trouble", "next trouble", "Go to the next partition with something wrong.", "n", key_display="n N",
+            ),
             Action(
                 "map-trouble-before", "previous trouble", "Go to the previous partition with something wrong.", "N",
                 shown=False, handler="map-trouble -",
             ),
             Action(
-                "map-heat", "heat",
-                "Show how busy each partition is, from 0 to 9, in place of the letters; and back.", "H",
-                words=one_word("heat", "choice", "[on|off]", "on", "off"),
+                "map-heat", "heat", "Show how busy each partition is, from 0 to 9, in place of the letters; and back.",
+                "H", words=one_word("heat", "choice", "[on|off]", "on", "off"),
             ),
             Action(
                 "map-partition", "partition", "Go to a partition.", "",
@@ -160,21 +160,16 @@ VIEWS: tuple[View, ...] = (
             Action(
                 "fault-mode", "blackhole/reset",
                 "Plan cuts that swallow messages, or cuts that break connections at once.", "r",
-                words=one_word("cut-mode", "choice", "[blackhole|reset]", "blackhole", "reset"),
-                shown=False,
+                words=one_word("cut-mode", "choice", "[blackhole|reset]", "blackhole", "reset"), shown=False,
             ),
             Action(
-                "fault-build", "build", "Make the planned fault.", "b",
-                words=one_word("build"), needs=LINK_FAULTS, needs_write=True,
+                "fault-build", "build", "Make the planned fault.", "b", words=one_word("build"), needs=LINK_FAULTS,
+                needs_write=True,
             ),
+            Action("fault-clear", "no plan", "Drop the planned fault.", "C", words=one_word("no-plan"), shown=False),
             Action(
-                "fault-clear", "no plan", "Drop the planned fault.", "C",
-                words=one_word("no-plan"), shown=False,
-            ),
-            Action(
-                "network-layout", "drawing",
-                "Show the drawing and the matrix, the matrix alone, or the drawing alone.", "z",
-                words=one_word("layout", "choice", "[both|matrix|drawing]", "both", "matrix", "drawing"),
+                "network-layout", "drawing", "Show the drawing and the matrix, the matrix alone, or the drawing alone.",
+                "z", words=one_word("layout", "choice", "[both|matrix|drawing]", "both", "matrix", "drawing"),
                 shown=False,
             ),
         ),
@@ -186,18 +181,16 @@ VIEWS: tuple[View, ...] = (
             Action(
                 "unblock", "unblock",
                 "Remove what keeps the two clusters under the cursor apart, as far as that can be done.", "u",
-                words=one_word("unblock"),
                 needs=frozenset({"heal-link", "resume", "set-join-list"}), destructive=True, needs_write=True,
             ),
             Action(
                 "edit-list", "edit list",
                 "Edit the join list of the cluster of the member under the cursor, one entry a line.", "e",
-                words=one_word("edit-list", "optional member", "[MEMBER]"),
-                needs=frozenset({"set-join-list"}), needs_write=True,
+                words=one_word("edit-list", "optional member", "[MEMBER]"), needs=frozenset({"set-join-list"}),
+                needs_write=True,
             ),
             Action(
                 "edit-all-lists", "edit all", "Edit the join lists of all clusters at once, one entry a line.", "A",
-                words=one_word("edit-all-lists"),
                 needs=frozenset({"set-join-list"}), needs_write=True,
             ),
         ),
@@ -208,7 +201,6 @@ VIEWS: tuple[View, ...] = (
             Action(
                 "event-fields", "unfold",
                 "Unfold the episode under the cursor; of an event, show everything that it says.", "enter,i",
-                key_display="enter",
             ),
             Action(
                 "event-level", "level",
@@ -218,25 +210,26 @@ VIEWS: tuple[View, ...] = (
             Action(
                 "event-because", "because",
                 "Show why the event under the cursor happened, or why the member under it is as it is: causes, link by link.",
-                "b", words=tuple(
+                "b",
+                words=tuple(
+                    (
                     CommandWord(
                         word, "optional member", f"{word} [MEMBER]",
                         "show why a member is as it is, or why the event under the cursor happened",
                     )
                     for word in ("because", "why")
                 ),
+                ),
                 views=("events", "overview"),
             ),
             Action(
                 "event-story", "story",
                 "Show the story of the migration, episode or member that the event belongs to; again: the next of them.",
-                "u",
-                words=one_word("story", "optional member", "[MEMBER]"),
+                "u", words=one_word("story", "optional member", "[MEMBER]"),
             ),
             Action(
                 "space-time", "space–time",
                 "Draw the events as a space–time diagram, members side by side; and back to the lines.", "z",
-                words=one_word("space-time"),
             ),
             Action(
                 "event-jump", "show in time", "Show the whole picture as it was at the event under the cursor.", "T",
@@ -244,14 +237,12 @@ VIEWS: tuple[View, ...] = (
             Action("event-follow", "follow", "Follow the events, or pause them.", "f"),
             Action("event-next", "next match", "Go to the next event that matches the filter.", "n", key_display="n N"),
             Action(
-                "event-previous", "previous match", "Go to the previous event that matches the filter.", "N", shown=False,
-                handler="event-next -",
+                "event-previous", "previous match", "Go to the previous event that matches the filter.", "N",
+                shown=False, handler="event-next -",
             ),
             Action(
-                "event-marking", "hide or mark",
-                "Let the filter mark matches instead of hiding the rest; and back.", "H",
-                words=one_word("mark", "text", "[TEXT]"),
-                shown=False,
+                "event-marking", "hide or mark", "Let the filter mark matches instead of hiding the rest; and back.",
+                "H", words=one_word("mark", "text", "[TEXT]"), shown=False,
             ),
             Action(
                 "event-utc", "run clock or UTC", "Show times in UTC instead of on the run's clock; and back.", "t",
@@ -280,8 +271,8 @@ VIEWS: tuple[View, ...] = (
                 handler="time-speed slower",
             ),
             Action(
-                "time-faster", "faster", "Let time pass twice as fast.", "right_curly_bracket", key_display="}", shown=False,
-                handler="time-speed faster",
+                "time-faster", "faster", "Let time pass twice as fast.", "right_curly_bracket", key_display="}",
+                shown=False, handler="time-speed faster",
             ),
             Action("time-violation", "violation", "Go to the next violation of an invariant.", "n", key_display="n N"),
             Action(
@@ -289,16 +280,14 @@ VIEWS: tuple[View, ...] = (
                 handler="time-violation -",
             ),
             Action(
-                "time-mark", "mark", "Go to the next mark: a split, a claim, a fault, a violation or a bookmark.",
-                "m", key_display="m M",
+                "time-mark", "mark", "Go to the next mark: a split, a claim, a fault, a violation or a bookmark.", "m",
+                key_display="m M",
             ),
             Action(
-                "time-mark-before", "previous mark", "Go to the previous mark.", "M", shown=False, handler="time-mark -",
+                "time-mark-before", "previous mark", "Go to the previous mark.", "M", shown=False,
+                handler="time-mark -",
             ),
-            Action(
-                "time-here", "to the event", "Go to the moment of the event under the cursor.", "enter,i",
-                key_display="enter",
-            ),
+            Action("time-here", "to the event", "Go to the moment of the event under the cursor.", "enter,i"),
             Action(
                 "time-zoom-in", "zoom", "Show half as much time in the strip.", "plus", key_display="+ −",
                 handler="time-zoom +1",
@@ -307,7 +296,9 @@ VIEWS: tuple[View, ...] = (
                 "time-zoom-out", "zoom out", "Show twice as much time in the strip.", "minus", key_display="−",
                 shown=False, handler="time-zoom -1",
             ),
-            Action("time-whole", "whole run", "Show the whole run in the strip.", "z", shown=False, handler="time-zoom"),
+            Action(
+                "time-whole", "whole run", "Show the whole run in the strip.", "z", shown=False, handler="time-zoom",
+            ),
         ),
     ),
     View(
@@ -316,12 +307,11 @@ VIEWS: tuple[View, ...] = (
             Action(
                 "audit-run", "run the audit",
                 "Check the journal of this run, in a process of its own; while it runs: stop it.", "r",
-                words=one_word("audit-run", "text", "[PATH]"),
-                cli="audit DIR",
+                words=one_word("audit-run", "text", "[PATH]"), cli="audit DIR",
             ),
             Action(
                 "audit-jump", "show in time", "Show the whole picture as it was at the finding under the cursor.",
-                "enter,T", key_display="enter",
+                "enter,T",
             ),
         ),
     ),
@@ -331,8 +321,7 @@ VIEWS: tuple[View, ...] = (
         actions=(
             Action(
                 "demo-go", "go on",
-                "Start the demo under the cursor, live; in a demo, do the step, or go on from where it waits.",
-                "enter",
+                "Start the demo under the cursor, live; in a demo, do the step, or go on from where it waits.", "enter",
                 words=one_word(
                     "demo", "demo", "NAME [SEED]", meaning="learn with a demo, live; with a seed in simulated time",
                 ),
@@ -353,8 +342,7 @@ VIEWS: tuple[View, ...] = (
             ),
             Action("demo-free", "free play", "Play freely with the demo's cluster, and back to the step.", "P"),
             Action(
-                "demo-restart", "restart", "Restart the demo on a new cluster.", "r",
-                words=one_word("restart-demo"),
+                "demo-restart", "restart", "Restart the demo on a new cluster.", "r", words=one_word("restart-demo"),
             ),
         ),
     ),

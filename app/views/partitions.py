@@ -107,6 +107,7 @@ class PartitionsScreen(ViewScreen):
 
     view = "partitions"
     detailed = True
+    filter_text = ""
     DEFAULT_CSS = """
     PartitionsScreen #map-census { height: 1; }
     PartitionsScreen #map { height: 1fr; min-height: 4; scrollbar-size: 1 1; }
@@ -122,7 +123,6 @@ class PartitionsScreen(ViewScreen):
         self._observer = ""
         """Whose table is shown; empty for the master's."""
         self._shows_heat = False
-        self._filter = ""
         self._bad_filter = ""
         self._found: Sequence[int] = ()
         self._counted_second = -1
@@ -198,13 +198,9 @@ class PartitionsScreen(ViewScreen):
         return (Fact("partition", f"p{partition}, version {row['version']}", "strong"), *held, Fact("", ""), *of_member)
 
     def filter_by(self, text: str) -> None:
-        self._filter = text
+        self.filter_text = text
         self.paint()
         self._say_below()
-
-    @property
-    def filter_text(self) -> str:
-        return self._filter
 
     def rows(self) -> Iterable[Mapping[str, str]]:
         return map(self._row, self._found)
@@ -243,7 +239,7 @@ class PartitionsScreen(ViewScreen):
 
     def _find(self) -> None:
         try:
-            self._found = self._census.found(self.session.picture, self._filter)
+            self._found = self._census.found(self.session.picture, self.filter_text)
             self._bad_filter = ""
         except BadFilter as problem:  # perhaps not typed to the end yet
             self._found, self._bad_filter = range(self._map.partitions), str(problem)
@@ -256,9 +252,9 @@ class PartitionsScreen(ViewScreen):
             if self._map.partitions
             else []
         )
-        if self._filter:
+        if self.filter_text:
             facts.insert(
-                0, Fact("", f"/{self._filter}: {len(self._found)} of {self._map.partitions} in sight", "strong")
+                0, Fact("", f"/{self.filter_text}: {len(self._found)} of {self._map.partitions} in sight", "strong")
             )
         return [TableCell(fact.text, fact.tone) for fact in facts]
 
@@ -314,7 +310,7 @@ class PartitionsScreen(ViewScreen):
     def do_map_trouble(self, back: str) -> None:
         """Go to the next partition with something wrong, or `back` to the previous one."""
         wrong = set().union(*self._census.partitions.values())
-        places = sorted(wrong.intersection(self._found) if self._filter else wrong)
+        places = sorted(wrong.intersection(self._found) if self.filter_text else wrong)
         if not places:
             self.console.show_message("nothing is wrong in this table")
             return

@@ -349,16 +349,12 @@ class DetailPane(OverviewPane):
     """The facts about the member under the cursor of another pane."""
 
     view, pane_name = "member", "detail"
+    member = ""
 
     def __init__(self, session: ConsoleSession, key: str) -> None:
         self.sheet = FactSheet(id="overview-detail")
         self._about: object = None
-        self._label = ""
         super().__init__(session, key, "detail", self.sheet)
-
-    @property
-    def member(self) -> str:
-        return self._label
 
     def paint(self, labels: Sequence[str], marks: Mapping[str, str]) -> None:
         """Do nothing: the overview calls `say`."""
@@ -371,7 +367,7 @@ class DetailPane(OverviewPane):
         about = (label, self.session.detail_beat)
         if about == self._about:
             return
-        self._about, self._label = about, label
+        self._about, self.member = about, label
         self.edge.show([TableCell(one_line(label), "strong")])
         if not label:
             self.sheet.show(())
