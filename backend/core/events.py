@@ -6,9 +6,9 @@ event itself is one of the classes below or of those that the chapters declare, 
 
 from __future__ import annotations
 
-from typing import get_args
+from typing import Annotated, get_args
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from quarterdeck.backend.core import causes
 from quarterdeck.backend.core.data import events as data
@@ -106,6 +106,9 @@ causes were in sentences alone; both are still read.
 WITNESSED_FORM = 2
 """The form of what a witness records: it does not know which record brought about another one."""
 
+Int64 = Annotated[int, Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
+"""What a column of a table can hold; a line with a larger number is no record."""
+
 
 class Record(Struct, frozen=True, gc=False, omit_defaults=True):
     """One event of one incarnation. (`uuid`, `seq`) is its identity: `seq` counts from 1 without gaps within a uuid."""
@@ -114,10 +117,10 @@ class Record(Struct, frozen=True, gc=False, omit_defaults=True):
     member: str
     """The label of the member."""
     uuid: str
-    seq: int
-    at: int
+    seq: Int64
+    at: Int64
     """Microseconds on the run's monotonic clock."""
-    utc: int
+    utc: Int64
     """Microseconds since 1970, UTC."""
     event: Event
     because: causes.RecordId | None = None

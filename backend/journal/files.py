@@ -33,6 +33,9 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _NUMBERED = re.compile(r"(.+)-(\d{6,})(?:\.(\d{6,}))?\.jsonl")
 _RECORD = msgspec.json.Decoder(Record)
 
+NOT_DECODABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+"""What decoding a line raises: it is no JSON, not of the wanted form, no UTF-8, or nested too deeply."""
+
 
 class NoJournal(ValueError):
     """A path that is no journal, or a name that no journal can have. The message names it and gives a hint."""
@@ -143,7 +146,7 @@ def as_record(line: bytes) -> Record | None:
     """Return the record that `line` holds, or None."""
     try:
         return _RECORD.decode(line)
-    except (msgspec.MsgspecError, UnicodeDecodeError):
+    except NOT_DECODABLE:
         return None
 
 

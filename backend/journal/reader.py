@@ -24,7 +24,7 @@ from quarterdeck.backend.core.events import CLUSTER_EVENTS, Event, Record
 from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.partitions.events import MigrationsCancelled, MigrationsPlanned
 from quarterdeck.backend.core.properties import SECOND_US
-from quarterdeck.backend.journal.files import RUN_PREFIX, current_path, journal_files, numbers_of
+from quarterdeck.backend.journal.files import NOT_DECODABLE, RUN_PREFIX, current_path, journal_files, numbers_of
 
 Sentences = Iterable[tuple[str, str]]
 """Patterns of sentences, ``*`` for any text, with the cause that each means."""
@@ -220,7 +220,7 @@ def read_files(files: Iterable[Path], problems: list[JournalProblem]) -> Iterato
             for number, line in enumerate(lines, start=1):
                 try:
                     yield upgraded(_DECODER.decode(line))
-                except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+                except NOT_DECODABLE as error:
                     problems.append(_problem(file, number, line, str(error)))
 
 

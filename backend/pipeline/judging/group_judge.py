@@ -15,11 +15,10 @@ from itertools import chain, count, islice, repeat
 from operator import attrgetter
 from pathlib import Path, PurePath
 
-import msgspec
 from msgspec import Struct
 
 from quarterdeck.backend.hazelcast.logs.observations.story import LogStory
-from quarterdeck.backend.journal.files import SEALED_SUFFIX, current_path, naming, numbers_of
+from quarterdeck.backend.journal.files import NOT_DECODABLE, SEALED_SUFFIX, current_path, naming, numbers_of
 from quarterdeck.backend.pipeline.address import BUFFER_BYTES
 from quarterdeck.backend.pipeline.audit_input import InputFile
 from quarterdeck.backend.pipeline.judging.lines import (
@@ -203,7 +202,7 @@ def records_of(file: InputFile, read: ReadLines, aside: SetAside, on_strange: On
     while raws := [line.rstrip(b"\n") for line in islice(lines, LINES_AT_ONCE)]:
         try:
             records = list(map(decode_record, raws))
-        except (msgspec.MsgspecError, UnicodeDecodeError):
+        except NOT_DECODABLE:
             yield from _records_beside_others(raws, place, number, aside, on_strange)
         else:
             yield from zip(map(TIME, records), repeat(place), count(number + 1), records, raws, strict=False)
@@ -217,7 +216,7 @@ def _records_beside_others(
     for number, raw in enumerate(raws, start=before + 1):
         try:
             record = decode_record(raw)
-        except (msgspec.MsgspecError, UnicodeDecodeError) as problem:
+        except NOT_DECODABLE as problem:
             try:
                 strange = strange_record(raw, problem)
             except NoRecord as reason:

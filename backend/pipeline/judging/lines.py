@@ -10,8 +10,9 @@ import msgspec
 from msgspec import Struct, inspect
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.events import Int64, Record
 from quarterdeck.backend.core.membership.events import HeartbeatLate
+from quarterdeck.backend.journal.files import NOT_DECODABLE
 from quarterdeck.backend.pipeline.rules import QuarantinedLine
 
 TORN = "torn, no JSON, or a value of the wrong type"
@@ -39,9 +40,9 @@ class StrangeRecord(Struct, frozen=True):
     run: str
     member: str
     uuid: str
-    seq: int
-    at: int
-    utc: int
+    seq: Int64
+    at: Int64
+    utc: Int64
 
     def stand_in(self) -> Record:
         """Return a record in its place of which only the number matters, so that nothing seems to be missing."""
@@ -70,7 +71,7 @@ def strange_record(raw: bytes, problem: Exception) -> StrangeRecord:
     if reason == TORN and str(problem).startswith(UNKNOWN_VALUE):
         try:
             return _HEAD.decode(raw)
-        except (msgspec.MsgspecError, UnicodeDecodeError):
+        except NOT_DECODABLE:
             pass
     raise NoRecord(reason)
 
@@ -78,7 +79,7 @@ def strange_record(raw: bytes, problem: Exception) -> StrangeRecord:
 def _missing_fields(raw: bytes) -> str:
     try:
         line = msgspec.json.decode(raw)
-    except (msgspec.MsgspecError, UnicodeDecodeError):
+    except NOT_DECODABLE:
         return TORN
     if not isinstance(line, dict):
         return TORN

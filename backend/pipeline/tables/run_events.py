@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from pyspark.sql.types import StructType
 
 from quarterdeck.backend.core.events import CLUSTER_EVENTS
-from quarterdeck.backend.journal.files import RUN_PREFIX
+from quarterdeck.backend.journal.files import NOT_DECODABLE, RUN_PREFIX
 from quarterdeck.backend.pipeline.audit_input import InputFile
 from quarterdeck.backend.pipeline.judging.group_judge import ReadLines, lines_of_file
 from quarterdeck.backend.pipeline.judging.lines import (
@@ -219,7 +219,7 @@ class RunLines:
             return
         try:
             head = decode_record(raw)
-        except (msgspec.MsgspecError, UnicodeDecodeError) as problem:
+        except NOT_DECODABLE as problem:
             try:
                 head = strange_record(raw, problem)  # type: ignore[assignment] # only its head counts
             except NoRecord as reason:
@@ -267,5 +267,5 @@ class RunLines:
 def _run_named(raw: bytes) -> str:
     try:
         return run_of_line(raw).run
-    except (msgspec.MsgspecError, UnicodeDecodeError):
+    except NOT_DECODABLE:
         return ""

@@ -1,0 +1,35 @@
+"""Lines that look like records and are none: audit, tables, streams and readers set aside the same ones."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from quarterdeck.backend.journal.reader import read_journal
+from quarterdeck.backend.pipeline.audit import audit
+from quarterdeck.backend.pipeline.judging.lines import TORN
+from quarterdeck.backend.pipeline.tables.store import update_store
+from tests.pipeline.journal_builder import clean_story, line, write
+
+RECORD = json.loads(line(clean_story("odd").records[3]))
+ODD = {
+    "nested-deeply": b"[" * 100_000,
+    "a-field-nested-deeply": line(clean_story("odd").records[3])[:-2] + b',"later":' + b"[" * 100_000,
+    "a-number-of-65-bits": json.dumps(RECORD | {"seq": 1 << 63}).encode(),
+    "a-time-of-65-bits": json.dumps(RECORD | {"at": -(1 << 63) - 1}).encode(),
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_an_odd_line_is_set_aside_everywhere(tmp_path: Path, name: str) -> None:
+    root = write(tmp_path / "journal", clean_story("odd"))
+    (root / "run=odd" / "odd-000001.jsonl").write_bytes(ODD[name] + b"\n")
+    result = audit([root])
+    assert [(problem.line, problem.reason) for problem in result.problems] == [(ODD[name].decode(), TORN)]
+    update_store([root], tmp_path / "tables")
+    assert audit([tmp_path / "tables"]).counts | {"files": 2} == result.counts
+    journal = read_journal(root)
+    assert len(list(journal)) == result.counts["records"]
+    assert [problem.file.name for problem in journal.problems] == ["odd-000001.jsonl"]
