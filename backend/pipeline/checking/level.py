@@ -8,36 +8,36 @@ from __future__ import annotations
 
 import pickle
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 from uuid import uuid4
 
 import msgspec
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow.parquet import read_table, write_table
 from pyspark.sql.types import BinaryType, IntegerType, LongType, StructField, StructType
 
+from quarterdeck.backend.pipeline.judging.group_judge import collector_paused
 from quarterdeck.backend.pipeline.spark.arrow import batches_of, exit_with_task, tasks_in
 from quarterdeck.backend.simulation.model_checking.model import State
 from quarterdeck.backend.simulation.model_checking.share import Reached, ShareReport, ShareSettings, StateShare
 from quarterdeck.backend.simulation.model_checking.spilling import CODE_BYTES
 
-REACHED = StructType(
-    [
-        StructField("part", IntegerType()),
-        StructField("code", BinaryType()),
-        StructField("way", BinaryType()),
-        StructField("payload", BinaryType()),
-    ]
-)
-"""A state that was reached: the part of the level that it belongs to, its code, the way to it, and what it is."""
+STATES = pa.schema({"code": pa.binary(CODE_BYTES), "way": pa.binary(), "history": pa.int64(), "state": pa.binary()})
+"""States: the code of each, the way to it, the history on that way, and what it is."""
+
+REACHED = StructType([StructField("part", IntegerType()), StructField("states", BinaryType())])
+"""All states that a task has reached in a part of the level. Java passes them on as one value, whatever their number."""
 
 KEPT = StructType([StructField("states", LongType())])
 """How many new states a part has."""
 
 ROWS_IN_A_BATCH = 10_000
+COMPRESSION = "zstd"
 
 
 class LevelShare(StateShare):
@@ -45,7 +45,8 @@ class LevelShare(StateShare):
 
     def __init__(self, settings: ShareSettings) -> None:
         super().__init__(settings, 0)
-        self.reached: dict[int, Reached] = {}
+        self.reached: dict[bytes, tuple[bytes, int, bytes]] = {}
+        """By code; the columns of `STATES` that follow it."""
         self.is_busy = False
         """Whether a task began that has not written what it learnt: if it was broken off, others will never know."""
         self._read = set[Path]()
@@ -57,7 +58,7 @@ class LevelShare(StateShare):
             if file not in self._read:
                 self._read.add(file)
                 self.learn(read_learnt(file)[1])
-        self.news()  # which no other has to hear
+        self.reported = self.known  # what others have told no other has to hear
         self.reached, self._report = {}, ShareReport()
         self._recorded.clear()
 
@@ -69,17 +70,20 @@ class LevelShare(StateShare):
         self._read.add(learnt)
         self.is_busy = False
 
-    def look_at(self, code: int, reached: Reached, *, expands: bool) -> None:
+    def look_at(self, code: bytes, reached: Reached, *, expands: bool) -> None:
         """Leave the state alone where it is one of those that are, and look one choice further if it `expands`."""
-        if self.is_left_alone(code, reached):
+        if self.is_left_alone(int.from_bytes(code), reached):
             self.leave_alone(reached)
         if expands and self._report.broken is None:
             self._look_at(reached)
 
-    def _take(self, code: int, reached: Reached) -> None:
+    def _reach(self, reached: Reached) -> None:
+        state, way, history = reached
+        encoded = self._encode(state)
+        code = self._code_of(encoded, history)
         known = self.reached.get(code)
-        if known is None or reached.way < known.way:
-            self.reached[code] = reached
+        if known is None or way < known[0]:
+            self.reached[code] = (way, history, encoded)
 
 
 _shares: dict[str, LevelShare] = {}
@@ -116,50 +120,57 @@ class LevelWork(NamedTuple):
         for number, file in tasks_in(batches):
             share = share_of(self.search, self.settings)
             share.begin_task(self.folder)
-            for code, reached in _states_in(file):
-                share.look_at(int.from_bytes(code), reached, expands=self.expands)
+            with collector_paused():  # states are in no cycle, and there are many
+                for code, reached in _states_in(file):
+                    share.look_at(code, reached, expands=self.expands)
             share.end_task(learnt_of(self.folder, self.level, number))
             yield from self.rows_of(share)
 
     def rows_of(self, share: LevelShare) -> Iterator[pa.RecordBatch]:
-        """Yield the states that a share has reached."""
-        encode = msgspec.msgpack.Encoder().encode
-        shift = 8 * CODE_BYTES - (self.parts - 1).bit_length()
-        rows = (
-            (code >> shift, code.to_bytes(CODE_BYTES), reached.way, encode((reached.state, reached.history)))
-            for code, reached in share.reached.items()
-        )
-        return batches_of(rows, REACHED, ROWS_IN_A_BATCH)
+        """Yield the states that a share has reached, those of each part in a batch of its own."""
+        if not share.reached:
+            return
+        columns = [list(share.reached), *zip(*share.reached.values(), strict=True)]
+        states = pa.table(columns, schema=STATES)
+        share.reached = {}
+        first_bits = np.frombuffer(states["code"].chunk(0).buffers()[1], ">u4")[:: CODE_BYTES // 4]
+        part_of = first_bits >> (32 - (self.parts - 1).bit_length())
+        for part in np.unique(part_of).tolist():
+            content = pa.BufferOutputStream()
+            options = pa.ipc.IpcWriteOptions(compression=COMPRESSION)
+            with pa.ipc.new_stream(content, STATES, options=options) as stream:
+                stream.write_table(states.filter(pa.array(part_of == part)))
+            yield from batches_of([(part, content.getvalue().to_pybytes())], REACHED)
 
     def keep(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Write the states that were not met before, each with the first of the ways to it, and yield how many these are."""
         exit_with_task()
-        some = list(batches)
-        if not some:
-            return
-        table = pa.Table.from_batches(some)
-        for part in pc.unique(table["part"]).to_pylist():
-            new = self._new(table.filter(pc.equal(table["part"], part)), part)
+        reached = defaultdict[int, list[pa.Table]](list)
+        for batch in batches:
+            for part, states in zip(batch["part"].to_pylist(), batch["states"], strict=True):
+                reached[part].append(pa.ipc.open_stream(states.as_buffer()).read_all())
+        for part, tables in reached.items():
+            new = self._new(pa.concat_tables(tables), part)
             write_states(file_of(self.folder, self.level, part, self.parts), new)
             yield from batches_of([(new.num_rows,)], KEPT)
 
     def _new(self, reached: pa.Table, part: int) -> pa.Table:
-        ordered = reached.drop(["part"]).sort_by([("code", "ascending"), ("way", "ascending")]).combine_chunks()
+        ordered = reached.sort_by([("code", "ascending"), ("way", "ascending")]).combine_chunks()
         codes = ordered["code"]
         changes = pc.not_equal(codes[1:], codes[:-1]).combine_chunks()
         once = ordered.filter(pa.concat_arrays([pa.array([True]), changes]))
         for file in met_files(self.folder, self.level, part, self.parts):
             met = read_table(file, columns=["code"])["code"]
-            once = once.filter(pc.invert(pc.is_in(once["code"], value_set=met)))
-        return once
+            again = met.filter(pc.is_in(met, value_set=once["code"]))  # the smaller one is hashed
+            once = once.filter(pc.invert(pc.is_in(once["code"], value_set=again)))
+        return once.sort_by("way")  # as one process looks at them: what is alike is near each other
 
 
 def _states_in(file: Path) -> Iterator[tuple[bytes, Reached]]:
-    decode = msgspec.msgpack.Decoder(tuple[State, int]).decode
+    decode = msgspec.msgpack.Decoder(State).decode
     for batch in read_table(file).to_batches(ROWS_IN_A_BATCH):
-        for code, way, payload in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-            state, history = decode(payload)
-            yield code, Reached(state, way, history)
+        for code, way, history, state in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+            yield code, Reached(decode(state), way, history)
 
 
 def last_in(files: Iterable[Path]) -> Reached:
@@ -200,7 +211,7 @@ def met_files(folder: Path, level: int, part: int, parts: int) -> list[Path]:
 def write_states(file: Path, states: pa.Table) -> None:
     """Write a file of states."""
     sink = pa.BufferOutputStream()
-    write_table(states, sink, compression="zstd", use_dictionary=False)
+    write_table(states, sink, compression=COMPRESSION, use_dictionary=False)
     write_in_one_step(file, sink.getvalue())
 
 

@@ -116,7 +116,7 @@ class StateShare:
         )
         self._sent: set[int] = set()
         self._outgoing: list[list[Reached]] = [[] for _ in range(self._shares)]
-        self._reported = (0, 0, 0, 0)
+        self.reported = (0, 0, 0, 0)
         self._last: Reached | None = None
         self._report = ShareReport()
         self._recorded: Counter[int] = Counter()
@@ -174,10 +174,7 @@ class StateShare:
             self._reach(Reached(following, following_way, following_history))
 
     def _reach(self, reached: Reached) -> None:
-        state = self._encode(reached.state)
-        if self._by_history:
-            state += reached.history.to_bytes(8)
-        code = int.from_bytes(hashlib.blake2b(state, digest_size=CODE_BYTES).digest())
+        code = int.from_bytes(self._code_of(self._encode(reached.state), reached.history))
         owner = code % self._shares
         if owner == self._place:
             self._take(code, reached)
@@ -186,6 +183,11 @@ class StateShare:
                 self._sent.clear()
             self._sent.add(code)
             self._outgoing[owner].append(reached)
+
+    def _code_of(self, state: bytes, history: int) -> bytes:
+        if self._by_history:
+            state += history.to_bytes(8)
+        return hashlib.blake2b(state, digest_size=CODE_BYTES).digest()
 
     def _take(self, code: int, reached: Reached) -> None:
         if not self._met.add(code):
@@ -224,12 +226,17 @@ class StateShare:
 
     def news(self) -> bytes:
         """Return what was learnt since this was asked the last time."""
-        news = self._learnt(self._reported)
-        self._reported = (
+        news = self._learnt(self.reported)
+        self.reported = self.known
+        return news
+
+    @property
+    def known(self) -> tuple[int, int, int, int]:
+        """How much it knows of inputs, members, records and histories."""
+        return (
             *(len(self._inputs.known), len(self._incarnations.known)),
             *(len(self._records.known), len(self._histories.known)),
         )
-        return news
 
     def _learnt(self, reported: tuple[int, int, int, int]) -> bytes:
         members = (
