@@ -106,7 +106,7 @@ class EventCursorScreen(ViewScreen):
             place = self.diagram.cursor
             if place is None or (self._chosen is not None and self._diagram.row_of(self._chosen) == place):
                 return self._chosen if place is not None else None
-            return self._diagram.record_at(place)
+            return self._diagram.row(place).record
         entry = self.tail.pointed
         if entry is None and self.tail.shown:
             entry = self.tail.shown[-1]

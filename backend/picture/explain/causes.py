@@ -9,6 +9,7 @@ rules of data and of healing (partial disconnections, merges, edits of join list
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from itertools import permutations
 from typing import NamedTuple
 
 from quarterdeck.backend.core.address import Address
@@ -77,9 +78,8 @@ def _reported(effect: Effect, event: events.DisconnectionReported) -> Causes:
         raised = effect.of(reporter, events.SuspicionRaised, suspect=suspect)
         yield from message_cause(raised, f"{reporter} suspects {effect.name(suspect)}")
     if not event.suspects:
-        yield from message_cause(
-            effect.of(reporter, events.SuspicionCleared), f"{reporter} suspects no member any more"
-        )
+        cleared = effect.of(reporter, events.SuspicionCleared)
+        yield from message_cause(cleared, f"{reporter} suspects no member any more")
 
 
 # Merges
@@ -91,8 +91,12 @@ def _verdict(effect: Effect, event: events.MergeVerdict) -> Causes:
     edited = effect.own(events.JoinListChanged, lambda edit: not there.isdisjoint(edit.addresses))
     yield from local_cause(edited, "its join list names a member there")
     mine = effect.own(events.ListInstalled)
-    here = {effect.record.member, *map(effect.name, _listed(mine))}
-    healed = _healed_between(effect, here, set(map(effect.name, there)))
+    sides = {effect.record.member, *map(effect.name, _listed(mine))}, set(map(effect.name, there))
+
+    def mended(link: LinkChanged) -> bool:
+        return link.is_plain and any(link.source in one and link.target in other for one, other in permutations(sides))
+
+    healed = effect.anywhere(LinkChanged, mended)
     if healed is not None and (mine is None or theirs is None or healed.at >= max(mine.at, theirs.at)):
         yield from local_cause(healed, "the two sides reach one another again")
     yield from message_cause(
@@ -104,15 +108,6 @@ def _listed(installed: Record | None) -> set[Address]:
     if installed is None:
         return set()
     return {member.address for member in event_of(events.ListInstalled, installed).members}
-
-
-def _healed_between(effect: Effect, here: set[str], there: set[str]) -> Record | None:
-
-    def mended(link: LinkChanged) -> bool:
-        joins = (link.source in here and link.target in there) or (link.source in there and link.target in here)
-        return joins and link.is_plain
-
-    return effect.anywhere(LinkChanged, mended)
 
 
 def _member_merging(effect: Effect, event: events.MemberMerging) -> Causes:

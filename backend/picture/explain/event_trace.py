@@ -178,10 +178,8 @@ def _term(found: re.Match[str]) -> FilterTerm | None:
     said = (found["phrase"], found["expression"], found["word"])
     text = next((part for part in said if part is not None), "")
     field = found["field"] or ""
-    if field:
-        wanted = tuple(filter(None, (name if field == "life" else name.casefold() for name in text.split(","))))
-    else:
-        wanted = tuple(filter(None, (text.casefold(),)))
+    parts = text.split(",") if field else [text]
+    wanted = tuple(part if field == "life" else part.casefold() for part in parts if part)
     if not wanted or (not field and not found["phrase"] and text == "!"):
         return None
     return FilterTerm(field, wanted, bool(found["turned"]))

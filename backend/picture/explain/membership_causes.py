@@ -49,9 +49,8 @@ def causes_of_suspicion(
         case "new-incarnation":
             newer = effect.at(address, events.MemberStarted)
             if newer is not None and newer.uuid != uuid:
-                yield from message_cause(
-                    newer, f"{label} has started again at the same address, so the incarnation before is over"
-                )
+                again = f"{label} has started again at the same address, so the incarnation before is over"
+                yield from message_cause(newer, again)
         case "asked":
             asked = effect.own(events.ExplicitSuspicionReceived, sender=address, heeded=True)
             yield from local_cause(asked, f"{label} asked for it")
@@ -76,12 +75,13 @@ def causes_of_silence(
     begun_us = effect.record.at - (silence_us or 0) - SECOND_US // 10
     ended = _end_of(effect, label, uuid)
     if ended is not None:
-        yield from local_cause(
-            ended, f"{label} {'had stopped' if isinstance(ended.event, events.MemberStopped) else 'was killed'}"
-        )
+        how = "had stopped" if isinstance(ended.event, events.MemberStopped) else "was killed"
+        yield from local_cause(ended, f"{label} {how}")
         return
     paused = effect.anywhere(ProcessPaused, target=label)
-    if paused is not None and _lasted(effect, paused, begun_us):
+    resumed = effect.anywhere(ProcessResumed, target=label)
+    # The pause was still on when the silence began, or began in it.
+    if paused and (resumed is None or _comes_before(effect, resumed, paused) or resumed.at >= begun_us):
         yield from local_cause(paused, f"{label} was frozen")
         return
     for source, target in ((label, observer), (observer, label)):
@@ -103,13 +103,6 @@ def _end_of(effect: Effect, label: str, uuid: str) -> Record | None:
     return killed if born is None or _comes_before(effect, born, killed) else None
 
 
-def _lasted(effect: Effect, paused: Record, begun_us: int) -> bool:
-    """Return whether the pause was still on when the silence began, or began in it."""
-    target = paused.event.target if isinstance(paused.event, ProcessPaused) else ""
-    resumed = effect.anywhere(ProcessResumed, target=target)
-    return resumed is None or _comes_before(effect, resumed, paused) or resumed.at >= begun_us
-
-
 def _bad_link(effect: Effect, source: str, target: str, begun_us: int, wanted: str) -> Record | None:
     for record in effect.event_index.all_of(LinkChanged, effect.place):
         link = record.event
@@ -129,8 +122,8 @@ def _explains(link: LinkChanged, wanted: str) -> bool:
 
 
 def _comes_before(effect: Effect, first: Record, second: Record) -> bool:
-    first_place, second_place = effect.event_index.place_of(first), effect.event_index.place_of(second)
-    return first_place is not None and second_place is not None and first_place < second_place
+    place, later = effect.event_index.place_of(first), effect.event_index.place_of(second)
+    return place is not None and later is not None and place < later
 
 
 # The incarnation of a member, and joining
@@ -279,11 +272,6 @@ def _explicit_received(effect: Effect, event: events.ExplicitSuspicionReceived) 
     yield from message_cause(sent, f"{effect.name(event.sender)} ordered it")
 
 
-def _observer_paused(effect: Effect, event: events.ObserverPaused) -> Causes:
-    paused = effect.anywhere(ProcessPaused, target=effect.record.member)
-    yield from local_cause(paused, "it was frozen")
-
-
 def _late(effect: Effect, event: events.HeartbeatLate) -> Causes:
     if not event.over:
         label = effect.name(event.address)
@@ -296,10 +284,6 @@ def _late(effect: Effect, event: events.HeartbeatLate) -> Causes:
 
 
 # Claims
-
-
-def _claim_started(effect: Effect, event: events.ClaimStarted) -> Causes:
-    yield from _suspicions(effect, event.suspected.__contains__)
 
 
 def _claim_finished(effect: Effect, event: events.ClaimFinished) -> Causes:
@@ -323,8 +307,10 @@ MEMBERSHIP_RULES: Mapping[type, Rule] = {
     events.SuspicionRaised: _raised,
     events.SuspicionCleared: _cleared,
     events.ExplicitSuspicionReceived: _explicit_received,
-    events.ObserverPaused: _observer_paused,
-    events.ClaimStarted: _claim_started,
+    events.ObserverPaused: lambda effect, _: local_cause(
+        effect.anywhere(ProcessPaused, target=effect.record.member), "it was frozen"
+    ),
+    events.ClaimStarted: lambda effect, event: _suspicions(effect, event.suspected.__contains__),
     events.ClaimFinished: _claim_finished,
 }
 """By class of events, what finds the causes of one; see also `follows` and `external` in the rows of events."""

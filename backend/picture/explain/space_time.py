@@ -10,6 +10,7 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.causes import RecordId
@@ -25,12 +26,8 @@ from quarterdeck.backend.picture.text.formatting import LETTERS, one_line
 ZOOMS_US = (0, 1_000, 10_000, 100_000, 1_000_000, 10_000_000)
 """How much time a row may take up; 0 gives every event a row of its own."""
 
-BEFORE, ALIVE, FROZEN, OVER = range(4)
-"""What a lane looks like below a mark: nothing, a line, a broken line, nothing."""
-
-LANE_GLYPHS = (" ", "│", "┆", " ")
-
-STATES: dict[LaneState, int] = {"alive": ALIVE, "frozen": FROZEN, "over": OVER}
+LANE_GLYPHS: dict[LaneState, str] = {"alive": "│", "frozen": "┆", "over": " "}
+"""What a lane looks like below a mark."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +86,7 @@ class SpaceTime:
         self._lane_of = {label: place for place, label in enumerate(labels)}
         self._rows: list[list[Record]] = []
         self._row_of: dict[RecordId, int] = {}
-        self._states: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
+        self._states: defaultdict[int, list[tuple[int, LaneState]]] = defaultdict(list)
         """By lane: from which row on it is in which state."""
         self._made: dict[int, SpaceTimeRow] = {}
         self.revision = 0
@@ -121,10 +118,6 @@ class SpaceTime:
         """Return the last row that is not after `at_us`; the first one when there is none."""
         return max(0, bisect_right(self._rows, at_us, key=lambda row: row[0].at) - 1)
 
-    def record_at(self, place: int) -> Record:
-        """Return the event that a row begins with."""
-        return self._rows[place][0]
-
     def row(self, place: int) -> SpaceTimeRow:
         made = self._made.get(place)
         if made is None:
@@ -149,7 +142,7 @@ class SpaceTime:
             gap_us=records[0].at - before,
             marks=tuple(self._mark(lane, on_lane) for lane, on_lane in sorted(by_lane.items())),
             arrows=tuple(arrows),
-            lanes="".join(LANE_GLYPHS[self._state(lane, place)] for lane in range(len(self.lanes))),
+            lanes="".join(self._glyph(lane, place) for lane in range(len(self.lanes))),
             record=records[0],
             events=len(records),
         )
@@ -174,13 +167,13 @@ class SpaceTime:
         lane = self._lane(record)
         if state is not None and lane is not None:
             if not self._states[lane] and isinstance(record.event, MemberStarted):
-                self._states[lane].append((-1, BEFORE if not record.event.merged_from else ALIVE))
+                self._states[lane].append((-1, "alive" if record.event.merged_from else "over"))
                 self._made.clear()  # the lane was taken to be alive above
                 self.revision += 1
-            self._states[lane].append((place, STATES[state]))
+            self._states[lane].append((place, state))
 
-    def _state(self, lane: int, place: int) -> int:
-        """Return the state of a lane at a row. A lane whose beginning was not seen is alive."""
+    def _glyph(self, lane: int, place: int) -> str:
+        """Return what stands in a lane at a row. A lane whose beginning was not seen is alive."""
         states = self._states.get(lane, ())
-        known = bisect_right(states, (place, OVER)) - 1
-        return states[known][1] if known >= 0 else ALIVE
+        known = bisect_right(states, place, key=itemgetter(0)) - 1
+        return LANE_GLYPHS[states[known][1] if known >= 0 else "alive"]

@@ -6,13 +6,12 @@ from a simulation or from a journal; replay is this fold up to a moment.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from copy import copy
-from typing import Any
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.data.events import CallFinished, DataMeasured, EntriesMerged
 from quarterdeck.backend.core.events import (
+    Event,
     JournalChanged,
     OperatorAsked,
     ProcessKilled,
@@ -105,9 +104,8 @@ class Picture:
         self.at = max(self.at, record.at)
         event = record.event
         kind = type(event)
-        from_outside = FOLDS_FROM_OUTSIDE.get(kind)
-        if from_outside is not None:
-            from_outside(self, event)
+        if kind in FROM_OUTSIDE:
+            self._apply_from_outside(event)
         elif isinstance(event, events.MemberStarted):
             self._begin_incarnation(record, event)
         else:
@@ -202,38 +200,25 @@ class Picture:
         lately = bool(max(used_us, self._called_us)) and self.at - max(used_us, self._called_us) <= USED_LATELY_US
         return 0 if measured and not lately else None
 
-    # What the operator and the network did
-
-    def _change_link(self, link: LinkChanged) -> None:
-        if self._links_shared:
-            self.links, self._links_shared = self.links.copy(), False
-        set_condition(self.links, link)
-
-    def _kill(self, event: ProcessKilled) -> None:
-        belief = self._belief_to_change(event.target)
-        if belief is not None:
-            belief.status = "killed"
-            settle_leading(belief)
-
-    def _pause(self, event: ProcessPaused) -> None:
-        belief = self._belief_to_change(event.target)
-        if belief is not None and belief.status not in ("stopped", "killed"):
-            belief.status = "paused"
-
-    def _resume(self, event: ProcessResumed) -> None:
-        belief = self._belief_to_change(event.target)
-        if belief is not None and belief.status == "paused":
-            belief.status = "member" if belief.version else "joining"
-
-    def _journal(self, event: JournalChanged) -> None:
-        belief = self._belief_to_change(event.target)
-        if belief is not None:
-            belief.journal_failure = event.failure
-        else:  # that of a whole cluster
-            self.journal_failure = event.failure
-
-    def _change_nothing(self, event: StrangerRefused | OperatorAsked) -> None:
-        """Shown in the event tail; changes no belief, and the label it is recorded under may be no member's."""
+    def _apply_from_outside(self, event: Event) -> None:
+        """Apply what the operator or the network did, one of `FROM_OUTSIDE`."""
+        if isinstance(event, LinkChanged):
+            if self._links_shared:
+                self.links, self._links_shared = self.links.copy(), False
+            set_condition(self.links, event)
+        elif isinstance(event, ProcessKilled | ProcessPaused | ProcessResumed | JournalChanged):
+            belief = self._belief_to_change(event.target)
+            if isinstance(event, JournalChanged):  # without a belief it is that of a whole cluster
+                (self if belief is None else belief).journal_failure = event.failure
+            elif belief is None:
+                return
+            elif isinstance(event, ProcessKilled):
+                belief.status = "killed"
+                settle_leading(belief)
+            elif isinstance(event, ProcessPaused) and belief.status not in ("stopped", "killed"):
+                belief.status = "paused"
+            elif isinstance(event, ProcessResumed) and belief.status == "paused":
+                belief.status = "member" if belief.version else "joining"
 
     # Incarnations
 
@@ -243,10 +228,7 @@ class Picture:
             self._past_incarnations[before.uuid] = None
             if len(self._past_incarnations) > PAST_KEPT:
                 del self._past_incarnations[next(iter(self._past_incarnations))]
-        if started is not None:
-            address = started.address
-        else:
-            address = before.address if before else NO_ADDRESS
+        address = started.address if started is not None else before.address if before is not None else NO_ADDRESS
         belief = MemberBelief(
             record.member, address, record.uuid, at=record.at, started_us=record.at, writer=self._writer
         )
@@ -333,13 +315,8 @@ class Picture:
         return self._latest_union[2]
 
 
-FOLDS_FROM_OUTSIDE: dict[type, Callable[[Picture, Any], None]] = {
-    ProcessKilled: Picture._kill,
-    ProcessPaused: Picture._pause,
-    ProcessResumed: Picture._resume,
-    LinkChanged: Picture._change_link,
-    JournalChanged: Picture._journal,
-    StrangerRefused: Picture._change_nothing,
-    OperatorAsked: Picture._change_nothing,
-}
-"""What the operator and the network did, by kind of event."""
+FROM_OUTSIDE: frozenset[type] = frozenset((
+    LinkChanged, ProcessKilled, ProcessPaused, ProcessResumed, JournalChanged, StrangerRefused, OperatorAsked,
+))  # fmt: skip
+"""What the operator and the network did. The label that it is recorded under may be no member's, and not all of it changes a
+belief."""

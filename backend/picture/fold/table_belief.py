@@ -69,9 +69,8 @@ class TableBelief:
         self.cause, self.since_us = event.cause, at
         self._learn(event.holders)
         numbers = [self._number_of[holder.uuid] for holder in event.holders]
-        alike = numbers == list(
-            range(len(numbers))
-        )  # always so for the first table of an incarnation, the largest change there is
+        # Always so for the first table of an incarnation, the largest change there is.
+        alike = numbers == list(range(len(numbers)))
         numbers.append(NO_HOLDER)
         rows, owned, backed_up = self._rows, self._owned, self._backed_up
         for partition, version, *places in event.rows:

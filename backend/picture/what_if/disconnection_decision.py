@@ -39,25 +39,22 @@ PREVIEW_BUDGET = 60_000
 REPORTS_SHOWN = 6
 
 
-class SplitCost(NamedTuple):
-    """What two sides lose when they part; partitions as the master's table has them, None while it has none."""
+class SideCost(NamedTuple):
+    """The members of one side after two have parted, and what they lose."""
 
-    stay: int
-    stay_data: int
-    stay_lack: int | None
-    """Partitions of which those who stay hold no replica."""
-    go: int
-    go_data: int
-    go_lack: int | None
-    """Partitions of which those who go hold no replica, all of them together."""
+    members: int
+    data: int
+    """Those of them that hold data."""
+    lacks: int | None
+    """Partitions of which all of them together hold no replica, by the master's table; None while it has none."""
 
 
-@dataclass(frozen=True, slots=True)
-class RemovalChoice:
+class RemovalChoice(NamedTuple):
     """Who would go, in order of age, and what that costs."""
 
     remove: tuple[Address, ...]
-    cost: SplitCost
+    stay: SideCost
+    go: SideCost
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +90,10 @@ def decide(master: MemberBelief) -> DisconnectionDecision | None:
     return DisconnectionDecision(
         conflicts,
         tuple(map(Address, settlement.keep)),
-        RemovalChoice(remove, _split_cost(master, remove)),
+        _choice(master, remove),
         settlement.exact,
         settlement.why,
-        tuple(RemovalChoice(address, _split_cost(master, address)) for address in others),
+        tuple(_choice(master, other) for other in others),
         searched,
         disputes > 1,
     )
@@ -150,9 +147,9 @@ def _report_facts(picture: Picture, master: MemberBelief, decision: Disconnectio
     )
     yield Fact("", f"rule: {RULE}", "faint")
     yield Fact("", with_names(decision.why, name_of))
-    yield Fact("would lose", cost_text(chosen.cost), "warning" if chosen.cost.stay_lack else "plain")
+    yield Fact("would lose", cost_text(chosen), "warning" if chosen.stay.lacks else "plain")
     others = (
-        f"{names_text(choice.remove, name_of)} could go instead: {cost_text(choice.cost)}"
+        f"{names_text(choice.remove, name_of)} could go instead: {cost_text(choice)}"
         for choice in decision.alternatives
     )
     yield from under("as good", others)
@@ -164,22 +161,16 @@ def _report_facts(picture: Picture, master: MemberBelief, decision: Disconnectio
         yield Fact("as good", "no other choice keeps as many", "faint")
 
 
-def cost_text(cost: SplitCost) -> str:
+def cost_text(choice: RemovalChoice) -> str:
     """Return what both sides lose, in a sentence."""
-    stay = _members(cost.stay, cost.stay_data, "stays", "stay")
-    go = _members(cost.go, cost.go_data, "goes", "go")
-    if cost.stay_lack is None or cost.go_lack is None:
-        return f"{stay}, {go}; there are no partitions yet"
-    return f"{stay} {_lacking(cost.stay_lack)}; {go} {_lacking(cost.go_lack)}"
-
-
-def _lacking(partitions: int) -> str:
-    return f"without {counted(partitions, 'partition')}" if partitions else "with all partitions"
-
-
-def _members(count: int, data: int, one: str, several: str) -> str:
-    lite = f" ({count - data} lite)" if count > data else ""
-    return f"{counted(count, 'member')}{lite} {one if count == 1 else several}"
+    texts = []
+    for (members, data, lacks), one, several in ((choice.stay, "stays", "stay"), (choice.go, "goes", "go")):
+        lite = f" ({members - data} lite)" if members > data else ""
+        without = (
+            f" without {counted(lacks, 'partition')}" if lacks else "" if lacks is None else " with all partitions"
+        )
+        texts.append(f"{counted(members, 'member')}{lite} {one if members == 1 else several}{without}")
+    return "; ".join(texts) if choice.stay.lacks is not None else f"{', '.join(texts)}; there are no partitions yet"
 
 
 def _when(timing: Timing, now_us: int, changed_us: int | None) -> str:
@@ -203,11 +194,8 @@ def _unreported_suspicions(picture: Picture, master: MemberBelief, timing: Timin
     if not silent:
         return
     named = ", ".join(silent[:REPORTS_SHOWN]) + (", …" if len(silent) > REPORTS_SHOWN else "")
-    why = (
-        "masters do not settle reports here"
-        if timing.settles is False
-        else "they come with the next heartbeats, if it wants them"
-    )
+    why = "they come with the next heartbeats, if it wants them"
+    why = "masters do not settle reports here" if timing.settles is False else why
     yield Fact("not reported", f"{named}: their suspicions have not reached it; {why}", "warning")
 
 
@@ -230,11 +218,8 @@ def _alternatives(
     place_of = {address: place for place, address in enumerate(addresses)}
     adjacent = [0] * len(addresses)
     for reporter, suspect in conflicts:
-        one, other = (
-            place_of.get(reporter, 0),
-            place_of.get(suspect, 0),
-        )  # what names the master or a stranger does not count
-        if one and other and one != other:
+        one, other = place_of.get(reporter, 0), place_of.get(suspect, 0)
+        if one and other and one != other:  # what names the master or a stranger does not count
             adjacent[one] |= 1 << other
             adjacent[other] |= 1 << one
     lite = sum(1 << place for place, member in enumerate(master.members) if member.lite)
@@ -252,22 +237,18 @@ def _alternatives(
     return [tuple(addresses[place] for place in vertices_of(clique)) for clique in found], searched, disputes
 
 
-def _split_cost(master: MemberBelief, remove: Sequence[Address]) -> SplitCost:
-    going = set(remove)
-    go = [member for member in master.members if member.address in going]
-    stay = [member for member in master.members if member.address not in going]
-    stay_lack = go_lack = None
-    if master.table is not None:
-        all_members = {member.uuid for member in master.members}
-        stay_lack = len(master.table.loss_without([member.uuid for member in go], all_members).lost)
-        go_lack = len(master.table.loss_without([member.uuid for member in stay], all_members).lost)
-    return SplitCost(
-        len(stay), sum(not who.lite for who in stay), stay_lack, len(go), sum(not who.lite for who in go), go_lack
-    )
+def _choice(master: MemberBelief, remove: tuple[Address, ...]) -> RemovalChoice:
+    everyone, going = {member.uuid for member in master.members}, set(remove)
+    costs = []
+    for goes in (False, True):
+        side = [member for member in master.members if (member.address in going) is goes]
+        others = everyone.difference(member.uuid for member in side)
+        lacks = len(master.table.loss_without(others, everyone).lost) if master.table is not None else None
+        costs.append(SideCost(len(side), sum(not member.lite for member in side), lacks))
+    return RemovalChoice(remove, *costs)
 
 
 # When it decides: by the settings of a member, or by what happened
-
 
 INTERVAL = "hazelcast.heartbeat.interval.seconds"
 QUIET_HEARTBEATS = "hazelcast.partial.member.disconnection.resolution.heartbeat.count"
@@ -299,7 +280,9 @@ def timing_of(records: Iterable[Record], belief: MemberBelief | None = None) -> 
 
     A member whose settings are known goes before.
     """
-    known = _properties_of(belief)
+    known: dict[str, str] = {}
+    if belief is not None and belief.settings is not None:  # with the documented defaults for what it did not report
+        known = {name: belief.settings.get(name, str(DOCUMENTED[name])) for name in (INTERVAL, QUIET_HEARTBEATS)}
     changed_us: dict[str, int] = {}
     quiet_seen_us: int | None = None
     reported = False
@@ -315,18 +298,11 @@ def timing_of(records: Iterable[Record], belief: MemberBelief | None = None) -> 
                 reported = True
                 if record.uuid in changed_us:
                     quiet_seen_us = record.at - changed_us.pop(record.uuid)
-    heartbeats = known.get(QUIET_HEARTBEATS)
-    quiet_heartbeats = int(float(heartbeats)) if heartbeats is not None else None
-    return Timing(
-        interval_us=_seconds(known.get(INTERVAL)),
-        quiet_heartbeats=quiet_heartbeats,
-        quiet_seen_us=quiet_seen_us,
-        settles=True
-        if reported and quiet_heartbeats is None
-        else None
-        if quiet_heartbeats is None
-        else quiet_heartbeats > 0,
-    )
+    interval, heartbeats = known.get(INTERVAL), known.get(QUIET_HEARTBEATS)
+    interval_us = round(float(interval) * SECOND_US) if interval is not None else None
+    if heartbeats is None:
+        return Timing(interval_us, None, quiet_seen_us, True if reported else None)
+    return Timing(interval_us, int(float(heartbeats)), quiet_seen_us, int(float(heartbeats)) > 0)
 
 
 def reports_changed_us(records: Iterable[Record], master_uuid: str) -> int | None:
@@ -339,14 +315,3 @@ def reports_changed_us(records: Iterable[Record], master_uuid: str) -> int | Non
         if record.uuid == master_uuid and isinstance(record.event, DisconnectionReported | DisconnectionResolved):
             changed_us = record.at if isinstance(record.event, DisconnectionReported) else None
     return changed_us
-
-
-def _properties_of(belief: MemberBelief | None) -> dict[str, str]:
-    """Return the settings of a member: what it reported, and the documented defaults for the rest."""
-    if belief is None or belief.settings is None:
-        return {}
-    return {name: belief.settings.get(name, str(DOCUMENTED[name])) for name in (INTERVAL, QUIET_HEARTBEATS)}
-
-
-def _seconds(text: str | None) -> int | None:
-    return None if text is None else round(float(text) * SECOND_US)

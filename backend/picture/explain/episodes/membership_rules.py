@@ -49,12 +49,12 @@ def suspicion_episode(known: OpenEpisodes, record: Record, event: Event) -> Epis
             if found is not None:
                 found.trusted_by[observer] = None
             return found
-        case events.ListRejected(sender=sender):
-            return known.befalling(known.label_of(sender), observer)
-        case events.ComplaintSent(stranger=stranger):
-            return known.befalling(known.label_of(stranger), observer)
-        case events.ExplicitSuspicionSent(to):
-            return known.befalling(known.label_of(to), observer)
+        case (
+            events.ListRejected(sender=other)
+            | events.ComplaintSent(stranger=other)
+            | events.ExplicitSuspicionSent(to=other)
+        ):
+            return known.befalling(known.label_of(other), observer)
         case events.ExplicitSuspicionReceived(sender):
             return known.befalling(observer) or known.befalling(known.label_of(sender), observer)
         case events.ObserverPaused():
@@ -107,15 +107,11 @@ CLAIM_EVENTS = (events.ClaimStarted, events.ClaimAnswered, events.ClaimFinished,
 
 def claim_episode(known: OpenEpisodes, record: Record, event: Event) -> Episode | None:
     """Return the episode of one of `CLAIM_EVENTS`."""
-    if isinstance(event, events.ClaimStarted):
-        return _claim_started(known, record, event)
-    episode = known.claims.get(record.member)
-    if episode is not None and not isinstance(event, events.ClaimAnswered):
-        episode.claim_ended = "leads" if isinstance(event, events.ClaimFinished) else "abandoned"
-    return episode
-
-
-def _claim_started(known: OpenEpisodes, record: Record, event: events.ClaimStarted) -> Episode:
+    if not isinstance(event, events.ClaimStarted):
+        answered = known.claims.get(record.member)
+        if answered is not None and not isinstance(event, events.ClaimAnswered):
+            answered.claim_ended = "leads" if isinstance(event, events.ClaimFinished) else "abandoned"
+        return answered
     suspected = [known.label_of(address) for address in event.suspected]
     episode = known.cause_of(record)
     for label in suspected:
@@ -327,8 +323,7 @@ def _merge_of(known: OpenEpisodes, record: Record, remote: Address) -> Episode:
     key = ("merge", *sorted((record.member, known.label_of(remote))))
     episode = known.named(record, FORGIVEN_US, *key)
     if episode is None or (episode.arrived and len(episode.arrived) >= len(episode.subjects)):
-        episode = known.begin("merge", record)
-        known.keyed[key] = episode
+        episode = known.keyed[key] = known.begin("merge", record)
     return episode
 
 
@@ -351,9 +346,8 @@ def _standstill(known: OpenEpisodes, record: Record, event: events.NotMerging) -
 
 
 STATE_EVENTS = (
-    *(events.ClusterStateChanged, events.ClusterStateRefused, events.ProtectionChanged),
-    events.LiteChangeRefused,
-)
+    events.ClusterStateChanged, events.ClusterStateRefused, events.ProtectionChanged, events.LiteChangeRefused,
+)  # fmt: skip
 
 
 def state_episode(known: OpenEpisodes, record: Record, event: Event) -> Episode | None:

@@ -56,19 +56,16 @@ def _planned(known: OpenEpisodes, record: Record, event: partitioning.Migrations
     episode = known.work.get(record.uuid)
     if event.cause == "state-changed":
         episode = known.touched.get(record.member)
-    elif event.cause == "unknown" or (episode is not None and not _is_warm(episode, record)):
+    elif event.cause == "unknown" or (
+        episode is not None and not episode.progress.running and record.at - episode.end_us > QUIET_US
+    ):
         episode = None
     if episode is None:
         episode = known.begin("table", record, note=f"{record.member} moves replicas: {known.words(event.why)}")
         known.work[record.uuid] = episode
     known.plans[record.uuid] = episode
-    to_do = sum(planned.type != "CLEAR" for planned in event.planned)
-    episode.progress.planned = episode.progress.begun + to_do
+    episode.progress.planned = episode.progress.begun + sum(planned.type != "CLEAR" for planned in event.planned)
     return episode
-
-
-def _is_warm(episode: Episode, record: Record) -> bool:
-    return episode.progress.running > 0 or record.at - episode.end_us <= QUIET_US
 
 
 MIGRATION_EVENTS = (
@@ -104,10 +101,8 @@ def migration_episode(known: OpenEpisodes, record: Record, event: Event) -> Epis
 def _end(known: OpenEpisodes, record: Record, migration_id: str, *, committed: bool) -> Episode | None:
     episode = known.keyed.get(("migration", migration_id))
     if episode is not None:
-        if committed:
-            episode.progress.committed += 1
-        else:
-            episode.progress.rolled_back += 1
+        episode.progress.committed += committed
+        episode.progress.rolled_back += not committed
         episode.progress.to_us = record.at
     return episode
 
@@ -150,7 +145,6 @@ def data_episode(known: OpenEpisodes, record: Record, event: Event) -> Episode |
 
 
 SOURCES: dict[witnessed.Source, str] = {"logs": "their logs", "client-protocol": "what they report to clients"}
-
 
 WITNESS_EVENTS = (
     witnessed.MemberWitnessed, witnessed.ConnectionChanged, witnessed.ReplicaMigrated, witnessed.MigrationsRemaining,
@@ -197,13 +191,9 @@ def _connection(known: OpenEpisodes, record: Record, event: witnessed.Connection
     if event.state in ("connected", "merging") and arriving is not None and record.at - arriving.end_us <= QUIET_US:
         return arriving
     befalling = known.befalling(label)
-    if (
-        befalling is not None
-        and befalling.kind in ("kill", "stop", "pause", "suspicion")
-        and event.state != "connected"
-    ):
-        if record.at - befalling.end_us <= QUIET_US:
-            return befalling
+    explains = befalling is not None and befalling.kind in ("kill", "stop", "pause", "suspicion")
+    if befalling is not None and explains and event.state != "connected" and record.at - befalling.end_us <= QUIET_US:
+        return befalling
     episode = known.recent("connection", record, MOMENT_US)
     if episode is None or episode.target != event.state:
         episode = known.begin("connection", record)
@@ -224,8 +214,6 @@ def _migrated(known: OpenEpisodes, record: Record, event: witnessed.ReplicaMigra
     progress.to_us = record.at
     progress.begun += 1
     progress.planned = max(progress.planned, progress.begun, event.planned_count)
-    if event.succeeded:
-        progress.committed += 1
-    else:
-        progress.rolled_back += 1
+    progress.committed += event.succeeded
+    progress.rolled_back += not event.succeeded
     return episode

@@ -82,12 +82,9 @@ def _links(episode: Episode) -> str:
 
 
 def _shape(shape: Shape, labels: list[str]) -> str:
-    sides = [_side([labels[place] for place in vertices_of(side)]) for side in shape.sides]
-    return (" → " if shape.one_way else " | ").join(sides)
-
-
-def _side(labels: list[str]) -> str:
-    return labels[0] if len(labels) == 1 else f"{{{names(labels)}}}"
+    sides = [[labels[place] for place in vertices_of(side)] for side in shape.sides]
+    spelt = (side[0] if len(side) == 1 else f"{{{names(side)}}}" for side in sides)
+    return (" → " if shape.one_way else " | ").join(spelt)
 
 
 def _merge(episode: Episode) -> str:
