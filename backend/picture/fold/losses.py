@@ -11,8 +11,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
+from msgspec import Struct
+
 from quarterdeck.backend.core.membership.views.identity import Member
-from quarterdeck.backend.core.partitions.events import PartitionLost
+from quarterdeck.backend.core.partitions.events import ALL_LOST, PartitionLost
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.fold.belief import MemberBelief
 
@@ -26,24 +28,25 @@ COUNTED_AFTER_US = 10 * SECOND_US
 """So long after a loss every member of Hazelcast has counted its entries anew: metrics come every 5 seconds."""
 
 
-class SideLoss(NamedTuple):
-    """What one side has lost for good."""
+class SideLoss(Struct, frozen=True):
+    """What one side of a cluster has lost for good, as its master and its witness judge."""
 
     lineage: str
     side: str
     """The label of its master; of the first who holds such a list while no member leads it."""
-    partitions: frozenset[int]
-    at_most: int
-    """Maps with at most so many backups have lost entries; `ALL_LOST` when no replica was left."""
+    lost: frozenset[int]
+    """The partitions."""
+    at_most_backups: int | None
+    """Maps with at most so many backups have lost entries; None where no replica was left, whatever a map has."""
     maps: tuple[str, ...]
-    """These maps, where their configuration is known."""
+    """By name or pattern, where their configuration is known."""
     since_us: int
     """When the first of the partitions was lost."""
     entries: int | None
     """About how many entries they had, as their owners measured last; None where it is not known."""
-    because_of: tuple[Member, ...]
+    removed: tuple[Member, ...]
     """The members that were removed before, the first one first."""
-    bringing: tuple[Member, ...] = ()
+    merging: tuple[Member, ...]
     """Those of them that have gone over to this side with entries, whose merging has not ended yet."""
 
 
@@ -170,26 +173,18 @@ class Losses:
             lost = self._lost.get(lineage)
             if lost is None:
                 continue
-            because_of = self._because_of(lineage, lost)
-            if because_of and self._restored.issuperset(member.uuid for member in because_of):
+            gone, from_us = self._removed.get(lineage, {}), lost.since_us - BEFORE_LOSS_US
+            removed = tuple(member for member, at_us in gone.items() if from_us <= at_us <= lost.until_us)
+            if removed and self._restored.issuperset(member.uuid for member in removed):
                 continue
             fewer = self._fewer(lineage, lost, members, now_us)
             known = [entries for entries in lost.entries_of.values() if entries is not None]
-            entries = sum(fewer.values()) or None
-            if len(known) == len(lost.entries_of):
-                entries = sum(known)
-            maps = tuple(sorted(fewer or lost.maps))
+            entries = sum(known) if len(known) == len(lost.entries_of) else sum(fewer.values()) or None
+            partitions, at_most = frozenset(lost.entries_of), None if lost.at_most >= ALL_LOST else lost.at_most
+            maps, merging = sorted(fewer or lost.maps), (who for who in removed if who.uuid in self._bringing)
             found.append(
                 SideLoss(
-                    lineage,
-                    label,
-                    frozenset(lost.entries_of),
-                    lost.at_most,
-                    maps,
-                    lost.since_us,
-                    entries,
-                    because_of,
-                    tuple(member for member in because_of if member.uuid in self._bringing),
+                    lineage, label, partitions, at_most, tuple(maps), lost.since_us, entries, removed, tuple(merging)
                 )
             )
         return tuple(found)
@@ -205,9 +200,3 @@ class Losses:
             return {}
         differences = {name: count - after.get(name, 0) for name, count in lost.before.items()}
         return {name: fewer for name, fewer in differences.items() if fewer > 0}
-
-    def _because_of(self, lineage: str, lost: _LineageLoss) -> tuple[Member, ...]:
-        removed = self._removed.get(lineage, {})
-        return tuple(
-            member for member, at_us in removed.items() if lost.since_us - BEFORE_LOSS_US <= at_us <= lost.until_us
-        )

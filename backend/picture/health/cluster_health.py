@@ -309,9 +309,6 @@ class _Judgement:
             yield f"{len(self._lists)} member lists, another one at {others_text}"
 
 
-UNSEEN_STATES = ("silent", "refused", "merging")
-
-
 def unseen_members(
     picture: Picture, listed_ones: Collection[Address], away: Collection[str] = (), gone: Collection[str] = ()
 ) -> list[str]:
@@ -323,7 +320,7 @@ def unseen_members(
         and (belief.status in ("member", "paused") or belief.left_to_merge)
         and not is_merging(belief)
         and label not in gone
-        and (label in away or (belief.connection is not None and belief.connection.state in UNSEEN_STATES))
+        and (label in away or (belief.connection and belief.connection.state in ("silent", "refused", "merging")))
     ]
 
 
@@ -412,18 +409,13 @@ def _of_table(picture: Picture, master: MemberBelief, counts: CopyCounts, now_s:
         if count.lost and table.since_us > master.list_since_us:  # an older one is of an older list
             return ReplicaSafety(False, None, f"{counted(count.lost, 'partition')} without an owner")
         return ReplicaSafety(None, None, "backups unknown")
-    if count.lost:
-        return ReplicaSafety(False, None, f"{_have(count.lost)} no copy")
-    if count.single:
-        return ReplicaSafety(False, None, f"{_have(count.single)} one copy")
-    if count.fewer:
-        return ReplicaSafety(False, None, f"{_have(count.fewer)} fewer copies than they should")
+    few = (count.lost, "no copy"), (count.single, "one copy"), (count.fewer, "fewer copies than they should")
+    for partitions, copies_left in few:
+        if partitions:
+            have = "has" if partitions == 1 else "have"
+            return ReplicaSafety(False, None, f"{counted(partitions, 'partition')} {have} {copies_left}")
     able = most_copies(master)
     copies = min(max((len(row) - 1 for row in table.rows.values()), default=0), able)
     if copies == 1:
         return ReplicaSafety(True, 1, "data in 1 copy, as there is no other member" if able == 1 else "data in 1 copy")
     return ReplicaSafety(True, copies, f"data safe: {copies} copies")
-
-
-def _have(partitions: int) -> str:
-    return f"{counted(partitions, 'partition')} {'has' if partitions == 1 else 'have'}"

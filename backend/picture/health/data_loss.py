@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
-from msgspec import Struct
+from msgspec.structs import astuple
 
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.partitions.arrangement.member_groups import grouped
@@ -25,27 +25,21 @@ from quarterdeck.backend.picture.text.formatting import age_text, counted, liste
 MEMBERS_NAMED = 3
 
 
-class DataLoss(Struct, frozen=True):
-    """What one side of a cluster has lost, as its master and its witness judge."""
+class DataLoss(SideLoss, frozen=True):
+    """A loss, with the labels of the members that were removed shortly before, and what is known of them now."""
 
-    side: str
-    """The label of the master."""
-    partitions: int
-    maps: tuple[str, ...]
-    """By name or pattern, where their configuration is known."""
-    at_most_backups: int | None
-    """Maps with at most so many backups have lost entries; None where no replica was left, whatever a map has."""
-    entries: int | None
-    """About how many; None where it is not known."""
-    since_us: int
     because_of: tuple[str, ...]
-    """The labels of members that were removed shortly before."""
     elsewhere: tuple[str, ...]
     """Those of them that run under another master: their replicas are there."""
-    returned: tuple[str, ...] = ()
+    returned: tuple[str, ...]
     """Those of them that merged back and of which it is not known whether their entries came with them."""
-    bringing: tuple[str, ...] = ()
+    bringing: tuple[str, ...]
     """Those of them whose entries are being merged."""
+
+    @property
+    def partitions(self) -> int:
+        """How many were lost."""
+        return len(self.lost)
 
     @property
     def what(self) -> str:
@@ -117,20 +111,10 @@ def data_losses(picture: Picture, now_us: int) -> tuple[DataLoss, ...]:
             for belief in picture.members.values()
             if belief.witnessed_by and belief.merged_from and belief.lineage == side.lineage
         }
-        found.append(
-            DataLoss(
-                side.side,
-                len(side.partitions),
-                side.maps,
-                None if side.at_most >= ALL_LOST else side.at_most,
-                side.entries,
-                side.since_us,
-                _labels(picture, side, side.because_of),
-                _labels(picture, side, [member for member in side.because_of if member.uuid in running]),
-                _labels(picture, side, [member for member in side.because_of if member.uuid in merged]),
-                _labels(picture, side, side.bringing),
-            )
-        )
+        elsewhere = [member for member in side.removed if member.uuid in running]
+        returned = [member for member in side.removed if member.uuid in merged]
+        labels = [_labels(picture, side, group) for group in (side.removed, elsewhere, returned, side.merging)]
+        found.append(DataLoss(*astuple(side), *labels))
     return tuple(found)
 
 

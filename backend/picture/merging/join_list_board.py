@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import combinations, islice
 
 from quarterdeck.backend.core.address import Address
@@ -65,15 +66,9 @@ def why_not_merging(picture: Picture, now_us: int, *, at_most: int = PAIRS_SHOWN
     if len(masters) < 2:
         return ()
     masters.sort(key=lambda master: -len(master.members))
-    known: dict[str, frozenset[Address]] = {}
-
-    def search_addresses(master: MemberBelief) -> frozenset[Address]:
-        if master.label not in known:
-            known[master.label] = frozenset(master.search_addresses)
-        return known[master.label]
-
+    strangers = cache(lambda label: frozenset(picture.members[label].search_addresses))
     pairs = islice(combinations(masters, 2), at_most)
-    return tuple(_explain_pair(picture, first, other, now_us, search_addresses) for first, other in pairs)
+    return tuple(_explain_pair(picture, first, other, now_us, strangers) for first, other in pairs)
 
 
 def pairs_left_out(picture: Picture, at_most: int = PAIRS_SHOWN) -> int:
@@ -87,16 +82,14 @@ def _explain_pair(
     one: MemberBelief,
     other: MemberBelief,
     now_us: int,
-    search_addresses: Callable[[MemberBelief], frozenset[Address]],
+    strangers: Callable[[str], frozenset[Address]],
 ) -> Pair:
     # Who would merge into whom if nothing was in the way, and why.
     mine, theirs = profile(one), profile(other)
     outcome, why = next(verdict for rule in BY_SIZE if (verdict := rule.judge(mine, theirs)) is not None)
-    smaller, greater, by_size = (one, other, why) if outcome == "local-merges" else (other, one, why)
-    diagnosis = PairDiagnosis(
-        picture, smaller, greater, with_names(by_size, picture.label_of), now_us, search_addresses
-    )
-    blockers = list(diagnosis.blockers())
+    smaller, greater = (one, other) if outcome == "local-merges" else (other, one)
+    by_size = with_names(why, picture.label_of)
+    blockers = list(PairDiagnosis(picture, smaller, greater, by_size, now_us, strangers).blockers())
     first = blockers[0]
     besides = [blocker.rule for blocker in blockers[1:] if blocker.state == "blocked"]
     more = f" (besides: {', '.join(besides)})" if besides else ""
@@ -133,18 +126,18 @@ class ListRow:
     """What is known of one member's list. Texts are one line each."""
 
     label: str
-    cluster: str
+    cluster: str = ""
     """The master that it follows, in its own belief."""
-    source: str
+    source: str = NOT_REPORTED
     """Whether the list is as configured, or which edition; after a mark when its master has another list."""
-    differs: bool
-    entries: str
-    remembered: str
-    silent: str
+    differs: bool = False
+    entries: str = NOT_REPORTED
+    remembered: str = NOT_REPORTED
+    silent: str = NOT_REPORTED
     """Entries at which nothing answers, as far as is known."""
-    missing: str
+    missing: str = NOT_REPORTED
     """Members of its cluster that it does not list. They are found through others as long as one of those answers."""
-    greyed: bool
+    greyed: bool = True
 
 
 class JoinListBoard:
@@ -159,20 +152,17 @@ class JoinListBoard:
         """Return what is known of `label`; for one that was never seen that is nothing."""
         picture, belief = self._picture, self._picture.members.get(label)
         if belief is None:
-            return ListRow(one_line(label), "", "not up", False, "", "", "", "", True)
+            return ListRow(one_line(label), "", "not up", False, "", "", "", "")
+        cluster = one_line(picture.label_of(belief.master)) if belief.master else ""
         if not belief.shows("join-list"):
-            cluster = one_line(picture.label_of(belief.master)) if belief.master else ""
-            unknown = NOT_REPORTED
-            return ListRow(
-                one_line(label), cluster, unknown, False, unknown, unknown, unknown, unknown, not belief.running
-            )
+            return ListRow(one_line(label), cluster, greyed=not belief.running)
         master = picture.master_of(label)
         differs = master is not None and master.join_list != belief.join_list
         silent = self.silent_entries(belief)
         source = source_text(picture, belief)
         return ListRow(
             label=one_line(label),
-            cluster=one_line(picture.label_of(belief.master)) if belief.master else "",
+            cluster=cluster,
             source=f"{DIFFERS_GLYPH} {source}" if differs else source,
             differs=differs,
             entries=self._names(belief.join_list) or "none",
@@ -198,7 +188,9 @@ class JoinListBoard:
         if remembered := strangers_remembered(belief):
             parts.append(f"remembers {names_text(remembered, name_of)}")
         if silent := self.silent_entries(belief):
-            named = [f"{name_of(address)} ({self._found_at(belief, address)})" for address in silent]
+            states = {address: self.state_of(address) for address in silent}
+            found = states | {address: unusable.reason for address, unusable in belief.unusable.items()}
+            named = [f"{name_of(address)} ({found[address]})" for address in silent]
             parts.append(f"no answer from {listed(named, NAMES_SHOWN)}")
         if missing := missing_members(belief):
             parts.append(f"does not list {names_text(missing, name_of)} of its own cluster")
@@ -216,10 +208,6 @@ class JoinListBoard:
             return ""
         belief = self._picture.members.get(self._picture.label_of(address))
         return "never seen" if belief is None else belief.status if belief.reached else "not reached"
-
-    def _found_at(self, belief: MemberBelief, address: Address) -> str:
-        unusable = belief.unusable.get(address)
-        return unusable.reason if unusable is not None else self.state_of(address)
 
     def _names(self, every: Sequence[Address]) -> str:
         """Return the names, after their number where a narrow column may cut them."""
@@ -245,14 +233,12 @@ def missing_members(belief: MemberBelief) -> tuple[Address, ...]:
 
 def source_text(picture: Picture, belief: MemberBelief) -> str:
     """Where a member's list is from."""
-    if belief.join_list_author is None:
+    edition = belief.join_list_edition
+    if belief.join_list_author is None or not (edition or belief.witnessed_by):
         return "as configured"
     if belief.witnessed_by:
-        times = belief.join_list_edition
-        return f"edited {counted(times, 'time')} since it is watched" if times else "as its configuration is read"
-    if not belief.join_list_edition:
-        return "as configured"
-    return one_line(f"edition {belief.join_list_edition}, given to {picture.label_of(belief.join_list_author)}")
+        return f"edited {counted(edition, 'time')} since it is watched" if edition else "as its configuration is read"
+    return one_line(f"edition {edition}, given to {picture.label_of(belief.join_list_author)}")
 
 
 def join_list_facts(picture: Picture, belief: MemberBelief, now_us: int) -> tuple[Fact, ...]:
@@ -294,9 +280,7 @@ def clusters_text(picture: Picture) -> str:
 
 
 def _search_text(picture: Picture, belief: MemberBelief, now_us: int) -> str:
-    when = (
-        f"in {age_text(belief.search.next_us(now_us) - now_us)}" if belief.search is not None else "at its next search"
-    )
-    asked = belief.search_addresses
+    search, asked = belief.search, belief.search_addresses
+    when = f"in {age_text(search.next_us(now_us) - now_us)}" if search is not None else "at its next search"
     where = f", at {names_text(asked, picture.label_of)}" if asked else "; it knows of no address outside its own"
     return f"for other clusters {when}{where}"

@@ -6,6 +6,7 @@ See Split-brain Recovery Improvements, User Interaction.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Literal
@@ -116,9 +117,8 @@ class EditPlan:
 
     @property
     def _others(self) -> str:
-        if not self.differing:
-            return ""
-        return f"; {counted(len(self.differing), 'member')} with another list than the master"
+        others = counted(len(self.differing), "member")
+        return f"; {others} with another list than the master" if self.differing else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,13 +194,11 @@ def edit_sentences(picture: Picture, command: SetJoinList) -> list[str]:
     """Return what a command would change, for its confirmation; nothing for one that the cluster will refuse anyway."""
     master = sub_cluster(picture, command.member)
     known = {label: belief.address for label, belief in picture.members.items() if belief.address}
-    if master is None:
-        return []
-    try:
-        wanted = resolve_join_list(command.addresses, known)
-    except BadJoinList:
-        return []
-    return [f"Join list of {plan_edit(picture, master, wanted).diff()}."]
+    with suppress(BadJoinList):
+        if master is not None:
+            wanted = resolve_join_list(command.addresses, known)
+            return [f"Join list of {plan_edit(picture, master, wanted).diff()}."]
+    return []
 
 
 def compare_lists(
@@ -245,19 +243,14 @@ def _addresses_of(
         return (known,)
     labels = list(picture.members)
     close = get_close_matches(entry, labels, n=1) if ":" not in entry and "." not in entry else []
-    if close:
-        remarks.append(
-            Remark(
-                line, one_line(f"there is no member {entry!r}; did you mean {close[0]}? A host needs its port"), "bad"
-            )
-        )
-        return ()
+    why = f"there is no member {entry!r}; did you mean {close[0]}? A host needs its port" if close else ""
     try:
-        return parse_join_list([entry], port_try_count=port_try_count)
+        if not close:
+            return parse_join_list([entry], port_try_count=port_try_count)
     except BadJoinList as problem:
         why = str(problem.__cause__ or problem)
-        remarks.append(Remark(line, one_line(why), "bad"))
-        return ()
+    remarks.append(Remark(line, one_line(why), "bad"))
+    return ()
 
 
 def _remarks_on(

@@ -1,9 +1,7 @@
 """The blockers between two clusters: why they do not merge, and what would take each away.
 
-See Split-brain Recovery Improvements; Hazelcast: merge decision and split brain.
-
-It is found from what both masters have said, from the merge decision of the core on what the picture knows of the two, from whom
-either would look for, and from the links that were cut.
+They are found from what both masters have said, from the merge decision of the core on what the picture knows of the two, from
+whom either would look for, and from the links that were cut. See Split-brain Recovery Improvements.
 """
 
 from __future__ import annotations
@@ -65,11 +63,11 @@ class PairDiagnosis:
         greater: MemberBelief,
         by_size: str,
         now_us: int,
-        search_addresses: Callable[[MemberBelief], frozenset[Address]],
+        strangers: Callable[[str], frozenset[Address]],
     ) -> None:
-        """`by_size` says why the smaller would merge; `search_addresses` gives the strangers that a master knows."""
+        """`by_size` says why the smaller would merge; `strangers` gives the addresses at which a master looks, by its label."""
         self._picture, self._smaller, self._greater = picture, smaller, greater
-        self._by_size, self._now_us, self._looks_at = by_size, now_us, search_addresses
+        self._by_size, self._now_us, self._strangers = by_size, now_us, strangers
         self._name: Callable[[Address], str] = picture.label_of
         self._pairs = ((smaller, greater), (greater, smaller))
 
@@ -135,20 +133,14 @@ class PairDiagnosis:
         if verdict is not None:
             return verdict
         unknown = self._smaller if not self._smaller.shows("join-list") else self._greater
-        met = (
-            "neither says that it met the other"
-            if unknown.shows("merge-verdicts")
-            else "what they found is not reported"
-        )
+        known = unknown.shows("merge-verdicts")
+        met = "neither says that it met the other" if known else "what they found is not reported"
         looks, remedy = not_told("join-list", unknown.witnessed_by), ""
         if unknown.shows("settings"):  # its configuration is known, and has no join list
-            joiner = (unknown.settings or {}).get(JOINER)
-            remedy = discovery_remedies((joiner,)) if joiner else ""
-            looks = (
-                f"not a join list, but {joiner}: {discovery_hint(joiner)}"
-                if joiner
-                else "not a join list, but discovery"
-            )
+            looks, joiner = "not a join list, but discovery", (unknown.settings or {}).get(JOINER)
+            if joiner:
+                looks = f"not a join list, but {joiner}: {discovery_hint(joiner)}"
+                remedy = discovery_remedies((joiner,))
         return Blocker("not-told", f"{met}, and where they look for others is {looks}", "waits", remedy)
 
     # What an operator can change
@@ -161,9 +153,8 @@ class PairDiagnosis:
             seen_us = self._now_us - side.cluster_state_since_us
             if side.witnessed_by and side.cluster_state == "FROZEN" and seen_us < FREEZES_TO_MERGE_US:
                 why = "a master freezes its cluster before it merges, and this may be that"
-                return Blocker(
-                    "freezes", f"{side.label}'s cluster is FROZEN, seen so for {age_text(seen_us)}: {why}", "waits"
-                )
+                seen = f"{side.label}'s cluster is FROZEN, seen so for {age_text(seen_us)}: {why}"
+                return Blocker("freezes", seen, "waits")
         names = " and ".join(f"{side.label}'s cluster is {side.cluster_state}" for side in shut)
         rule = decide_merge(profile(self._smaller), profile(self._greater)).rule
         return Blocker(
@@ -180,13 +171,9 @@ class PairDiagnosis:
         common = sorted(self._smaller.listed & self._greater.listed)
         if not common:
             return None
-        shared = names_text(common, self._name)
-        return Blocker(
-            "members-intersect",
-            f"{self._smaller.label} and {self._greater.label} both list {shared}; "
-            "that ends by itself when one of them has heard nothing of it for too long",
-            "waits",
-        )
+        shared = f"{self._smaller.label} and {self._greater.label} both list {names_text(common, self._name)}"
+        ends = "that ends by itself when one of them has heard nothing of it for too long"
+        return Blocker("members-intersect", f"{shared}; {ends}", "waits")
 
     def _still_listed(self, one: MemberBelief, other: MemberBelief) -> Blocker:
         rule = "remote-is-my-member" if one is self._smaller else "i-am-its-member"
@@ -194,22 +181,11 @@ class PairDiagnosis:
         ends = "that ends when it has heard nothing of it for too long"
         if self._cut_between(other.label, one.label):
             return Blocker(rule, f"{sentence}; {ends}", "waits")
-        if one.address in self._looks_at(other):
-            return Blocker(
-                rule,
-                f"{sentence}; {ends}, or when {other.label} shows itself, {self._when(other)}",
-                "waits",
-                *self._search(other),
-            )
-        edit = self._edit(other, one)
-        return Blocker(
-            rule,
-            f"{sentence}, and {other.label} neither lists nor remembers {one.label}; {ends}",
-            "waits",
-            self._edit_text(other, one),
-            (edit.command,),
-            (edit,),
-        )
+        if one.address in self._strangers(other.label):
+            ends += f", or when {other.label} shows itself, {self._when(other)}"
+            return Blocker(rule, f"{sentence}; {ends}", "waits", *self._search(other))
+        ends = f"{sentence}, and {other.label} neither lists nor remembers {one.label}; {ends}"
+        return Blocker(rule, ends, "waits", *self._edit(other, one))
 
     def _cut_links(self) -> Blocker | None:
         cut = self._first_cut()
@@ -228,14 +204,12 @@ class PairDiagnosis:
     def _nobody_looks(self) -> Blocker | None:
         if self._ways(self._smaller, self._greater) or self._ways(self._greater, self._smaller):
             return None
-        edit = self._edit(self._smaller, self._greater)
         return Blocker(
             "nobody-looks",
             f"neither {self._smaller.label}'s cluster nor {self._greater.label}'s lists or remembers a member of the other, "
             f"so they never meet; {self._by_size}",
-            remedy=self._edit_text(self._smaller, self._greater),
-            commands=(edit.command,),
-            edits=(edit,),
+            "blocked",
+            *self._edit(self._smaller, self._greater),
         )
 
     def _one_sided(self) -> Blocker | None:
@@ -244,15 +218,12 @@ class PairDiagnosis:
         if not loser.witnessed_by or self._ways(loser, winner):
             return None
         forgets = (loser.settings or {}).get(RETENTION) == "0"
-        edit = self._edit(loser, winner)
         return Blocker(
             "one-sided",
             f"{winner.label}'s cluster looks for {loser.label}'s, which has to begin the merge ({self._by_size}) and lists no "
             f"member of it{'' if forgets else '; whether it remembers one is not reported'}",
             "blocked" if forgets else "waits",
-            self._edit_text(loser, winner),
-            (edit.command,),
-            (edit,),
+            *self._edit(loser, winner),
         )
 
     # What time will change
@@ -263,14 +234,9 @@ class PairDiagnosis:
         verdict = loser.verdicts.get(self._greater.address)
         if obstacle is None or verdict is None or verdict.decision != "local-merges":
             return self._busy()
-        why = with_names(obstacle.reason, self._name)
-        return Blocker(
-            "given-up",
-            f"{loser.label} gave up merging into {self._greater.label}'s cluster: {why}; "
-            f"it looks again {self._when(loser)}",
-            "waits",
-            *self._search(loser),
-        )
+        into = f"{loser.label} gave up merging into {self._greater.label}'s cluster"
+        text = f"{into}: {with_names(obstacle.reason, self._name)}; it looks again {self._when(loser)}"
+        return Blocker("given-up", text, "waits", *self._search(loser))
 
     def _busy(self) -> Blocker | None:
         loser = self._smaller
@@ -278,12 +244,8 @@ class PairDiagnosis:
         if obstacle is None or obstacle.cause in ("nobody-answers", "nobody-known", "state"):
             return None
         why = with_names(obstacle.reason, self._name)
-        return Blocker(
-            "busy",
-            f"{loser.label} did not look for other clusters, for {why}; it looks again {self._when(loser)}",
-            "waits",
-            *self._search(loser),
-        )
+        text = f"{loser.label} did not look for other clusters, for {why}; it looks again {self._when(loser)}"
+        return Blocker("busy", text, "waits", *self._search(loser))
 
     def _silence(self) -> Blocker | None:
         asked: list[Address] = []
@@ -334,15 +296,10 @@ class PairDiagnosis:
 
     def _ways(self, seeker: MemberBelief, other: MemberBelief) -> list[Address]:
         """Addresses at which `seeker` looks and a member of the cluster of `other` answers, the master's first."""
-        search_addresses = self._looks_at(seeker)
-        ways = [other.address] if other.address in search_addresses else []
-        return ways + [
-            member.address
-            for member in other.members
-            if member.address in search_addresses
-            and member.address != other.address
-            and self._answers(member.address, other)
-        ]
+        known = self._strangers(seeker.label)
+        ways = [other.address] if other.address in known else []
+        slaves = (member.address for member in other.members if member.address != other.address)
+        return ways + [address for address in slaves if address in known and self._answers(address, other)]
 
     def _answers(self, address: Address, master: MemberBelief) -> bool:
         belief = self._picture.members.get(self._picture.label_of(address))
@@ -383,14 +340,15 @@ class PairDiagnosis:
         links = self._picture.links
         return next((ends for ends in ((one, other), (other, one)) if ends in links and cuts(links[ends])), None)
 
-    def _edit(self, cluster: MemberBelief, other: MemberBelief) -> EditPlan:
-        """Return the list of `cluster` with the master of `other`; what only some of its members list is kept."""
+    def _edit(
+        self, cluster: MemberBelief, other: MemberBelief
+    ) -> tuple[str, tuple[Command, ...], tuple[EditPlan, ...]]:
+        """Return the advice to list the master of `other`, its command and its plan; what some members list alone is kept."""
         members = [cluster.label, *members_of(self._picture, cluster)]
         known = dict.fromkeys(address for label in members for address in self._picture.members[label].join_list)
-        return plan_edit(self._picture, cluster, tuple(dict.fromkeys((*known, other.address))))
-
-    def _edit_text(self, cluster: MemberBelief, other: MemberBelief) -> str:
-        return f"add {spelt(other.address, other.label)} to the join list of {cluster.label}'s cluster"
+        plan = plan_edit(self._picture, cluster, tuple(dict.fromkeys((*known, other.address))))
+        text = f"add {spelt(other.address, other.label)} to the join list of {cluster.label}'s cluster"
+        return text, (plan.command,), (plan,)
 
 
 def cuts(link: LinkChanged) -> bool:
