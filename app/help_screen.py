@@ -21,7 +21,7 @@ from quarterdeck.app.actions.registry import available_actions
 from quarterdeck.app.actions.views import VIEW_NAMES
 from quarterdeck.app.key_map import FIXED_GROUP, FIXED_KEYS, display_of, keys_of
 from quarterdeck.backend.picture.boards.belief_matrix import BELIEF_CELLS, DISSENT_GLYPH
-from quarterdeck.backend.picture.boards.member_board import STATE_GLYPHS
+from quarterdeck.backend.picture.boards.member_board import STATE_SIGNS
 from quarterdeck.backend.picture.boards.migration_board import SIGNS as MIGRATION_SIGNS
 from quarterdeck.backend.picture.network.network_board import LINK_SIGNS
 from quarterdeck.backend.picture.text.formatting import text_filter
@@ -67,7 +67,7 @@ CLOSING = "/ search   j k scroll   esc closes   : and a word does the same as a 
 
 LEGEND = (
     ("how members see others", "   ".join(cell.text for cell in BELIEF_CELLS.values())),
-    ("what members do", "   ".join(f"{glyph} {state}" for state, glyph in STATE_GLYPHS.items() if state)),
+    ("what members do", "   ".join(f"{sign.glyph} {state}" for state, sign in STATE_SIGNS.items())),
     ("migrations", "   ".join(f"{sign.glyph} {state}" for state, sign in MIGRATION_SIGNS.items())),
     ("links", "   ".join(f"{sign.glyph} {word}" for word, sign in LINK_SIGNS.items())),
     ("clusters", "∦ do not merge   ⊘ out of reach of this console"),

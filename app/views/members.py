@@ -13,7 +13,7 @@ from quarterdeck.app.session import ConsoleSession
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.boards.member_board import (
     ROLES,
-    STATE_GLYPHS,
+    STATE_SIGNS,
     HeartbeatObservers,
     ListOrder,
     MemberBoardEntry,
@@ -28,7 +28,7 @@ from quarterdeck.backend.picture.text.formatting import one_line
 from quarterdeck.widgets.line_table import LineTable, TableCell
 
 LONGEST_NAME = 22
-LONGEST_STATE = max(map(len, STATE_GLYPHS)) + 2
+LONGEST_STATE = max(map(len, STATE_SIGNS)) + 2
 LONGEST_ADDRESS = 48
 LONGEST_ZONE = 16
 SUSPECTED_SOON = "◔ silent 119 min, suspected in 119 min"

@@ -12,12 +12,7 @@ from quarterdeck.app.screen.view_screen import ViewScreen
 from quarterdeck.app.session import ConsoleSession
 from quarterdeck.backend.clusters.observed_story import round_text
 from quarterdeck.backend.clusters.recorded.recorded_run import LoggedCluster
-from quarterdeck.backend.picture.boards.migration_board import (
-    SIGNS,
-    Head,
-    MigrationRow,
-    migration_board,
-)
+from quarterdeck.backend.picture.boards.migration_board import SIGNS, MigrationRow, migration_board
 from quarterdeck.backend.picture.text.fact import NOT_REPORTED, Fact
 from quarterdeck.backend.picture.text.formatting import counted, one_line
 from quarterdeck.widgets.line_table import LineTable, TableCell
@@ -103,7 +98,7 @@ class MigrationsScreen(ViewScreen):
         if not history.done_count and picture.without("migration-ends") is not None:
             ended = f"{history.lost_count} lost in this run; how many are done and failed is {NOT_REPORTED}"
         self.title_line.show([TableCell("migrations", "strong"), TableCell(ended, "faint")])
-        self.heads.show([[TableCell(*head)] for head in self._rounds() or board.heads])
+        self.heads.show([[TableCell(head.text, head.tone)] for head in self._rounds() or board.heads])
         keys = tuple(board.entries)
         same, self._measured = keys[:ROWS_MEASURED] == self._measured, keys[:ROWS_MEASURED]
         self._model.show_rows(keys, board.row, measured=0 if same else ROWS_MEASURED)
@@ -125,15 +120,13 @@ class MigrationsScreen(ViewScreen):
         unknown = self.session.picture.without("migration-ends")
         return "nothing has migrated yet" if unknown is None else f"single migrations are {NOT_REPORTED}"
 
-    def _rounds(self) -> tuple[Head, ...]:
+    def _rounds(self) -> tuple[Fact, ...]:
         """Return the rounds that logs report, the latest first, up to the moment shown. Single migrations are not logged."""
         cluster, now_us = self.session.cluster, self.session.now_us()
         if not isinstance(cluster, LoggedCluster):
             return ()
         begun = [migration_round for migration_round in cluster.story.migrations if migration_round.start_us <= now_us]
-        rounds = [
-            Head(one_line(round_text(migration_round, now_us)), "plain")
-            for migration_round in reversed(begun[-ROUNDS_SHOWN:])
-        ]
+        latest = reversed(begun[-ROUNDS_SHOWN:])
+        rounds = [Fact("", one_line(round_text(shown, now_us))) for shown in latest]
         count = f"{counted(len(begun), 'round')} of migrations in the logs; single migrations are {NOT_REPORTED}"
-        return (Head(count, "faint"), *rounds)
+        return (Fact("", count, "faint"), *rounds)

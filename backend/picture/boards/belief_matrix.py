@@ -12,6 +12,7 @@ after two samples; stamps alone show no difference.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Literal
 
 from msgspec import Struct
@@ -28,6 +29,7 @@ SAMPLE_US = 5 * SECOND_US
 """How often a witnessed member reports its metrics, and with them the stamp of its table."""
 LASTING_US = 2 * SAMPLE_US
 DIGEST_SHOWN = 6
+"""Letters of a digest."""
 
 
 def differs_from_master(picture: Picture, belief: MemberBelief, now_us: int | None = None) -> bool:
@@ -122,9 +124,6 @@ NOT_REACHED = "not reached"
 
 DISSENT_GLYPH = "≠"
 
-DIGEST_IN_CELL = 6
-"""Letters of a digest that stand in the place of a version."""
-
 LISTS_SPELT_OUT = 3
 """How many different lists a sentence spells out before it only counts the rest."""
 
@@ -208,7 +207,7 @@ def table_text(belief: MemberBelief, letter: str) -> str:
     if belief.table is None:
         return "" if belief.shows("owners") else NOT_REPORTED
     if not belief.shows("table-version"):
-        return f"#{belief.table.digest[:DIGEST_IN_CELL]}"
+        return f"#{belief.table.digest[:DIGEST_SHOWN]}"
     return f"{letter}{belief.table.version}"
 
 
@@ -318,15 +317,12 @@ def _sentence(picture: Picture, lists: tuple[ListBelief, ...]) -> str:
         return "no running member holds a list"
     if len(lists) == 1:
         only = lists[0]
-        size = len(only.members)
-        return f"1 list: v{only.version} of {size} member{'s' if size != 1 else ''} {_leadership(picture, only)}"
+        return f"1 list: v{only.version} of {counted(len(only.members), 'member')} {_leadership(picture, only)}"
     lineages: dict[str, list[ListBelief]] = {}
     for row in lists:
         lineages.setdefault(row.lineage, []).append(row)
     several = len(lineages) > 1
-    spelt = [
-        _spell_out(picture, of_one, several) for of_one in list(lineages.values())[: LISTS_SPELT_OUT if several else 1]
-    ]
+    spelt = [_spell_out(picture, of_one, several) for of_one in islice(lineages.values(), LISTS_SPELT_OUT)]
     if len(lineages) > LISTS_SPELT_OUT:
         spelt.append(f"{len(lineages) - LISTS_SPELT_OUT} more")
     what = f"{len(lineages)} lineages" if several else f"{len(lists)} lists of 1 lineage"
@@ -348,12 +344,10 @@ def _spell_out(picture: Picture, lists: Sequence[ListBelief], several: bool) -> 
 
 
 def _spell_out_other(picture: Picture, most: ListBelief, belief: ListBelief) -> str:
-    standing = (
-        "ahead at" if belief.version > most.version else "behind at" if belief.version < most.version else "at another"
-    )
-    holders = _names(belief.held_by)
+    ahead = belief.version - most.version
+    standing = "ahead at" if ahead > 0 else "behind at" if ahead < 0 else "at another"
     leads = "" if belief.master == most.master else f" {_leadership(picture, belief)}"
-    return f"{holders} {standing} v{belief.version}{leads}: {_difference(picture, most, belief)}"
+    return f"{_names(belief.held_by)} {standing} v{belief.version}{leads}: {_difference(picture, most, belief)}"
 
 
 def _difference(picture: Picture, most: ListBelief, belief: ListBelief) -> str:

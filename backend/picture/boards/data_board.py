@@ -150,12 +150,9 @@ def _owners(picture: Picture) -> Iterator[MemberBelief]:
 
 
 def _member_rows(picture: Picture, now_us: int) -> dict[str, DataRow]:
-    lags = lags_of_backups(picture)
-    return {
-        label: _member_row(belief, lags.get(str(belief.address)), now_us)
-        for label, belief in picture.members.items()
-        if belief.status not in ("stopped", "killed")
-    }
+    lags, members = lags_of_backups(picture), picture.members.items()
+    living = ((label, belief) for label, belief in members if belief.status not in ("stopped", "killed"))
+    return {label: _member_row(belief, lags.get(str(belief.address)), now_us) for label, belief in living}
 
 
 def _member_row(belief: MemberBelief, lag: Lag | None, now_us: int) -> DataRow:

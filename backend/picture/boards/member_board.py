@@ -12,12 +12,11 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.picture.boards.belief_matrix import DISSENT_GLYPH, differs_from_master, state_word, table_text
 from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.picture import Picture
-from quarterdeck.backend.picture.text.fact import NOT_REPORTED, Fact, Tone, not_told
+from quarterdeck.backend.picture.text.fact import NOT_REPORTED, Fact, Sign, Tone, not_told
 from quarterdeck.backend.picture.text.formatting import age_text, counted, listed, one_line
 
 OBSERVERS_NAMED = 3
@@ -28,15 +27,12 @@ UUID_SHOWN = 8
 ROLES = {"master": "▲ master", "next": "△ next", "member": "● member"}
 """The one that follows when the master goes is the oldest of the others."""
 
-STATE_GLYPHS = {
-    "joining": "○", "merging": "○", "held back": "⊘", "claiming": "△", "paused": "‖", "stopped": "✕", "killed": "✕",
-    "silent": "…", "": "",
+STATE_SIGNS = {
+    "joining": Sign("○", "warning"), "merging": Sign("○", "warning"), "held back": Sign("⊘", "warning"),
+    "claiming": Sign("△", "warning"), "paused": Sign("‖", "warning"), "stopped": Sign("✕", "faint"),
+    "killed": Sign("✕", "bad"), "silent": Sign("…", "warning"),
 }  # fmt: skip
-
-STATE_TONES: dict[str, Tone] = {
-    "": "plain", "joining": "warning", "merging": "warning", "held back": "warning", "claiming": "warning",
-    "paused": "warning", "stopped": "faint", "killed": "bad", "silent": "warning",
-}  # fmt: skip
+"""What a member is when it is not simply one."""
 
 
 class HeartbeatCell(NamedTuple):
@@ -138,6 +134,7 @@ def member_row(
         unheard: Tone = "warning" if mark else "faint"
         return MemberBoardEntry(one_line(label), state=mark or "not up", state_tone=unheard, tone="faint")
     state = state_word(belief)
+    sign = STATE_SIGNS.get(state, Sign("", "plain"))
     heard = heartbeat(picture, belief, observed_by, now_us)
     gone = belief.status in ("stopped", "killed")
     order, entry = places.entry(belief)
@@ -147,8 +144,8 @@ def member_row(
     return MemberBoardEntry(
         label=one_line(label),
         role=_role(belief, order),
-        state=mark or f"{STATE_GLYPHS.get(state, '')} {state}".strip(),
-        state_tone="warning" if mark else STATE_TONES.get(state, "plain"),
+        state=mark or f"{sign.glyph} {state}".strip(),
+        state_tone="warning" if mark else sign.tone,
         heartbeat=heard._replace(tone="faint") if mark else heard,
         list_version=f"v{belief.version}" if belief.version else "",
         table_version=f"{DISSENT_GLYPH} {table}" if differs else table,
@@ -180,10 +177,9 @@ def heartbeat(picture: Picture, belief: MemberBelief, observed_by: HeartbeatObse
     """How the others hear the member: suspected, close to it, in time, or not listened to any more."""
     if belief.status in ("stopped", "killed") or not belief.address:
         return NOT_WATCHED
-    suspecting = _first_to_suspect(observed_by, belief.address)
-    if suspecting:
-        who = _names(suspecting)
-        return HeartbeatCell("?", "suspected", "warning", 0, f"suspected by {who}")
+    by = (observer.label for observer in observed_by.suspicious if belief.address in observer.suspicions)
+    if suspecting := list(islice(by, OBSERVERS_NAMED + 1)):  # one more than are named at most
+        return HeartbeatCell("?", "suspected", "warning", 0, f"suspected by {_names(suspecting)}")
     late = [
         (silence, observer.label)
         for observer in observed_by.waiting
@@ -195,15 +191,14 @@ def heartbeat(picture: Picture, belief: MemberBelief, observed_by: HeartbeatObse
         left_us = silence.left_us(now_us)
         silent = f"silent {age_text(now_us - silence.heard_us)}"
         near = f"suspected in {age_text(left_us)}" if left_us else "to be suspected now" if left_us == 0 else "late"
-        by = _names([label for _, label in late])
-        return HeartbeatCell("◔", f"{silent}, {near}", "warning", left_us, f"{silent} to {by}, {near}")
+        whom = _names([label for _, label in late])
+        return HeartbeatCell("◔", f"{silent}, {near}", "warning", left_us, f"{silent} to {whom}, {near}")
     if belief.status == "joining":
         return NOT_WATCHED
     master = picture.master_of(belief.label)
     if master is not None and belief.address not in master.listed:
-        return HeartbeatCell(
-            "⊘", "off the list", "warning", None, f"{one_line(master.label)} has it on its list no more"
-        )
+        no_more = f"{one_line(master.label)} has it on its list no more"
+        return HeartbeatCell("⊘", "off the list", "warning", None, no_more)
     if observed_by.silent is not None:
         why = f"heartbeats are {not_told('heartbeats', observed_by.silent.witnessed_by)}"
         return HeartbeatCell("", NOT_REPORTED, "faint", None, why, known=False)
@@ -219,7 +214,8 @@ def board_facts(picture: Picture, now_us: int) -> Iterator[Fact]:
     states = Counter(state_word(belief) or "running" for belief in picture.members.values())
     yield Fact("", counted(len(picture.members), "member"), "strong")
     for state, count in states.items():
-        yield Fact("", f"{STATE_GLYPHS.get(state, '●')} {count} {state}", STATE_TONES.get(state, "good"))
+        sign = STATE_SIGNS.get(state, Sign("●", "good"))
+        yield Fact("", f"{sign.glyph} {count} {state}", sign.tone)
     observed_by = heartbeat_observers(picture)
     suspected = {address for belief in observed_by.suspicious for address in belief.suspicions}
     late = {address for belief in observed_by.waiting for address in belief.silences} - suspected
@@ -260,12 +256,6 @@ def _role(belief: MemberBelief, order: int) -> str:
     return ROLES["next"] if order and heir == belief.uuid else ROLES["member"]
 
 
-def _first_to_suspect(observed_by: HeartbeatObservers, address: Address) -> list[str]:
-    """One more than are named at most."""
-    found = (observer.label for observer in observed_by.suspicious if address in observer.suspicions)
-    return list(islice(found, OBSERVERS_NAMED + 1))
-
-
 def _names(labels: Sequence[str]) -> str:
     named = ", ".join(map(one_line, labels[:OBSERVERS_NAMED]))
     return named + (" and others" if len(labels) > OBSERVERS_NAMED else "")
@@ -280,10 +270,8 @@ def members_by_age(picture: Picture, labels: Sequence[str]) -> tuple[str, ...]:
     """
     lists = {id(belief.members): belief.members for belief in picture.members.values() if belief.running}
     holders = Counter(id(belief.members) for belief in picture.members.values() if belief.running and belief.members)
-    wanted = dict.fromkeys(labels)
     ordered: dict[str, None] = {}
     for which, _ in holders.most_common():  # which keeps the order of appearance of equals
-        held = [picture.label_of(member.address) for member in lists[which]]
-        ordered.update(dict.fromkeys(filter(wanted.__contains__, held)))
-    ordered.update(wanted)
-    return tuple(ordered)
+        ordered.update(dict.fromkeys(picture.label_of(member.address) for member in lists[which]))
+    wanted = frozenset(labels)
+    return tuple(dict.fromkeys((*filter(wanted.__contains__, ordered), *labels)))

@@ -29,7 +29,7 @@ from quarterdeck.backend.picture.events.membership import VERDICTS
 from quarterdeck.backend.picture.events.witnessed import process_text, stands_still, work_text
 from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.picture import Picture
-from quarterdeck.backend.picture.text.fact import NOT_REPORTED, Fact, Tone, not_told_fact, under
+from quarterdeck.backend.picture.text.fact import NOT_REPORTED, Fact, Sign, Tone, not_told_fact, under
 from quarterdeck.backend.picture.text.formatting import (
     age_text,
     clock_text,
@@ -84,12 +84,10 @@ def member_detail(
 
 def _standing(picture: Picture, belief: MemberBelief, now_us: int) -> Iterator[Fact]:
     state = state_word(belief) or "member"
-    follows = (
-        "is master" if belief.is_master else f"follows {_names(picture, [belief.master])}" if belief.master else ""
-    )
-    since = (
-        f"list v{belief.version} since {age_text(now_us - belief.list_since_us)}" if belief.version else "no list yet"
-    )
+    follows = f"follows {_names(picture, [belief.master])}" if belief.master else ""
+    follows = "is master" if belief.is_master else follows
+    since = f"list v{belief.version} since {age_text(now_us - belief.list_since_us)}"
+    since = since if belief.version else "no list yet"
     tone: Tone = "plain" if belief.running else "faint" if belief.status in ("stopped", "killed") else "warning"
     yield Fact("status", ", ".join(filter(None, (state, follows, since))), tone)
     if not belief.reached and belief.connection is not None:
@@ -101,8 +99,7 @@ def _standing(picture: Picture, belief: MemberBelief, now_us: int) -> Iterator[F
     if not belief.version:
         return
     if belief.shows("cluster-state"):
-        state_tone: Tone = "plain" if belief.cluster_state == "ACTIVE" else "warning"
-        yield Fact("cluster", belief.cluster_state, state_tone)
+        yield Fact("cluster", belief.cluster_state, "plain" if belief.cluster_state == "ACTIVE" else "warning")
     else:
         yield not_told_fact("cluster", "cluster-state", belief.witnessed_by)
     if not belief.shows("data"):
@@ -225,10 +222,8 @@ def recent_facts(picture: Picture, records: Sequence[Record], label: str) -> Ite
         if (record.member == label and type(record.event) not in MEASUREMENTS)
         or (type(record.event) in PROCESS_FAULTS and record.event.target == label)  # type: ignore[union-attr]
     )
-    said = [
-        f"{clock_text(record.at).strip()} s: {record_words(record, picture.label_of)}"
-        for record in islice(own, EVENTS_TOLD)
-    ]
+    shown, name_of = islice(own, EVENTS_TOLD), picture.label_of
+    said = [f"{clock_text(record.at).strip()} s: {record_words(record, name_of)}" for record in shown]
     yield from under("lately", said or ["nothing that is still remembered"], "faint")
 
 
@@ -268,8 +263,8 @@ def link_facts(picture: Picture, belief: MemberBelief, now_us: int) -> Iterator[
     wrong: list[tuple[str, Tone]] = []
     for link in touched[:LINKS_SPELT_OUT]:
         way = f"→ {link.target}" if link.source == ends else f"← {link.source}"
-        glyph = "✂" if link.blocked else "~"
-        wrong.append((f"{glyph} {way} {condition_text(link)}", "bad" if link.blocked else "warning"))
+        sign = Sign("✂", "bad") if link.blocked else Sign("~", "warning")
+        wrong.append((f"{sign.glyph} {way} {condition_text(link)}", sign.tone))
     yield from under("links", wrong)
     if len(touched) > LINKS_SPELT_OUT:
         yield Fact("", f"and {len(touched) - LINKS_SPELT_OUT} more")
@@ -334,13 +329,9 @@ def _table(picture: Picture, belief: MemberBelief, now_us: int) -> Iterator[Fact
         same = " too, with other content" if master.table.version == table.version else ""
         text += f"; {its_master}v{master.table.version}{same}"
     yield Fact("table", text, "warning" if differs else "plain")
-    owned, backed_up = table.owned_by(belief.uuid), table.backed_up_by(belief.uuid)
-    backups = (
-        f"keeps {counted(backed_up, 'backup')}"
-        if belief.shows("backups")
-        else f"which backups it keeps is {NOT_REPORTED}"
-    )
-    yield Fact("partitions", f"owns {owned} of {table.partitions}, {backups}")
+    backups = f"keeps {counted(table.backed_up_by(belief.uuid), 'backup')}"
+    backups = backups if belief.shows("backups") else f"which backups it keeps is {NOT_REPORTED}"
+    yield Fact("partitions", f"owns {table.owned_by(belief.uuid)} of {table.partitions}, {backups}")
 
 
 def _out_of_step(picture: Picture, belief: MemberBelief) -> Iterator[Fact]:

@@ -5,9 +5,9 @@ Every state is a glyph and a word. Of long queues only the beginning becomes row
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from itertools import chain, islice
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from msgspec import Struct
 
@@ -20,7 +20,6 @@ from quarterdeck.backend.picture.fold.migrations import (
     WINDOW_S,
     CopiedData,
     EndedMigration,
-    MigrationRate,
     MigrationsLed,
     PartitionLoss,
     SeenMigration,
@@ -84,29 +83,22 @@ class MigrationRow(Struct, frozen=True):
 
     @property
     def facts(self) -> tuple[Fact, ...]:
-        lines: tuple[tuple[str, str, Tone], ...] = (
-            ("migration", f"{self.partition} {self.kind}".rstrip(), "strong"),
-            ("state", self.state_text, SIGNS[self.state].tone),
-            ("to", self.destination, "plain"),
-            ("index", self.index, "plain"),
-            ("in place of", self.displaced, "plain"),
-            ("since", self.age, "plain"),
-            ("note", self.note, "plain"),
-            ("in words", self.sentence, "faint"),
+        facts = (
+            Fact("migration", f"{self.partition} {self.kind}".rstrip(), "strong"),
+            Fact("state", self.state_text, SIGNS[self.state].tone),
+            Fact("to", self.destination),
+            Fact("index", self.index),
+            Fact("in place of", self.displaced),
+            Fact("since", self.age),
+            Fact("note", self.note),
+            Fact("in words", self.sentence, "faint"),
         )
-        return tuple(Fact(heading, text, tone) for heading, text, tone in lines if text)
+        return tuple(fact for fact in facts if fact.text)
 
     @property
     def age(self) -> str:
         """For how long it has been running; empty before it begins."""
         return age_text(self.age_us) if self.age_us is not None else ""
-
-
-class Head(NamedTuple):
-    """One sentence on what one master leads, and how grave that is."""
-
-    text: str
-    tone: Tone
 
 
 class MigrationBoard(Struct, frozen=True):
@@ -115,7 +107,7 @@ class MigrationBoard(Struct, frozen=True):
     Rows are made one by one on demand: of the hundreds that there may be a screen shows a few.
     """
 
-    heads: tuple[Head, ...]
+    heads: tuple[Fact, ...]
     entries: Mapping[str, Entry]
     """What the rows are made of, by key."""
     picture: Picture
@@ -137,7 +129,7 @@ class MigrationBoard(Struct, frozen=True):
                 return _lost_row(lost, key, now_us)
             case WitnessedMigration() as witnessed:
                 return _witnessed_row(picture, witnessed, key, now_us)
-            case ended:
+            case EndedMigration() as ended:
                 note = _with_size(f"{duration_text(ended.took_us)}, led by {ended.leader}", ended.copied)
                 if ended.reason:
                     note = f"{with_names(ended.reason, picture.label_of)} ({note})"
@@ -152,19 +144,19 @@ def migration_board(picture: Picture, now_us: int) -> MigrationBoard:
     """Return what is known of migrations at `now_us` on the run's clock."""
     masters = [picture.members[label] for label in picture.masters()]
     heads = [
-        Head(one_line(f"{master.label}: {text}"), tone)
+        Fact("", one_line(f"{master.label}: {text}"), tone)
         for master in masters
         for text, tone in led_by(picture, master, now_us)
     ]
     history = picture.history
     heads += [
-        Head(f"∅ {loss.side} lost {loss.text(now_us)}: {loss.outlook}", "bad" if loss.certain else "warning")
+        Fact("", f"∅ {loss.side} lost {loss.text(now_us)}: {loss.outlook}", "bad" if loss.certain else "warning")
         for loss in data_losses(picture, now_us)
     ]
     if history.failed:
         failed = history.failed[-1]
         lines = f"✕ last failed, {age_text(now_us - failed.at_us)} ago: p{failed.begun.partition}, {failed.reason}"
-        heads.append(Head(one_line(with_names(lines, picture.label_of)), "bad"))
+        heads.append(Fact("", one_line(with_names(lines, picture.label_of)), "bad"))
     entries: dict[str, Entry] = {}
     for master in masters:
         entries |= master.leading.running
@@ -177,37 +169,30 @@ def migration_board(picture: Picture, now_us: int) -> MigrationBoard:
         entries[ended.begun.migration_id] = ended
     ends = history.done_count + history.failed_count
     entries |= {f"witnessed {ends - back}": end for back, end in enumerate(reversed(history.witnessed))}
-    return MigrationBoard(tuple(heads) or (Head(_silence(picture), "faint"),), entries, picture, now_us)
+    return MigrationBoard(tuple(heads) or (Fact("", _silence(picture), "faint"),), entries, picture, now_us)
 
 
-def led_by(picture: Picture, master: MemberBelief, now_us: int) -> list[Head]:
-    """Return what a master leads, a sentence each; none when it has not led anything yet."""
+def led_by(picture: Picture, master: MemberBelief, now_us: int) -> Iterator[tuple[str, Tone]]:
+    """Yield what a master leads, a sentence each, and how grave that is; nothing when it has not led anything yet."""
     leading, name_of = master.leading, picture.label_of
-    heads: list[Head] = []
     if leading.recovering is not None:
-        since = age_text(now_us - leading.recovering.since_us)
-        heads.append(
-            Head(f"asks {names_text(leading.recovering.asked, name_of)} for the latest table since {since}", "warning")
-        )
+        asked, since = names_text(leading.recovering.asked, name_of), age_text(now_us - leading.recovering.since_us)
+        yield f"asks {asked} for the latest table since {since}", "warning"
     for address, since_us in leading.draining.items():
         since = age_text(now_us - since_us)
-        heads.append(Head(f"moves all data off {name_of(address)} since {since}, so that it may leave", "warning"))
+        yield f"moves all data off {name_of(address)} since {since}, so that it may leave", "warning"
     if leading.busy or leading.done or leading.failed or leading.ever_planned:
         running, ended = f"{len(leading.running)} running, {leading.waiting} planned", f"{leading.done} done"
-        rest = (
-            "; all of its plan is done" if leading.ever_planned and not leading.busy and not leading.cancelled else ""
-        )
-        heads.append(Head(f"{running}, {ended}, {leading.failed} failed{rest}", "plain"))
-    progress = plan_text(leading, picture, now_us)
-    if progress:
-        heads.append(Head(progress, "strong"))
+        is_done = leading.ever_planned and not leading.busy and not leading.cancelled
+        yield f"{running}, {ended}, {leading.failed} failed{'; all of its plan is done' if is_done else ''}", "plain"
+    if progress := plan_text(leading, picture, now_us):
+        yield progress, "strong"
     why = with_names(leading.why, name_of)
     if leading.cancelled:
-        heads.append(Head(f"dropped {leading.cancelled} planned: {why}", "warning"))
+        yield f"dropped {leading.cancelled} planned: {why}", "warning"
     elif leading.moves or why:
         copies = f"{counted(leading.moves, 'replica')} to copy, {leading.lower_bound} places to fill at least"
-        heads.append(Head(f"latest plan, {copies}: {why}", "plain"))
-    return heads
+        yield f"latest plan, {copies}: {why}", "plain"
 
 
 def progress_text(picture: Picture) -> str:
@@ -221,10 +206,8 @@ def progress_text(picture: Picture) -> str:
 
 def waiting_text(picture: Picture, idle: str = "none waits by the master's metrics") -> str:
     """Return how many migrations wait by the metrics of real masters, `idle` if none does; empty where that is not known."""
-    measured = [
-        master.metrics for master in map(picture.members.__getitem__, picture.masters()) if master.metrics is not None
-    ]
-    known = [metrics for metrics in measured if metrics.queued_migrations is not None]
+    measured = (picture.members[label].metrics for label in picture.masters())
+    known = [metrics for metrics in measured if metrics is not None and metrics.queued_migrations is not None]
     if not known:
         return ""
     return ", ".join(migrating_text(metrics) for metrics in known if metrics.queued_migrations) or idle
@@ -275,9 +258,7 @@ def _witnessed_row(picture: Picture, witnessed: WitnessedMigration, key: str, no
 
 
 def _with_size(note: str, copied: CopiedData | None) -> str:
-    if copied is None:
-        return note
-    return f"{note}, {bytes_text(copied.bytes)} copied in {duration_text(copied.took_us)}"
+    return f"{note}, {bytes_text(copied.bytes)} copied in {duration_text(copied.took_us)}" if copied else note
 
 
 def _row(picture: Picture, begun: MigrationStarted, state: RowState, age_us: int, note: str) -> MigrationRow:
@@ -362,11 +343,10 @@ def left_text(picture: Picture, now_us: int) -> str:
     """How long all that is planned and running will take, if it goes on as in the last seconds."""
     leading = [picture.members[label].leading for label in picture.masters()]
     left = sum(led.waiting + len(led.running) for led in leading)
-    rate: MigrationRate = picture.history.rates.at(now_us)
     if not left:
         return ""
-    if rate.migrations:
-        return f"about {age_text(max(SECOND_US, round(left / rate.migrations * SECOND_US)))} left"
+    if rate := picture.history.rates.at(now_us).migrations:
+        return f"about {age_text(max(SECOND_US, round(left / rate * SECOND_US)))} left"
     oldest_us = min((running.since_us for led in leading for running in led.running.values()), default=now_us)
     if now_us - oldest_us < WINDOW_S * SECOND_US:
         return "just begun, so there is no telling how long it will take"

@@ -5,11 +5,11 @@ A lane is counted from records, not from a picture: a picture only remembers the
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import Record
@@ -43,14 +43,18 @@ class Ends(NamedTuple):
     taker: Address
 
 
+Counts = Counter[Address | None]
+"""By member; what comes from no member, or goes to none, is counted under None."""
+
+
 class Slot(Struct):
-    """What happened in one stretch of time, by member."""
+    """What happened in one stretch of time."""
 
     number: int
-    given: dict[Address, int] = {}
-    taken: dict[Address, int] = {}
-    given_bytes: dict[Address, int] = {}
-    taken_bytes: dict[Address, int] = {}
+    given: Counts = field(default_factory=Counter)
+    taken: Counts = field(default_factory=Counter)
+    given_bytes: Counts = field(default_factory=Counter)
+    taken_bytes: Counts = field(default_factory=Counter)
 
 
 class MigrationLane(Struct, frozen=True):
@@ -84,8 +88,8 @@ class MigrationLanes:
         self._begun: dict[str, Ends] = {}
         self._slots: deque[Slot] = deque(maxlen=SLOTS + 1)
         """The latest last; stretches in which nothing happened have none."""
-        self._given_ever: dict[Address, int] = {}
-        self._taken_ever: dict[Address, int] = {}
+        self._given_ever: Counts = Counter()
+        self._taken_ever: Counts = Counter()
         """What witnessed members gave and took since the watching began: they report ends alone, and no queue."""
 
     def restart(self, records: Iterable[Record]) -> None:
@@ -102,13 +106,15 @@ class MigrationLanes:
                 continue
             match record.event:
                 case MigrationStarted() as begun:
-                    self._begin(begun)
+                    self._begun[begun.migration_id] = Ends(begun.owner, begun.destination)
+                    if len(self._begun) > BEGUN_KEPT:
+                        del self._begun[next(iter(self._begun))]
                 case MigrationCopied(migration_id, _, _, size, _):
                     ends = self._begun.get(migration_id)
                     if ends is not None:
                         slot = self._slot(record.at)
-                        slot.given_bytes[ends.giver] = slot.given_bytes.get(ends.giver, 0) + size
-                        slot.taken_bytes[ends.taker] = slot.taken_bytes.get(ends.taker, 0) + size
+                        slot.given_bytes[ends.giver] += size
+                        slot.taken_bytes[ends.taker] += size
                 case MigrationDecided(migration_id, _, committed):
                     self._end(migration_id, record.at, committed)
                 case TableRecovered(_, _, committed_ids, rolled_back_ids):
@@ -116,20 +122,15 @@ class MigrationLanes:
                         self._end(migration_id, record.at, migration_id in committed_ids)
                 case ReplicaMigrated() as migrated if migrated.succeeded and migrated.source != migrated.destination:
                     self._count(migrated.source, migrated.destination, record.at)
-                    for ever, address in (
-                        (self._given_ever, migrated.source),
-                        (self._taken_ever, migrated.destination),
-                    ):
-                        if address is not None:
-                            ever[address] = ever.get(address, 0) + 1
+                    self._given_ever[migrated.source] += 1
+                    self._taken_ever[migrated.destination] += 1
 
     def rows(self, picture: Picture, now_us: int) -> Callable[[str], LaneRow]:
         """Return what makes the row of a member: of a large cluster few are in sight."""
         now = now_us // SLOT_US
         seen = [slot for slot in self._slots if now - SLOTS < slot.number <= now]
-        highest = max(
-            (count for slot in seen for side in (slot.given, slot.taken) for count in side.values()), default=0
-        )
+        sides = (side for slot in seen for side in (slot.given, slot.taken))
+        highest = max((count for side in sides for address, count in side.items() if address is not None), default=0)
 
         def row(label: str) -> LaneRow:
             address = picture.address_of(label) or Address(label)
@@ -137,21 +138,16 @@ class MigrationLanes:
             given_bytes = taken_bytes = 0
             for slot in seen:
                 place = slot.number - now + SLOTS - 1
-                given[place], taken[place] = slot.given.get(address, 0), slot.taken.get(address, 0)
-                given_bytes += slot.given_bytes.get(address, 0)
-                taken_bytes += slot.taken_bytes.get(address, 0)
+                given[place], taken[place] = slot.given[address], slot.taken[address]
+                given_bytes += slot.given_bytes[address]
+                taken_bytes += slot.taken_bytes[address]
             return LaneRow(
                 one_line(label),
-                _lane(given, given_bytes, highest, self._given_ever.get(address, 0)),
-                _lane(taken, taken_bytes, highest, self._taken_ever.get(address, 0)),
+                _lane(given, given_bytes, highest, self._given_ever[address]),
+                _lane(taken, taken_bytes, highest, self._taken_ever[address]),
             )
 
         return row
-
-    def _begin(self, begun: MigrationStarted) -> None:
-        self._begun[begun.migration_id] = Ends(begun.owner, begun.destination)
-        if len(self._begun) > BEGUN_KEPT:
-            del self._begun[next(iter(self._begun))]
 
     def _end(self, migration_id: str, at_us: int, committed: bool) -> None:
         ends = self._begun.pop(migration_id, None)
@@ -160,10 +156,8 @@ class MigrationLanes:
 
     def _count(self, giver: Address | None, taker: Address | None, at_us: int) -> None:
         slot = self._slot(at_us)
-        if giver is not None:
-            slot.given[giver] = slot.given.get(giver, 0) + 1
-        if taker is not None:
-            slot.taken[taker] = slot.taken.get(taker, 0) + 1
+        slot.given[giver] += 1
+        slot.taken[taker] += 1
 
     def _slot(self, at_us: int) -> Slot:
         """Return the slot of this moment; what comes late counts for the latest."""
@@ -181,15 +175,13 @@ def queue_figure(picture: Picture, now_us: int) -> tuple[str, Tone]:
     running, waiting = sum(len(led.running) for led in leading), sum(led.waiting for led in leading)
     if picture.without("migration-queue") is not None:
         ended = "ends too" if picture.without("migration-ends") is not None else f"{picture.history.done_count} done"
-        waiting_now = waiting_text(picture, idle="none waits")
-        return f"{waiting_now or f'queue {NOT_REPORTED}'}, {ended}", "strong" if waiting_text(
-            picture, idle=""
-        ) else "faint"
+        waiting_now = waiting_text(picture, idle="none waits") or f"queue {NOT_REPORTED}"
+        return f"{waiting_now}, {ended}", "strong" if waiting_text(picture, idle="") else "faint"
     if not running and not waiting:
-        failed = picture.history.failed_count
+        done, failed = picture.history.done_count, picture.history.failed_count
         if failed:
-            return f"none, {picture.history.done_count} done, {failed} failed", "plain"
-        return (f"none, {picture.history.done_count} done" if picture.history.done_count else "none"), "faint"
+            return f"none, {done} done, {failed} failed", "plain"
+        return (f"none, {done} done" if done else "none"), "faint"
     planned = max(sum(led.planned_count for led in leading), running + waiting)
     said = [f"{planned - running - waiting} of {planned}", f"{running} running"]
     rate = picture.history.rates.at(now_us).migrations

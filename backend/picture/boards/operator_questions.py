@@ -85,16 +85,11 @@ def _doubtful(picture: Picture, master: MemberBelief) -> str:
     if removed:
         verb = "was removed from its list and has" if len(removed) == 1 else "were removed from its list and have"
         return f"{listed(removed, MEMBERS_NAMED)} {verb} another one"
-    unseen = [*unseen_members(picture, on_lists), *map(picture.label_of, _removed_unmet(picture, master))]
+    gone = map(picture.label_of, master.ever_listed - master.listed)
+    unseen = [*unseen_members(picture, on_lists), *(label for label in gone if label not in picture.members)]
     if len(unseen) > 1:
         return f"{listed(unseen, MEMBERS_NAMED)} are not seen and may have a master of their own"
     return f"{unseen[0]} is not seen and may lead on its own" if unseen else ""
-
-
-def _removed_unmet(picture: Picture, master: MemberBelief) -> list[Address]:
-    return [
-        address for address in master.ever_listed - master.listed if picture.label_of(address) not in picture.members
-    ]
 
 
 def _half(master: MemberBelief) -> str:
@@ -146,11 +141,8 @@ def _migrating(picture: Picture, now_us: int) -> Iterator[Fact]:
         if latest.teller not in picture.masters():
             yield Fact(heading, f"{done}, which leads no more: how that round ended was not reported", "plain")
         elif migrated.done_count >= migrated.planned_count:
-            yield Fact(
-                heading,
-                f"no: all {migrated.planned_count} of the last round are done, {age_text(quiet_us)} ago",
-                "good",
-            )
+            done = f"no: all {migrated.planned_count} of the last round are done, {age_text(quiet_us)} ago"
+            yield Fact(heading, done, "good")
         elif quiet_us >= STUCK_US:
             yield Fact(heading, f"it stands still: {done}", "bad")
         else:
@@ -161,20 +153,20 @@ def _migrating(picture: Picture, now_us: int) -> Iterator[Fact]:
 
 
 def _misleading(picture: Picture) -> Iterator[Fact]:
-    answers: list[str] = []
+    answers: list[tuple[str, Tone]] = []
     masters = picture.masters()
     if len(masters) > 1:
-        sides = names_text([belief.address for belief in map(picture.members.__getitem__, masters)], picture.label_of)
-        answers.append(f"cluster-safe and cluster-size speak of one half alone, each of its own: there are {sides}")
+        sides = names_text([picture.members[label].address for label in masters], picture.label_of)
+        halves = f"cluster-safe and cluster-size speak of one half alone, each of its own: there are {sides}"
+        answers.append((halves, "warning"))
     shut = sorted({belief.cluster_state for belief in picture.members.values() if belief.running} - {"ACTIVE"})
     if shut:
-        answers.append(f"node-state says ACTIVE while the cluster is {', '.join(shut)}: ask for cluster-state")
+        active = f"node-state says ACTIVE while the cluster is {', '.join(shut)}: ask for cluster-state"
+        answers.append((active, "warning"))
     if any(not belief.running for belief in picture.members.values()):
-        answers.append(
-            "/hazelcast/health waits for cluster-safe, up to 2 s, while a fault is found: probe node-state alone"
-        )
-    said: list[tuple[str, Tone]] = [(it, "warning") for it in answers]
-    yield from under("which health answers mislead", said or [("none that is known of now", "faint")])
+        waits = "/hazelcast/health waits for cluster-safe, up to 2 s, while a fault is found: probe node-state alone"
+        answers.append((waits, "warning"))
+    yield from under("which health answers mislead", answers or [("none that is known of now", "faint")])
 
 
 ANSWERS_SHOWN = 8

@@ -197,7 +197,7 @@ def test_the_board_has_what_runs_first_then_the_queue_then_the_ends() -> None:
         ("✓ done", "p6", "n3", "1", ""),
     ]
     assert board.rows[4].sentence == "p5 COPY: n3 to 1; failed, n3 has left (100 ms, led by n1)"
-    assert [text for text, _ in board.heads] == [
+    assert [head.text for head in board.heads] == [
         "n1: moves all data off n2 since 0 s, so that it may leave",
         "n1: 2 running, 1 planned, 1 done, 1 failed",
         "n1: ▱▱▱▱▱▱▱▱▱▱ 0 % of 3 migrations, 2 migrations/s over the last 10 s, about 1 s left",
