@@ -41,7 +41,8 @@ from quarterdeck.backend.pipeline.growth import GrowingJournals, Offset, Piece, 
 from quarterdeck.backend.pipeline.judging.group_judge import lines_of_file
 from quarterdeck.backend.pipeline.judging.lines import NO_RUN
 from quarterdeck.backend.pipeline.schemas import RECORD, schema
-from quarterdeck.backend.pipeline.spark.arrow import batches_of, exit_with_task, in_tasks, tasks_in
+from quarterdeck.backend.pipeline.spark.arrow import batches_of, in_tasks, tasks_in
+from quarterdeck.backend.pipeline.spark.work import exit_with_task
 from quarterdeck.backend.pipeline.tables.batches import TABLES
 from quarterdeck.backend.pipeline.tables.run_events import ROWS_AT_ONCE, RunEvents, record_columns
 from quarterdeck.backend.pipeline.tasks import tasks_of

@@ -63,7 +63,7 @@ def each(
     jobs = min(len(tasks), 1 + sum(sizes_bytes) // BYTES_A_TASK, os.cpu_count() or 1)
     done: Iterable[tuple[int, ResultT]]
     if spark is not None:
-        from quarterdeck.backend.pipeline.spark.arrow import carry_out_on_spark
+        from quarterdeck.backend.pipeline.spark.work import carry_out_on_spark
 
         done = carry_out_on_spark(spark, tasks, work)
     elif may_fork and jobs > 1 and threading.active_count() == 1 and not current_process().daemon:

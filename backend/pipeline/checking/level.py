@@ -22,7 +22,8 @@ from pyarrow.parquet import read_table, write_table
 from pyspark.sql.types import BinaryType, IntegerType, LongType, StructField, StructType
 
 from quarterdeck.backend.pipeline.judging.group_judge import collector_paused
-from quarterdeck.backend.pipeline.spark.arrow import batches_of, exit_with_task, tasks_in
+from quarterdeck.backend.pipeline.spark.arrow import batches_of, tasks_in
+from quarterdeck.backend.pipeline.spark.work import exit_with_task
 from quarterdeck.backend.simulation.model_checking.model import State
 from quarterdeck.backend.simulation.model_checking.share import Reached, ShareReport, ShareSettings, StateShare
 from quarterdeck.backend.simulation.model_checking.spilling import CODE_BYTES

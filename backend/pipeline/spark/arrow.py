@@ -1,19 +1,19 @@
-"""Work on executors: tasks with items of their own, and rows of Python in and out of Arrow batches."""
+"""Rows of Python in and out of Arrow batches, and tasks that are rows."""
 
 from __future__ import annotations
 
 import pickle
-import signal
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from typing import Any, TypeVar
 
 import pyarrow as pa
-from pyspark import TaskContext
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import BinaryType, LongType, StructField, StructType
+from pyspark.sql.types import BinaryType, StructField, StructType
+
+from quarterdeck.backend.pipeline.spark.work import exit_with_task
 
 MapInArrow = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 """What `DataFrame.mapInArrow` calls with the batches of a task."""
@@ -26,16 +26,6 @@ def batches_of(rows: Iterable[tuple[Any, ...]], schema: StructType, size: int = 
     while some := list(islice(rows, size)):
         arrays = [pa.array(column, field.type) for column, field in zip(zip(*some, strict=True), fields, strict=True)]
         yield pa.RecordBatch.from_arrays(arrays, schema=fields)
-
-
-def exit_with_task() -> None:
-    """End this worker silently when its task is cancelled, like a process in a pipe.
-
-    Nothing reads from it then, and Spark would print a traceback. Outside of a task nothing changes: this code runs in programs
-    of their own, too, which a connection that is closed must not end.
-    """
-    if TaskContext.get() is not None:
-        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
 
 
 @contextmanager
@@ -56,20 +46,19 @@ def conf_set(spark: SparkSession, wanted: Mapping[str, str]) -> Iterator[None]:
 
 ItemT = TypeVar("ItemT")
 ResultT = TypeVar("ResultT")
-RESULTS = StructType([StructField("place", LongType()), StructField("result", BinaryType())])
+RESULT = StructType([StructField("result", BinaryType())])
 
 
-def carry_out_on_spark(
-    spark: SparkSession, tasks: Sequence[Sequence[tuple[int, ItemT]]], work: Callable[[ItemT], ResultT]
-) -> list[tuple[int, ResultT]]:
-    """Do the work with the items of all tasks; return the result of each with its place, in any order."""
+def carry_out_in_rows(
+    spark: SparkSession, tasks: Sequence[ItemT], work: Callable[[ItemT], Iterable[ResultT]]
+) -> list[ResultT]:
+    """Do the work with all tasks; return the results in any order."""
 
     def carry_out(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        results = ((place, pickle.dumps(work(item))) for task in tasks_in(batches) for place, item in task)
-        return batches_of(results, RESULTS, size=1)  # each in a batch: one may be large
+        results = ((pickle.dumps(result),) for task in tasks_in(batches) for result in work(task))
+        return batches_of(results, RESULT, size=1)  # each in a batch: one may be large
 
-    rows = in_tasks(spark, tasks, carry_out, RESULTS).collect()
-    return [(row.place, pickle.loads(row.result)) for row in rows]
+    return [pickle.loads(row.result) for row in in_tasks(spark, tasks, carry_out, RESULT).collect()]
 
 
 def in_tasks(spark: SparkSession, tasks: Sequence[Any], work: MapInArrow, schema: StructType) -> DataFrame:

@@ -1,6 +1,6 @@
 """The Spark session: the only place that builds one, here, on a cluster, or through Spark Connect; it brings this package along.
 
-All other code uses only `SparkSession` and `DataFrame`, so that all three can run it.
+All other code but `carry_out_on_spark` uses only `SparkSession` and `DataFrame`, so that all three can run it.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import tempfile
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import cache
 from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
@@ -25,14 +26,16 @@ from weakref import WeakSet
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 import py4j
-from py4j.protocol import Py4JError, Py4JJavaError
+from py4j.java_collections import ListConverter, MapConverter
+from py4j.java_gateway import GatewayClient
+from py4j.protocol import Py4JError, Py4JJavaError, register_input_converter
 from pyspark import SparkContext
 from pyspark.errors import AnalysisException, ParseException, PySparkException, PythonException
 from pyspark.sql import SparkSession
 
-from quarterdeck.backend.pipeline.spark.arrow import carry_out_on_spark
 from quarterdeck.backend.pipeline.spark.java import archive_of, find_java, quiet_home
 from quarterdeck.backend.pipeline.spark.requirements import RemoteMissing, SparkFailed, SparkUnreachable
+from quarterdeck.backend.pipeline.spark.work import carry_out_on_spark
 
 LOCAL_MASTER = "local[*,4]"
 """All cores of this machine. A task whose worker dies is tried four times in all; plain `local[*]` would give up."""
@@ -56,7 +59,10 @@ CLASSIC = {
     # Otherwise each call that makes a column sends its place in the program: half of all traffic to Java.
     "spark.python.sql.dataFrameDebugging.enabled": "false",
 }
-ON_THIS_MACHINE = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+ON_THIS_MACHINE = {
+    **{"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"},
+    "spark.python.daemon.module": "quarterdeck.backend.pipeline.spark.daemon",
+}
 SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
 """Only users set it: Spark adapts the number of a batch query to its data."""
 
@@ -192,6 +198,7 @@ def _classic(master: str, conf: Mapping[str, str]) -> SparkSession:
         master = master or LOCAL_MASTER
         options |= ON_THIS_MACHINE if _is_local(master) else {}
         options["spark.driver.extraJavaOptions"] = " ".join(_java_options())
+        _pass_plain_values_on()
     _choose_python(local=not submitted and _is_local(master))
     builder = SparkSession.builder.appName("quarterdeck")
     if master:
@@ -203,6 +210,23 @@ def _classic(master: str, conf: Mapping[str, str]) -> SparkSession:
     _silence_connection_errors(session)
     session.sparkContext.setLogLevel("ERROR")
     return session
+
+
+class _PlainValues:
+    """Sees without an import how plain values go to Java; Spark's own converters import pandas to see that these are no arrays."""
+
+    def can_convert(self, value: object) -> bool:
+        return type(value) in (str, int, bool, float, bytes, bytearray, dict, list, type(None))
+
+    def convert(self, value: object, client: GatewayClient) -> object:
+        if type(value) is dict:
+            return MapConverter().convert(value, client)
+        return ListConverter().convert(value, client) if type(value) is list else value
+
+
+@cache
+def _pass_plain_values_on() -> None:
+    register_input_converter(_PlainValues(), prepend=True)
 
 
 def _java_options() -> list[str]:
@@ -223,9 +247,12 @@ def write_archive() -> None:
     archive = archive_of(find_java(), JAVA_OPTIONS)
     if archive is None or archive.path.exists() or not archive.claim():
         return
+    from quarterdeck.backend.pipeline.spark.arrow import carry_out_in_rows
+
     java_options = " ".join((*JAVA_OPTIONS, *archive.writing(), LOGGING))
     session = start_session("local[2]", conf={"spark.driver.extraJavaOptions": java_options})
     carry_out_on_spark(session, [[(0, b"")], [(1, b"")]], len)
+    carry_out_in_rows(session, [b"", b""], list)
     session.stop()
     gateway = SparkContext._gateway
     process: subprocess.Popen[bytes] = gateway.proc  # type: ignore[union-attr]
