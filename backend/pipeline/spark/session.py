@@ -213,7 +213,7 @@ def _classic(master: str, conf: Mapping[str, str]) -> SparkSession:
 
 
 class _PlainValues:
-    """Sees without an import how plain values go to Java; Spark's own converters import pandas to see that these are no arrays."""
+    """Passes plain values on to Java; Spark's own converters import pandas to see that these are no arrays."""
 
     def can_convert(self, value: object) -> bool:
         return type(value) in (str, int, bool, float, bytes, bytearray, dict, list, type(None))

@@ -22,7 +22,8 @@ def carry_out_on_spark(
         exit_with_task()
         return [(place, work(item)) for place, item in task]
 
-    if isinstance(spark, SparkSession):  # without plans, which cost a second of Java's time, and without pandas in workers
+    # Without plans, which cost a second of Java's time, and without pandas in workers.
+    if isinstance(spark, SparkSession):
         return spark.sparkContext.parallelize(tasks, max(1, len(tasks))).flatMap(carry_out).collect()
     from quarterdeck.backend.pipeline.spark.arrow import carry_out_in_rows
 
