@@ -22,12 +22,12 @@ def carry_out_on_spark(
         exit_with_task()
         return [(place, work(item)) for place, item in task]
 
-    # Without plans, which cost a second of Java's time, and without pandas in workers.
-    if isinstance(spark, SparkSession):
+    has_rdds = isinstance(spark, SparkSession)  # that of Spark Connect is another class
+    if has_rdds:  # without plans, which cost a second of Java's time, and without pandas in workers
         return spark.sparkContext.parallelize(tasks, max(1, len(tasks))).flatMap(carry_out).collect()
     from quarterdeck.backend.pipeline.spark.arrow import carry_out_in_rows
 
-    return carry_out_in_rows(spark, tasks, carry_out)  # Spark Connect knows rows only
+    return carry_out_in_rows(spark, tasks, carry_out)
 
 
 def exit_with_task() -> None:
