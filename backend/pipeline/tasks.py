@@ -63,14 +63,27 @@ def each(
     jobs = min(len(tasks), 1 + sum(sizes_bytes) // BYTES_A_TASK, os.cpu_count() or 1)
     done: Iterable[tuple[int, ResultT]]
     if spark is not None:
-        from quarterdeck.backend.pipeline.spark.work import carry_out_on_spark
-
-        done = carry_out_on_spark(spark, tasks, work)
+        done = _carry_out_on_spark(spark, tasks, work)
     elif may_fork and jobs > 1 and threading.active_count() == 1 and not current_process().daemon:
         done = carry_out_in_processes(tasks, work, jobs)
     else:
         done = (result for task in tasks for result in _done(task, work))
     return [result for _, result in sorted(done, key=itemgetter(0))]
+
+
+def _carry_out_on_spark(
+    spark: SparkSession, tasks: Sequence[Task[ItemT]], work: Work[ItemT, ResultT]
+) -> list[tuple[int, ResultT]]:
+    from pyspark.sql import SparkSession
+
+    has_rdds = isinstance(spark, SparkSession)  # that of Spark Connect is another class
+    if has_rdds:
+        from quarterdeck.backend.pipeline.spark.work import carry_out_by_rdd
+
+        return carry_out_by_rdd(spark, tasks, work)
+    from quarterdeck.backend.pipeline.spark.arrow import carry_out_in_rows
+
+    return carry_out_in_rows(spark, tasks, work)
 
 
 def tasks_of(items: Sequence[ItemT], sizes_bytes: Sequence[int], bytes_a_task: int = BYTES_A_TASK) -> list[Task[ItemT]]:

@@ -20,10 +20,10 @@ from tests.bench.audit_speed import ROOT, WRITE_ARCHIVE, measured
 
 BUNDLED_ALONE = {"PATH": "/nowhere"}
 SESSION = """
-from quarterdeck.backend.pipeline.spark.work import carry_out_on_spark
+from quarterdeck.backend.pipeline.spark.work import carry_out_by_rdd
 from quarterdeck.backend.pipeline.spark.session import spark_session
 with spark_session("local[2]") as spark:
-    print(sum(answer for _, answer in carry_out_on_spark(spark, [[(0, b"a")], [(1, b"b")]], len)))
+    print(sum(answer for _, answer in carry_out_by_rdd(spark, [[(0, b"a")], [(1, b"b")]], len)))
 """
 
 

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import BinaryType, StructField, StructType
+from pyspark.sql.types import BinaryType, LongType, StructField, StructType
 
 from quarterdeck.backend.pipeline.spark.work import exit_with_task
 
@@ -46,19 +46,20 @@ def conf_set(spark: SparkSession, wanted: Mapping[str, str]) -> Iterator[None]:
 
 ItemT = TypeVar("ItemT")
 ResultT = TypeVar("ResultT")
-RESULT = StructType([StructField("result", BinaryType())])
+RESULTS = StructType([StructField("place", LongType()), StructField("result", BinaryType())])
 
 
 def carry_out_in_rows(
-    spark: SparkSession, tasks: Sequence[ItemT], work: Callable[[ItemT], Iterable[ResultT]]
-) -> list[ResultT]:
-    """Do the work with all tasks; return the results in any order."""
+    spark: SparkSession, tasks: Sequence[Sequence[tuple[int, ItemT]]], work: Callable[[ItemT], ResultT]
+) -> list[tuple[int, ResultT]]:
+    """Do the same as `carry_out_by_rdd`, also through Spark Connect."""
 
     def carry_out(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        results = ((pickle.dumps(result),) for task in tasks_in(batches) for result in work(task))
-        return batches_of(results, RESULT, size=1)  # each in a batch: one may be large
+        results = ((place, pickle.dumps(work(item))) for task in tasks_in(batches) for place, item in task)
+        return batches_of(results, RESULTS, size=1)  # each in a batch: one may be large
 
-    return [pickle.loads(row.result) for row in in_tasks(spark, tasks, carry_out, RESULT).collect()]
+    rows = in_tasks(spark, tasks, carry_out, RESULTS).collect()
+    return [(row.place, pickle.loads(row.result)) for row in rows]
 
 
 def in_tasks(spark: SparkSession, tasks: Sequence[Any], work: MapInArrow, schema: StructType) -> DataFrame:

@@ -1,6 +1,6 @@
 """The Spark session: the only place that builds one, here, on a cluster, or through Spark Connect; it brings this package along.
 
-All other code but `carry_out_on_spark` uses only `SparkSession` and `DataFrame`, so that all three can run it.
+All other code but `carry_out_by_rdd` uses only `SparkSession` and `DataFrame`, so that all three can run it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from pyspark.sql import SparkSession
 
 from quarterdeck.backend.pipeline.spark.java import archive_of, find_java, quiet_home
 from quarterdeck.backend.pipeline.spark.requirements import RemoteMissing, SparkFailed, SparkUnreachable
-from quarterdeck.backend.pipeline.spark.work import carry_out_on_spark
+from quarterdeck.backend.pipeline.spark.work import carry_out_by_rdd
 
 LOCAL_MASTER = "local[*,4]"
 """All cores of this machine. A task whose worker dies is tried four times in all; plain `local[*]` would give up."""
@@ -251,8 +251,8 @@ def write_archive() -> None:
 
     java_options = " ".join((*JAVA_OPTIONS, *archive.writing(), LOGGING))
     session = start_session("local[2]", conf={"spark.driver.extraJavaOptions": java_options})
-    carry_out_on_spark(session, [[(0, b"")], [(1, b"")]], len)
-    carry_out_in_rows(session, [b"", b""], list)
+    for carry_out in (carry_out_by_rdd, carry_out_in_rows):
+        carry_out(session, [[(0, b"")], [(1, b"")]], len)
     session.stop()
     gateway = SparkContext._gateway
     process: subprocess.Popen[bytes] = gateway.proc  # type: ignore[union-attr]

@@ -13,21 +13,19 @@ ItemT = TypeVar("ItemT")
 ResultT = TypeVar("ResultT")
 
 
-def carry_out_on_spark(
+def carry_out_by_rdd(
     spark: SparkSession, tasks: Sequence[Sequence[tuple[int, ItemT]]], work: Callable[[ItemT], ResultT]
 ) -> list[tuple[int, ResultT]]:
-    """Do the work with the items of all tasks; return the result of each with its place, in any order."""
+    """Do the work with the items of all tasks; return the result of each with its place, in any order.
+
+    Nothing is planned, which would cost a second of Java's time, and workers need no pandas. Spark Connect has no RDDs.
+    """
 
     def carry_out(task: Sequence[tuple[int, ItemT]]) -> list[tuple[int, ResultT]]:
         exit_with_task()
         return [(place, work(item)) for place, item in task]
 
-    has_rdds = isinstance(spark, SparkSession)  # that of Spark Connect is another class
-    if has_rdds:  # without plans, which cost a second of Java's time, and without pandas in workers
-        return spark.sparkContext.parallelize(tasks, max(1, len(tasks))).flatMap(carry_out).collect()
-    from quarterdeck.backend.pipeline.spark.arrow import carry_out_in_rows
-
-    return carry_out_in_rows(spark, tasks, carry_out)
+    return spark.sparkContext.parallelize(tasks, max(1, len(tasks))).flatMap(carry_out).collect()
 
 
 def exit_with_task() -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from quarterdeck.backend.pipeline.spark.arrow import carry_out_in_rows
 from quarterdeck.backend.pipeline.spark.session import _PlainValues
-from quarterdeck.backend.pipeline.spark.work import carry_out_on_spark
+from quarterdeck.backend.pipeline.spark.work import carry_out_by_rdd
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -23,17 +23,17 @@ TASKS = [[(2, b"ccc"), (0, b"a")], [], [(1, b"bb")]]
 
 
 def test_results_come_with_their_places_from_rdds_and_from_rows(spark: SparkSession) -> None:
-    by_rdd = carry_out_on_spark(spark, TASKS, len)
-    by_rows = carry_out_in_rows(spark, TASKS, lambda task: [(place, len(item)) for place, item in task])
+    by_rdd = carry_out_by_rdd(spark, TASKS, len)
+    by_rows = carry_out_in_rows(spark, TASKS, len)
     assert sorted(by_rdd) == sorted(by_rows) == [(0, 1), (1, 2), (2, 3)]
-    assert carry_out_on_spark(spark, [], len) == []
+    assert carry_out_by_rdd(spark, [], len) == []
 
 
 def test_workers_are_forked_of_a_process_that_has_imported_what_is_installed(spark: SparkSession) -> None:
     def probe(_: bytes) -> tuple[str, bool]:
         return sys.modules["pyspark.worker"].__file__ or "", gc.get_freeze_count() > 0
 
-    ((_, (file, is_frozen)),) = carry_out_on_spark(spark, [[(0, b"")]], probe)
+    ((_, (file, is_frozen)),) = carry_out_by_rdd(spark, [[(0, b"")]], probe)
     assert is_frozen and Path(file).is_file(), f"{file} is compiled anew for each session"
 
 
@@ -49,9 +49,9 @@ def test_neither_a_session_nor_its_workers_import_pandas() -> None:
     program = """
 import sys
 from quarterdeck.backend.pipeline.spark.session import spark_session
-from quarterdeck.backend.pipeline.spark.work import carry_out_on_spark
+from quarterdeck.backend.pipeline.spark.work import carry_out_by_rdd
 with spark_session("local[2]") as spark:
-    print(carry_out_on_spark(spark, [[(0, 0)]], lambda _: "pandas" in sys.modules), "pandas" in sys.modules)
+    print(carry_out_by_rdd(spark, [[(0, 0)]], lambda _: "pandas" in sys.modules), "pandas" in sys.modules)
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=REPOSITORY, check=False)
     assert (done.returncode, done.stdout) == (0, "[(0, False)] False\n"), done.stderr
