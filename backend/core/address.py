@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
+from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import NewType
 
 Address = NewType("Address", str)
@@ -71,6 +72,14 @@ def parse_port(port_text: str, whole_text: str) -> int:
     if not (port_text.isascii() and port_text.isdigit()) or not 1 <= int(port_text) <= HIGHEST_PORT:
         raise BadAddress(f"{whole_text!r} has the port {port_text!r}; a port is a number from 1 to {HIGHEST_PORT}")
     return int(port_text)
+
+
+def numeric_host(host: str) -> IPv4Address | IPv6Address | None:
+    """Return `host` as a number, or None for a name."""
+    try:
+        return ip_address(host)
+    except ValueError:
+        return None
 
 
 def host_of(address: Address) -> str:

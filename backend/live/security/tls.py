@@ -12,35 +12,17 @@ import logging
 import ssl
 import time
 from asyncio.sslproto import SSLProtocol
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from ipaddress import ip_address
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-
-class FileStamp(NamedTuple):
-    """Two of them differ when the file has changed in between."""
-
-    modified_ns: int
-    size: int
-    inode: int
-
-
-def stamp_of(path: Path) -> FileStamp | None:
-    """None for a file that is not there, or cannot be looked at."""
-    try:
-        state = path.stat()
-    except OSError:
-        return None
-    return FileStamp(state.st_mtime_ns, state.st_size, state.st_ino)
-
+from quarterdeck.backend.core.address import numeric_host
 
 LOOK_SECONDS = 2.0
-"""How often, at most, the files are looked at; it is done when a connection begins."""
+"""How often, at most, files are looked at; it is done when a connection begins, or a client presents a secret."""
 
 READ_BYTES = 32 * 1024
 """How much an encrypted connection reads at a time. asyncio gives each of them a buffer of 256 KiB from its first byte on, be it
@@ -50,6 +32,32 @@ OTHER_VERSION_ALERT = bytes((21, 3, 3, 0, 2, 2, 70))
 """The alert ``protocol_version`` (RFC 8446, 6.2): for a peer that begins with TLS where there is none, or the other way round."""
 
 _LOG = logging.getLogger(__name__)
+
+
+class FileWatch:
+    """Notices which of some files change."""
+
+    def __init__(self, paths: Iterable[Path], seconds: Callable[[], float]) -> None:
+        self._seconds = seconds
+        self._stamps = {path: _stamp_of(path) for path in paths}
+        self._looked_at = seconds()
+
+    def changed(self) -> dict[Path, bool]:
+        """Return the files that have changed since they were looked at last, each with whether it is there still."""
+        now = self._seconds()
+        if now - self._looked_at < LOOK_SECONDS:
+            return {}
+        before, self._stamps, self._looked_at = self._stamps, {path: _stamp_of(path) for path in self._stamps}, now
+        return {path: stamp is not None for path, stamp in self._stamps.items() if stamp != before[path]}
+
+
+def _stamp_of(path: Path) -> tuple[int, int, int] | None:
+    """Return what differs when the file has changed; None when it is not there, or cannot be looked at."""
+    try:
+        state = path.stat()
+    except OSError:
+        return None
+    return state.st_mtime_ns, state.st_size, state.st_ino
 
 
 class BadCertificate(ValueError):
@@ -82,9 +90,7 @@ class Tls:
 
     def __init__(self, files: TlsFiles, seconds: Callable[[], float] = time.monotonic) -> None:
         self.files = files
-        self._seconds = seconds
-        self._stamps = _stamps(files)
-        self._looked_at = seconds()
+        self._watch = FileWatch(files.all, seconds)
         self._accepting, self._dialling = _contexts(files)
         SSLProtocol.max_size = min(SSLProtocol.max_size, READ_BYTES)
 
@@ -101,14 +107,8 @@ class Tls:
         return self._dialling
 
     def _look(self) -> None:
-        now = self._seconds()
-        if now - self._looked_at < LOOK_SECONDS:
+        if not self._watch.changed():
             return
-        self._looked_at = now
-        stamps = _stamps(self.files)
-        if stamps == self._stamps:
-            return
-        self._stamps = stamps
         try:
             self._accepting, self._dialling = _contexts(self.files)
         except BadCertificate as problem:
@@ -193,28 +193,13 @@ def tls_reason(problem: ssl.SSLError) -> str:
 
 
 def _names(kind: str, name: str, host: str) -> bool:
-    if kind == "IP Address":
-        with suppress(ValueError):
-            return ip_address(name.strip()) == ip_address(host)
-        return False
-    if kind != "DNS" or _is_ip(host):
-        return False
+    number = numeric_host(host)
+    if number is not None or kind != "DNS":
+        return number is not None and kind == "IP Address" and numeric_host(name.strip()) == number
     name, host = name.lower().rstrip("."), host.lower().rstrip(".")
     if name.startswith("*."):
         return "." in name[2:] and host.partition(".")[2] == name[2:]
     return name == host
-
-
-def _is_ip(host: str) -> bool:
-    try:
-        ip_address(host)
-    except ValueError:
-        return False
-    return True
-
-
-def _stamps(files: TlsFiles) -> Sequence[FileStamp | None]:
-    return [stamp_of(path) for path in files.all]
 
 
 def _contexts(files: TlsFiles) -> tuple[ssl.SSLContext, ssl.SSLContext]:

@@ -34,7 +34,7 @@ from quarterdeck.backend.live.transport.handshake import (
     PeerRejected,
     Responder,
 )
-from quarterdeck.backend.live.transport.limits import network_of
+from quarterdeck.backend.live.transport.limits import Timeouts, network_of
 
 
 class CausedMessage(Struct, frozen=True, tag="caused", array_like=True):
@@ -98,13 +98,13 @@ CLOSED = "connection closed by the other side"
 
 
 class ConnectionOwner(Protocol):
-    """The keeper of the connections of one member."""
+    """The keeper of the connections of one member: its transport."""
 
     paused: bool
-    hello_timeout_seconds: float
-    frame_timeout_seconds: float
+    timeouts: Timeouts
     buffer: memoryview
     joined: Callable[[], bool]
+    """Whether the member is in a cluster."""
 
     def initiator(self, connection: PeerConnection) -> Initiator: ...
     def responder(self, connection: PeerConnection) -> Responder: ...
@@ -116,6 +116,7 @@ class ConnectionOwner(Protocol):
     ) -> None:
         """Refuse a peer that is no member, or no longer behaves as one; `hostile`: not just a mistake about the cluster."""
 
+    def peer_rejected(self, remote: str, reason: str, cause: RefusalCause) -> None: ...
     def lost(self, connection: PeerConnection, reason: str) -> None:
         """Note that the connection is over. `reason` says what befell it; empty when one side ended it on purpose."""
 
@@ -220,9 +221,10 @@ class PeerConnection(asyncio.BufferedProtocol):
                 self._transport.write(GOODBYE)
         self._hang_up()
 
-    def refuse(self, reason: str) -> None:
+    def refuse(self, answer: HandshakeRejection) -> None:
         """End it, and say why to a peer that is not identified yet."""
-        self._say_refusal(HandshakeRejection(reason))
+        self.send(frames.frame_of(structs.replace(answer, joined=self._owner.joined())))
+        self.close()
 
     def reset(self, reason: str) -> None:
         """End it at once as something that has happened to it: its owner learns that it was lost, and why."""
@@ -289,7 +291,7 @@ class PeerConnection(asyncio.BufferedProtocol):
                     self._hang_up()
         except frames.BadFrame as problem:
             if self.dialled is not None and self.peer is None and TLS_ALERT.match(data):
-                self._fail(HandshakeRefused("it speaks TLS, which is not switched on at this member"))
+                self._conclude(HandshakeRefused("it speaks TLS, which is not switched on at this member"))
                 self.abort()
             else:
                 self._protocol_error(str(problem))
@@ -316,8 +318,8 @@ class PeerConnection(asyncio.BufferedProtocol):
         self._end()
         self._settle()
         if isinstance(problem, ssl.SSLError):
-            self._fail(HandshakeRefused(reason_of(problem), cause=cause_of(problem)))
-        self._fail(ConnectionResetError("it closed the connection during the handshake without a word"))
+            self._conclude(HandshakeRefused(reason_of(problem), cause=cause_of(problem)))
+        self._conclude(ConnectionResetError("it closed the connection during the handshake without a word"))
         self._transport = None
         self._owner.lost(self, reason)
 
@@ -328,32 +330,31 @@ class PeerConnection(asyncio.BufferedProtocol):
         self.send(frames.frame_of(handshake.hello))
 
     def _await_hello_anew(self) -> None:
-        seconds = self._owner.hello_timeout_seconds
+        seconds = self._owner.timeouts.hello_seconds
         self._hello_timer = asyncio.get_running_loop().call_later(seconds, self._hello_is_late)
 
     def _hello_is_late(self) -> None:
         if self._owner.paused:
             self._await_hello_anew()
         else:
-            self._protocol_error(f"said no hello within {self._owner.hello_timeout_seconds:g} s", "too-slow")
+            self._protocol_error(f"said no hello within {self._owner.timeouts.hello_seconds:g} s", "too-slow")
 
     def _shake_hands(self, payload: memoryview) -> None:
         handshake = self._handshake
         assert handshake is not None
         try:
-            answer = handshake.take(payload)
+            reply = handshake.take(payload)
         except HandshakeRefused as refusal:
-            self._fail(refusal)
+            self._conclude(refusal)
             self.abort()
         except PeerRejected as peer_rejected:
-            if not peer_rejected.answer.crossed:
-                self._owner.protocol_error(
-                    self, peer_rejected.answer.reason, peer_rejected.cause, peer_rejected.hostile
-                )
-            self._say_refusal(peer_rejected.answer)
+            answer = peer_rejected.answer
+            if not answer.crossed:
+                self._owner.protocol_error(self, answer.reason, peer_rejected.cause, peer_rejected.hostile)
+            self.refuse(answer)
         else:
-            if answer is not None:
-                self.send(frames.frame_of(answer))
+            if reply is not None:
+                self.send(frames.frame_of(reply))
             if handshake.agreement is not None:
                 self._agree(handshake.agreement)
 
@@ -364,8 +365,7 @@ class PeerConnection(asyncio.BufferedProtocol):
         self._parser.limit = frames.MAX_FRAME_BYTES
         self._forget_hello_timer()
         self._settle()
-        if self.outcome is not None and not self.outcome.done():
-            self.outcome.set_result(None)
+        self._conclude(None)
         self._owner.agreed(self)
 
     def _settle(self) -> None:
@@ -375,7 +375,7 @@ class PeerConnection(asyncio.BufferedProtocol):
 
     def _await_frame(self, completed: int) -> None:
         """Begin to wait for the rest of the frame after `completed` others; frames that come at once need no timer."""
-        seconds = self._owner.frame_timeout_seconds
+        seconds = self._owner.timeouts.frame_seconds
         self._frame_timer = asyncio.get_running_loop().call_later(seconds, self._frame_is_late, completed)
 
     def _frame_is_late(self, completed: int) -> None:
@@ -385,25 +385,20 @@ class PeerConnection(asyncio.BufferedProtocol):
         if self._parser.completed != completed or self._owner.paused:
             self._await_frame(self._parser.completed)
         else:
-            self._protocol_error(f"did not finish a frame within {self._owner.frame_timeout_seconds:g} s", "too-slow")
+            self._protocol_error(f"did not finish a frame within {self._owner.timeouts.frame_seconds:g} s", "too-slow")
 
     def _protocol_error(self, reason: str, cause: RefusalCause = "no-member") -> None:
-        handshaking = self.dialled is not None and self.peer is None
-        self._fail(HandshakeRefused(f"no member answers there: it {reason}", cause="no-member"))
-        if not handshaking:
-            self._owner.protocol_error(self, reason, cause)
-        if handshaking:
+        self._conclude(HandshakeRefused(f"no member answers there: it {reason}", cause="no-member"))
+        if self.dialled is not None and self.peer is None:
             self.abort()
-        elif self.peer is None:
-            self.refuse(reason)
+            return
+        self._owner.protocol_error(self, reason, cause)
+        if self.peer is None:
+            self.refuse(HandshakeRejection(reason))
         else:
             self.reset(f"the other side {reason}")
 
-    def _say_refusal(self, answer: HandshakeRejection) -> None:
-        self.send(frames.frame_of(structs.replace(answer, joined=self._owner.joined())))
-        self.close()
-
-    def _fail(self, problem: ConnectionError) -> None:
+    def _conclude(self, problem: ConnectionError | None) -> None:
         if self.outcome is not None and not self.outcome.done():
             self.outcome.set_result(problem)
 

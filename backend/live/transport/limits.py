@@ -134,35 +134,26 @@ class ConnectionSlots:
 
     def take(self, host: str, holder: SlotHolder) -> Callable[[], None] | None:
         """Take a place: what to call, once or more often, to give it back. None when there is none left."""
-        own = self._holders.get(host, {})
-        if len(own) >= self._per_host:
-            victim = self._giving_way(host)
-        elif self.taken >= self._in_all:
-            victim = self._victim_for(host, len(own))
-        else:
-            return self._taken_by(host, holder)
-        return None if victim is None else self._taken_instead(victim, host, holder)
+        own, victim = len(self._holders.get(host, ())), None
+        if own >= self._per_host or self.taken >= self._in_all:
+            victim = self._giving_way(host) if own >= self._per_host else self._victim_for(host, own)
+            if victim is None:
+                return None
+            self._give_back(*victim)
+        self.taken += 1
+        self._holders.setdefault(host, {})[holder] = None
+        if victim is not None:
+            victim[1].give_way()
+        return partial(self._give_back, host, holder)
 
     def make_room(self) -> bool:
         """Break one connection off because something else is short; whether there was one."""
         for host in self._greediest_first():
-            victim = self._giving_way(host)
-            if victim is not None:
+            if victim := self._giving_way(host):
                 self._give_back(*victim)
                 victim[1].give_way()
                 return True
         return False
-
-    def _taken_by(self, host: str, holder: SlotHolder) -> Callable[[], None]:
-        self.taken += 1
-        self._holders.setdefault(host, {})[holder] = None
-        return partial(self._give_back, host, holder)
-
-    def _taken_instead(self, victim: tuple[str, SlotHolder], host: str, holder: SlotHolder) -> Callable[[], None]:
-        self._give_back(*victim)
-        release_slot = self._taken_by(host, holder)
-        victim[1].give_way()
-        return release_slot
 
     def _give_back(self, host: str, holder: SlotHolder) -> None:
         held = self._holders.get(host, {})
@@ -176,10 +167,9 @@ class ConnectionSlots:
         known = host in self._known
         for other in self._greediest_first():
             stranger, more = other not in self._known, len(self._holders[other]) > own
-            if other == host or (stranger and known) or (more and (stranger or known)):
-                victim = self._giving_way(other)
-                if victim is not None:
-                    return victim
+            suits = other == host or (stranger and known) or (more and (stranger or known))
+            if suits and (victim := self._giving_way(other)):
+                return victim
         return None
 
     def _greediest_first(self) -> list[str]:

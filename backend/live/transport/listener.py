@@ -11,12 +11,11 @@ import asyncio
 import logging
 import ssl
 from collections.abc import Callable
-from typing import Protocol
 
 from quarterdeck.backend.core.causes import RefusalCause
 from quarterdeck.backend.live.security.tls import OTHER_VERSION_ALERT, AlertingContext, Tls, tls_reason
 from quarterdeck.backend.live.transport.acceptor import Acceptor, first_words
-from quarterdeck.backend.live.transport.connection import PeerConnection
+from quarterdeck.backend.live.transport.connection import ConnectionOwner, PeerConnection
 from quarterdeck.backend.live.transport.frames import frame_of
 from quarterdeck.backend.live.transport.handshake import HandshakeRejection
 from quarterdeck.backend.live.transport.limits import (
@@ -49,7 +48,8 @@ TOO_MANY = _refusal(
 )
 
 HTTP_READ_BYTES = 64 * 1024
-"""How much is read at a time from a client that speaks HTTP."""
+"""How much is read at a time from a client that speaks HTTP. By default asyncio asks for 256 KiB for each read and gives most of
+it back, which in the long run wears out the heap: after 50,000 bad requests it was 9 MB larger, although nothing was kept."""
 
 TOO_BUSY = "came while too many connections had not said yet what they are; it may call again"
 TOO_MANY_FAILURES = "comes from a host with too many failed handshakes; it may call again"
@@ -63,26 +63,11 @@ TLS_SHUTDOWN_SECONDS = 2.0
 _LOG = logging.getLogger(__name__)
 
 
-class ListenerOwner(Protocol):
-    """The member's transport, for which connections are accepted."""
-
-    paused: bool
-    hello_timeout_seconds: float
-    buffer: memoryview
-    joined: Callable[[], bool]
-    """Whether the member is in a cluster."""
-
-    def new_connection(self, until: float) -> PeerConnection:
-        """Return a connection for a peer that speaks in frames and has until then, in loop time, to say hello."""
-
-    def peer_rejected(self, remote: str, reason: str, cause: RefusalCause) -> None: ...
-
-
 class Listener:
     """The sockets that a member listens on, and the pending connections that were accepted there."""
 
     def __init__(
-        self, owner: ListenerOwner, http: HttpHandover | None, tls: Tls | None, limits: TransportLimits
+        self, owner: ConnectionOwner, http: HttpHandover | None, tls: Tls | None, limits: TransportLimits
     ) -> None:
         self.owner = owner
         self.http = http
@@ -91,15 +76,11 @@ class Listener:
         self.known = KnownHosts()
         self.slots = ConnectionSlots(limits.pending_per_host, limits.pending, self.known)
         self.failures = HandshakeFailures(limits)
-        self._http_slots = ConnectionSlots(limits.http_per_host, limits.http, self.known)
+        self.http_slots = ConnectionSlots(limits.http_per_host, limits.http, self.known)
         self._acceptors: list[Acceptor] = []
-        self._waiting: set[PendingConnection] = set()
+        self.waiting: set[PendingConnection] = set()
         self._http_connections: dict[asyncio.Transport, Callable[[], None]] = {}
         """Connections handed over as HTTP, with what gives their place back."""
-
-    @property
-    def http_connections(self) -> int:
-        return self._http_slots.taken
 
     async def listen(self, host: str, port: int, *, frames: bool = True) -> None:
         """Bind and accept; without `frames` clients of the HTTP face only. Raises OSError when the port is not to be had."""
@@ -112,18 +93,18 @@ class Listener:
         self._acceptors.append(acceptor)
 
     def pause(self) -> None:
-        for pending in self._waiting:
+        for pending in self.waiting:
             pending.pause()
 
     def resume(self) -> None:
-        for pending in tuple(self._waiting):
+        for pending in tuple(self.waiting):
             pending.resume()
 
     def close(self) -> None:
         """Accept no more connections, and break off what is pending; HTTP connections are their new owner's to end."""
         for acceptor in self._acceptors:
             acceptor.close()
-        for pending in tuple(self._waiting):
+        for pending in tuple(self.waiting):
             pending.abort()
 
     def abort(self) -> None:
@@ -137,17 +118,11 @@ class Listener:
         more = f"; {unheard} more from {host} were hung up on unheard" if unheard else ""
         self.owner.peer_rejected(remote, reason + more, cause)
 
-    def track(self, pending: PendingConnection) -> None:
-        self._waiting.add(pending)
-
-    def untrack(self, pending: PendingConnection) -> None:
-        self._waiting.discard(pending)
-
     def take_http_slot(self, transport: asyncio.Transport, host: str) -> bool:
         """Whether there is one, and then it is taken for as long as `transport` is open."""
         for closing in [http_connection for http_connection in self._http_connections if http_connection.is_closing()]:
             self._http_connections.pop(closing)()
-        release_slot = self._http_slots.take(host, HttpConnection(transport))
+        release_slot = self.http_slots.take(host, HttpConnection(transport))
         if release_slot is None:
             return False
         self._http_connections[transport] = release_slot
@@ -165,7 +140,7 @@ class Listener:
 
     def _make_room(self) -> None:
         if not self.slots.make_room():
-            self._http_slots.make_room()
+            self.http_slots.make_room()
 
 
 class HttpConnection:
@@ -212,8 +187,8 @@ class PendingConnection(asyncio.BufferedProtocol):
             refusal = self._listener.refusal_of(b"" if own is None else first_words(own.fileno()), self._secured)
             self._reject("too many strangers at a time", "too-many", refusal)
             return
-        self._listener.track(self)
-        self._timer = self._loop.call_later(self._listener.owner.hello_timeout_seconds, self._on_timeout)
+        self._listener.waiting.add(self)
+        self._timer = self._loop.call_later(self._listener.owner.timeouts.hello_seconds, self._on_timeout)
         if self._frozen:
             transport.pause_reading()
         else:
@@ -233,9 +208,6 @@ class PendingConnection(asyncio.BufferedProtocol):
             self._received += self._listener.owner.buffer[:nbytes]
             self._dispatch()
 
-    def eof_received(self) -> None:
-        """Nothing was said yet that could be answered; asyncio closes the connection."""
-
     def connection_lost(self, problem: Exception | None) -> None:
         self._detach()
         self._transport = None
@@ -249,7 +221,7 @@ class PendingConnection(asyncio.BufferedProtocol):
     def give_way(self) -> None:
         self._report_rejection("made way for another one: too many strangers at a time", "too-many")
         if self._member is not None:
-            self._member.refuse(TOO_BUSY)
+            self._member.refuse(HandshakeRejection(TOO_BUSY))
         elif self._transport is not None and self._securing is None:
             self._transport.write(self._listener.refusal_of(bytes(self._received), self._secured))
             self._transport.close()
@@ -289,18 +261,18 @@ class PendingConnection(asyncio.BufferedProtocol):
                 self,
                 context,
                 server_side=True,
-                ssl_handshake_timeout=self._listener.owner.hello_timeout_seconds + 1,
+                ssl_handshake_timeout=self._listener.owner.timeouts.hello_seconds + 1,
                 ssl_shutdown_timeout=TLS_SHUTDOWN_SECONDS,
             )
-        except ssl.SSLError as problem:
-            _drop_traceback(problem)
-            self._detach()
-            self._report_rejection(tls_reason(problem), _tls_cause(problem))
-            return
         except OSError as problem:
-            _drop_traceback(problem)
+            problem.__traceback__ = (
+                None  # a circle, in which the connection's buffers would hang until a garbage collection
+            )
             self._detach()
-            _LOG.debug("%s hung up before TLS was agreed: %s", self._remote, problem)
+            if isinstance(problem, ssl.SSLError):
+                self._report_rejection(tls_reason(problem), _tls_cause(problem))
+            else:
+                _LOG.debug("%s hung up before TLS was agreed: %s", self._remote, problem)
             return
         if secure is None or self._release_slot is None:
             self._detach()
@@ -341,7 +313,8 @@ class PendingConnection(asyncio.BufferedProtocol):
             transport.write(TOO_MANY)
             transport.close()
             return
-        _limit_read_size(transport)
+        if hasattr(transport, "max_size"):
+            transport.max_size = HTTP_READ_BYTES
         protocol = http(transport, received)
         transport.set_protocol(protocol)
         protocol.connection_made(transport)
@@ -352,7 +325,7 @@ class PendingConnection(asyncio.BufferedProtocol):
         self._transport = None
         assert transport is not None and timer is not None and release_slot is not None
         self._release_slot = None
-        connection = self._member = self._listener.owner.new_connection(timer.when())
+        connection = self._member = PeerConnection(self._listener.owner, hello_by=timer.when())
         connection.settled = release_slot
         self._detach()
         transport.set_protocol(connection)
@@ -364,15 +337,11 @@ class PendingConnection(asyncio.BufferedProtocol):
     def _on_timeout(self) -> None:
         owner = self._listener.owner
         if owner.paused:
-            self._timer = self._loop.call_later(owner.hello_timeout_seconds, self._on_timeout)
+            self._timer = self._loop.call_later(owner.timeouts.hello_seconds, self._on_timeout)
             return
         spoke_http = bool(self._received)
-        if not self._secured:
-            reason = f"agreed on no TLS within {owner.hello_timeout_seconds:g} s"
-        elif spoke_http:
-            reason = f"did not finish its request within {owner.hello_timeout_seconds:g} s"
-        else:
-            reason = f"said no hello within {owner.hello_timeout_seconds:g} s"
+        late = "did not finish its request" if spoke_http else "said no hello"
+        reason = f"{late if self._secured else 'agreed on no TLS'} within {owner.timeouts.hello_seconds:g} s"
         refusal = TOO_SLOW if spoke_http else self._listener.rejection(reason) if self._frames else b""
         self._reject(reason, "too-slow", refusal if self._secured else b"")
 
@@ -398,7 +367,7 @@ class PendingConnection(asyncio.BufferedProtocol):
 
     def _detach(self) -> None:
         """Give back the slot and the timer, and end the TLS handshake if it is under way."""
-        self._listener.untrack(self)
+        self._listener.waiting.discard(self)
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -413,21 +382,3 @@ class PendingConnection(asyncio.BufferedProtocol):
 def _tls_cause(problem: ssl.SSLError) -> RefusalCause:
     said = (problem.reason or "").lower()
     return "certificate" if isinstance(problem, ssl.SSLCertVerificationError) or "certificate" in said else "tls"
-
-
-def _drop_traceback(problem: Exception) -> None:
-    """Cut the circle from the problem over the frames that it went through to itself.
-
-    In it hang the buffers of the connection, until the garbage collector looks for circles.
-    """
-    problem.__traceback__ = None
-
-
-def _limit_read_size(transport: asyncio.Transport) -> None:
-    """Limit how much asyncio reads at a time.
-
-    By default it asks for 256 KiB for each read and gives most of it back, which in the long run wears out the heap: after 50,000
-    bad requests it was 9 MB larger, although nothing was kept.
-    """
-    if hasattr(transport, "max_size"):
-        transport.max_size = HTTP_READ_BYTES

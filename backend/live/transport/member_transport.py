@@ -77,13 +77,11 @@ class MemberTransport:
         self.paused = False
         self.joined = joined
         self.buffer = memoryview(bytearray(BUFFER_BYTES))
-        self.hello_timeout_seconds = timeouts.hello_seconds
-        self.frame_timeout_seconds = timeouts.frame_seconds
+        self.timeouts = timeouts
         self._cluster = cluster
         self._uuid = uuid
         self._network = network
         self._receiver = receiver
-        self._connect_timeout_seconds = timeouts.connect_seconds
         self._timed_out = f"timed out after {timeouts.connect_seconds:g} s"
         self._loop = asyncio.get_running_loop()
         self._bind_host = bind_host or host_of(address)
@@ -129,10 +127,25 @@ class MemberTransport:
         delay_us = self._network.delay_us(condition) if condition is not None else 0
         if peer.delayed or delay_us:
             self._send_late(peer, queued_frame, delay_us)
-        elif condition is not None and condition.blocked:
-            self._send_blocked(peer, condition)
         else:
-            self._put(peer, queued_frame)
+            self._send_now(peer, queued_frame, condition)
+
+    def _send_now(self, peer: TransportPeer, queued_frame: QueuedFrame, condition: LinkChanged | None) -> None:
+        """Write the frame, or dial first. A cut link drops it, and lets the sender notice as it would on a real network."""
+        connection = peer.connection
+        if connection is not None and connection.closed:
+            connection = None
+        if condition is not None and condition.blocked == "reset":
+            self._loop.call_soon(self._unreachable, peer.address, RESET)
+        elif condition is None or not condition.blocked:
+            if connection is not None:
+                queued_frame.write_to(connection)
+                return
+            peer.queue.append(queued_frame)
+            if peer.attempt is None:
+                self._begin_dial(peer)
+        elif peer.attempt is None and peer.blackhole is None and connection is None:
+            peer.blackhole = self._loop.call_later(self.timeouts.connect_seconds, self._blackhole_is_over, peer)
 
     def link_changed(self, condition: LinkChanged, target: Address) -> None:
         """Take a new condition of the link to `target`: break what a reset breaks, release what a delay held."""
@@ -203,13 +216,10 @@ class MemberTransport:
             sum(frames for frames, _ in backlogs),
             sum(size for _, size in backlogs),
             self._listener.slots.taken,
-            self._listener.http_connections,
+            self._listener.http_slots.taken,
         )
 
     # What connections report
-
-    def new_connection(self, until: float) -> PeerConnection:
-        return PeerConnection(self, hello_by=until)
 
     def initiator(self, connection: PeerConnection) -> Initiator:
         assert connection.dialled is not None
@@ -309,15 +319,6 @@ class MemberTransport:
             peer.message, peer.queued_frame = message, self._last_frame
         return peer.queued_frame
 
-    def _put(self, peer: TransportPeer, queued_frame: QueuedFrame) -> None:
-        connection = peer.connection
-        if connection is not None and not connection.closed:
-            queued_frame.write_to(connection)
-            return
-        peer.queue.append(queued_frame)
-        if peer.attempt is None:
-            self._begin_dial(peer)
-
     def _send_late(self, peer: TransportPeer, queued_frame: QueuedFrame, delay_us: int) -> None:
         due = self._loop.time() + delay_us / SECOND_US
         if peer.delayed:
@@ -334,20 +335,9 @@ class MemberTransport:
         now = self._loop.time()
         while peer.delayed and (everything or peer.delayed[0][0] <= now):
             _, queued_frame = peer.delayed.popleft()
-            condition = self._network.condition(self.address, peer.address)
-            if condition is not None and condition.blocked:
-                self._send_blocked(peer, condition)
-            else:
-                self._put(peer, queued_frame)
+            self._send_now(peer, queued_frame, self._network.condition(self.address, peer.address))
         if peer.delayed:
             peer.timer = self._loop.call_at(peer.delayed[0][0], self._release, peer)
-
-    def _send_blocked(self, peer: TransportPeer, condition: LinkChanged) -> None:
-        """Drop the message; let the sender notice as it would notice on a real network."""
-        if condition.blocked == "reset":
-            self._loop.call_soon(self._unreachable, peer.address, RESET)
-        elif peer.attempt is None and peer.blackhole is None and (peer.connection is None or peer.connection.closed):
-            peer.blackhole = self._loop.call_later(self._connect_timeout_seconds, self._blackhole_is_over, peer)
 
     # Dialling
 
@@ -362,7 +352,7 @@ class MemberTransport:
             for secret in self.keyring.accepted[1:]:  # while the secret turns, the other side may know this one alone
                 reason, crossed, cause = await self._attempt(peer, secret)
         if crossed and peer.attempt is asyncio.current_task():
-            await asyncio.sleep(self._connect_timeout_seconds)
+            await asyncio.sleep(self.timeouts.connect_seconds)
             reason, cause = "it preferred its own dial, which never came", NO_ANSWER
         if reason and peer.attempt is asyncio.current_task():
             peer.attempt = None
@@ -374,7 +364,7 @@ class MemberTransport:
         assert connection.outcome is not None
         reason, crossed, cause = "", False, NO_ANSWER
         try:
-            async with asyncio.timeout(self._connect_timeout_seconds):
+            async with asyncio.timeout(self.timeouts.connect_seconds):
                 host, port = host_of(peer.address), port_of(peer.address)
                 await self._loop.create_connection(lambda: connection, host, port, **self._tls_options(host))
                 if failure := await connection.outcome:
@@ -395,7 +385,7 @@ class MemberTransport:
     def _tls_options(self, host: str) -> dict[str, Any]:
         if self._tls is None:
             return {}
-        seconds = {"ssl_handshake_timeout": self._connect_timeout_seconds, "ssl_shutdown_timeout": TLS_SHUTDOWN_SECONDS}
+        seconds = {"ssl_handshake_timeout": self.timeouts.connect_seconds, "ssl_shutdown_timeout": TLS_SHUTDOWN_SECONDS}
         return {"ssl": self._tls.dialling, "server_hostname": host, **seconds}
 
     def _blackhole_is_over(self, peer: TransportPeer) -> None:

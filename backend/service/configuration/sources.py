@@ -11,7 +11,6 @@ import stat
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
@@ -135,7 +134,7 @@ class ConfigurationReader:
         port, host = network.port.port, bind_host
         if network.public_address:
             host = self._public_host(network.public_address, port)
-        elif _is_wildcard(bind_host):
+        elif (number := address.numeric_host(bind_host)) is not None and number.is_unspecified:
             raise self._bad(
                 ("hazelcast", "network", "public-address"),
                 f"is missing: {bind_host} is where to listen, and no address to call; give the one that others shall call",
@@ -275,19 +274,8 @@ class ConfigurationReader:
 
 def is_loopback(host: str) -> bool:
     """Return whether only this machine can call `host`."""
-    if host == "localhost":
-        return True
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
-def _is_wildcard(host: str) -> bool:
-    try:
-        return ip_address(host).is_unspecified
-    except ValueError:
-        return False
+    number = address.numeric_host(host)
+    return host == "localhost" or (number is not None and number.is_loopback)
 
 
 def _put(data: dict[str, Any], place: yaml_document.FieldPath, value: object) -> None:

@@ -9,29 +9,26 @@ users, unless their origin is configured.
 from __future__ import annotations
 
 import base64
-import binascii
 import hmac
-import ipaddress
 import logging
 import secrets
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from dataclasses import replace
+from pathlib import Path
 
 from starlette.requests import HTTPConnection
 
-from quarterdeck.backend.core.address import BadAddress, host_of, split_host_and_port
+from quarterdeck.backend.core.address import BadAddress, host_of, numeric_host, split_host_and_port
 from quarterdeck.backend.core.properties import SECOND_US
-from quarterdeck.backend.live.security.tls import FileStamp, stamp_of
+from quarterdeck.backend.live.security.tls import FileWatch
 from quarterdeck.backend.live.transport.limits import network_of
 from quarterdeck.backend.service.configuration.process_configuration import Role, User, UserGroup
 from quarterdeck.backend.service.http.audited_requests import request_note
 from quarterdeck.backend.service.http.face import Caller, Face
 from quarterdeck.backend.service.http.responses import Denied
 
-LOOK_SECONDS = 2.0
-"""How often, at most, the files are checked; that happens when a client presents a secret."""
 _LOG = logging.getLogger(__name__)
 
 
@@ -43,46 +40,33 @@ class Credentials:
     """
 
     def __init__(self, users: tuple[User, ...], seconds: Callable[[], float] = time.monotonic) -> None:
-        self._users = list(users)
-        self._seconds = seconds
-        self._stamps: list[FileStamp | None] = [_stamp(user) for user in users]
-        self._looked_at = seconds()
+        self._users = users
+        self._watch = FileWatch([user.secret_file for user in users if user.secret_file is not None], seconds)
 
     @property
     def users(self) -> tuple[User, ...]:
         """All users, in the order of the configuration."""
-        now = self._seconds()
-        if now - self._looked_at >= LOOK_SECONDS:
-            self._looked_at = now
-            for place, user in enumerate(self._users):
-                self._look(place, user)
-        return tuple(self._users)
-
-    def _look(self, place: int, user: User) -> None:
-        stamp = _stamp(user)
-        if user.secret_file is None or stamp == self._stamps[place]:
-            return
-        self._stamps[place] = stamp
-        if stamp is None:
-            self._users[place] = replace(user, password="", token="")
-            _LOG.warning("%s is no longer accepted: %s is gone", user.name, user.secret_file)
-            return
-        try:
-            secret = user.secret_file.read_text(encoding="utf-8").rstrip("\r\n")
-        except (OSError, UnicodeDecodeError) as problem:
-            _LOG.warning(
-                "the secret of %s stays as it was: %s cannot be read: %s", user.name, user.secret_file, problem
+        for path, is_there in self._watch.changed().items():
+            self._users = tuple(
+                _read_again(user, path, is_there) if user.secret_file == path else user for user in self._users
             )
-            return
-        if not secret:
-            _LOG.warning("the secret of %s stays as it was: %s is empty", user.name, user.secret_file)
-            return
-        self._users[place] = replace(user, token=secret) if user.by_token else replace(user, password=secret)
-        _LOG.info("the secret of %s was read again from %s", user.name, user.secret_file)
+        return self._users
 
 
-def _stamp(user: User) -> FileStamp | None:
-    return None if user.secret_file is None else stamp_of(user.secret_file)
+def _read_again(user: User, path: Path, is_there: bool) -> User:
+    if not is_there:
+        _LOG.warning("%s is no longer accepted: %s is gone", user.name, path)
+        return replace(user, password="", token="")
+    try:
+        secret = path.read_text(encoding="utf-8").rstrip("\r\n")
+    except (OSError, UnicodeDecodeError) as problem:
+        _LOG.warning("the secret of %s stays as it was: %s cannot be read: %s", user.name, path, problem)
+        return user
+    if not secret:
+        _LOG.warning("the secret of %s stays as it was: %s is empty", user.name, path)
+        return user
+    _LOG.info("the secret of %s was read again from %s", user.name, path)
+    return replace(user, token=secret) if user.by_token else replace(user, password=secret)
 
 
 KEYS_KEPT = 4_096
@@ -178,7 +162,8 @@ class AccessPolicy:
         header = connection.headers.get("authorization")
         if header is None:
             return None
-        request_note().tried = name = _name_in(header)
+        name, _, _ = _basic(header) or ("", "", "")
+        request_note().tried = name = name[:LONGEST_NAME]
         user = self._look_up(connection, name, header, lambda: _user_of(header, self.users))
         if user is None:
             raise _unidentified("unauthenticated")
@@ -284,19 +269,10 @@ def remote_of(connection: HTTPConnection) -> str:
 
 def _is_plain_host(text: str, own: tuple[str, ...]) -> bool:
     """Return whether the Host header is missing, as in HTTP/1.0, a numeric address, or one of `own`."""
-    if not text:
-        return True
     host = _host_in(text)
     if host is None:
-        return False
-    host = host.lower()
-    if host in own:
-        return True
-    try:
-        ipaddress.ip_address(host)
-    except ValueError:
-        return False
-    return True
+        return not text
+    return host.lower() in own or numeric_host(host) is not None
 
 
 def _host_in(text: str) -> str | None:
@@ -306,15 +282,15 @@ def _host_in(text: str) -> str | None:
         return None
 
 
-def _name_in(header: str) -> str:
-    """Return the name that the credentials claim; empty if they have none."""
+def _basic(header: str) -> tuple[str, str, str] | None:
+    """Return what a Basic header holds: name, colon and password; None for any other header."""
     scheme, _, rest = header.partition(" ")
     if scheme.lower() != "basic":
-        return ""
+        return None
     try:
-        return base64.b64decode(rest.strip(), validate=True).decode().partition(":")[0][:LONGEST_NAME]
-    except (binascii.Error, UnicodeDecodeError, ValueError):
-        return ""
+        return base64.b64decode(rest.strip(), validate=True).decode().partition(":")
+    except ValueError:  # neither base64, nor UTF-8
+        return None
 
 
 def _user_with(password: str, users: tuple[User, ...]) -> User | None:
@@ -329,11 +305,8 @@ def _user_of(header: str, users: tuple[User, ...]) -> User | None:
     found = []
     if scheme.lower() == "bearer":
         found = [user for user in users if _same(user.token, rest.strip()) and user.token]
-    elif scheme.lower() == "basic":
-        try:
-            name, colon, password = base64.b64decode(rest.strip(), validate=True).decode().partition(":")
-        except (binascii.Error, UnicodeDecodeError, ValueError):
-            return None
+    elif given := _basic(header):
+        name, colon, password = given
         found = [
             user
             for user in users

@@ -264,7 +264,7 @@ async def test_members_go_on_over_a_change_of_certificates(authority: Authority)
         touch(files, 2)
         for member in world.members:
             assert member.transport._tls is not None
-            member.transport._tls._looked_at -= LOOK_SECONDS
+            member.transport._tls._watch._looked_at -= LOOK_SECONDS
         assert await shown(a, authority) != first
         a.say(b, "2")
         c.say(a, "3")

@@ -25,6 +25,7 @@ from quarterdeck.backend.live.transport.handshake import (
     HandshakeHello,
     HandshakeRejection,
 )
+from quarterdeck.backend.live.transport.limits import Timeouts
 from tests.live.transport.transports import PATIENT, SHORT, Member, net
 from tests.waiting import until
 
@@ -238,7 +239,7 @@ async def test_a_paused_member_reads_nothing_until_it_goes_on() -> None:
         a.say(b, "1")
         await until(lambda: b.words)
         b.transport.pause()
-        b.transport.hello_timeout_seconds = SHORT.hello_seconds
+        b.transport.timeouts = SHORT
         a.say(b, "2", "3")
         hasty.say(b, "from c")
         await until(lambda: hasty.failed)
@@ -247,7 +248,7 @@ async def test_a_paused_member_reads_nothing_until_it_goes_on() -> None:
         b.transport.resume()
         await until(lambda: b.words == ["1", "2", "3"])
         assert not b.strangers
-        b.transport.hello_timeout_seconds = PATIENT.hello_seconds
+        b.transport.timeouts = PATIENT
         c.say(b, "again")
         await until(lambda: b.words[-1] == "again")
         assert not b.strangers
@@ -295,7 +296,7 @@ async def test_a_frame_that_is_left_unfinished_ends_the_connection_and_slow_ones
         a, b, _ = world.members
         b.say(a, "hello")
         await until(lambda: a.words)
-        a.transport.frame_timeout_seconds = 1
+        a.transport.timeouts = Timeouts(0.3, 0.3, frame_seconds=1)
         (connection,) = b.transport._connections
         stream = connection._transport
         assert stream is not None
@@ -314,7 +315,7 @@ async def test_a_paused_member_does_not_hold_half_frames_against_others() -> Non
         a, b, _ = world.members
         b.say(a, "hello")
         await until(lambda: a.words)
-        a.transport.frame_timeout_seconds = 0.5
+        a.transport.timeouts = Timeouts(frame_seconds=0.5)
         (connection,) = b.transport._connections
         assert connection._transport is not None
         frame = frame_of(JoinRefused("in two pieces"))

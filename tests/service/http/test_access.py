@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from starlette.requests import HTTPConnection
 
+from quarterdeck.backend.live.security.tls import LOOK_SECONDS
 from quarterdeck.backend.service.configuration.process_configuration import Security, User
 from quarterdeck.backend.service.http.access import (
     FREE_GUESSES,
     GUESSES_APART_US,
     KEYS_KEPT,
-    LOOK_SECONDS,
     AccessPolicy,
     Credentials,
     GuessLimit,
