@@ -59,6 +59,8 @@ class BackgroundLoop:
         done: Future[Result] = Future()
 
         async def do() -> None:
+            if not done.set_running_or_notify_cancel():
+                return
             try:
                 done.set_result(await work())
             except asyncio.CancelledError:

@@ -11,19 +11,14 @@ import logging
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future
+from functools import partial
 from random import Random
-from typing import Any, Literal, TypedDict, get_args
+from typing import Any, Literal, TypedDict, Unpack, get_args
 from uuid import uuid4
 
 from quarterdeck.backend.core.address import Address, make_address
 from quarterdeck.backend.core.causes import RefusalCause
-from quarterdeck.backend.core.cluster_snapshot import (
-    CapturedMember,
-    ClusterSnapshot,
-    InFlight,
-    MemberSnapshot,
-    SilentMember,
-)
+from quarterdeck.backend.core.cluster_snapshot import ClusterSnapshot, InFlight, MemberSnapshot, SilentMember
 from quarterdeck.backend.core.commands import commands
 from quarterdeck.backend.core.commands.check import Condition, check, refuse_outside_simulation, with_addresses
 from quarterdeck.backend.core.events import ProcessKilled, ProcessPaused, ProcessResumed, Record, StrangerRefused
@@ -52,25 +47,27 @@ _LOG = logging.getLogger(__name__)
 
 
 class MemberOptions(TypedDict, total=False):
-    """What is said of the members of a `LiveCluster` besides their labels."""
+    """What is said of the members of a `LiveCluster` besides their labels.
+
+    `join_lists` names, by label, whom a member asks for its cluster, by labels, addresses and hosts; by default all. Who has
+    settings or a cluster name of its own keeps them in each incarnation. Who is `late` is started by a command only, who is
+    `lite` holds no data; `zones` says where members stand, for groups that are zone-aware.
+    """
 
     settings: Settings | None
-    settings_of: Mapping[str, Settings] | None
-    cluster_names: Mapping[str, str] | None
-    join_lists: Mapping[str, Sequence[str]] | None
+    settings_of: Mapping[str, Settings]
+    cluster_names: Mapping[str, str]
+    join_lists: Mapping[str, Sequence[str]]
     late: Collection[str]
     lite: Collection[str]
-    zones: Mapping[str, str] | None
+    zones: Mapping[str, str]
 
 
 class LiveCluster(ABC):
     """Members on ports from `base_port` up, started in the order of `labels`, each once the one before it has joined.
 
-    `labels` may be a number: 3 stands for n1, n2, n3. `join_lists` names, by label, whom a member asks for its cluster, by
-    labels, addresses and hosts; by default all. Who has settings or a cluster name of its own keeps them in each incarnation.
-    Who is `late` is started by a command only, who is `lite` holds no data; `zones` says where members stand, for groups that
-    are zone-aware. Records go to `drain` and to `journal`, which names the run and stays the caller's to close. `seed`
-    determines uuids, losses and duplicates.
+    `labels` may be a number: 3 stands for n1, n2, n3. Records go to `drain` and to `journal`, which names the run and stays the
+    caller's to close. `seed` determines uuids, losses and duplicates.
 
     Raises ValueError for labels that cannot be, `PortsExhausted` when there are not enough free ports. `started` is
     done when these members have been started; it fails with OSError when a port was taken in the meantime.
@@ -84,30 +81,22 @@ class LiveCluster(ABC):
         labels: Sequence[str] | int = 3,
         *,
         name: str = "dev",
-        settings: Settings | None = None,
-        settings_of: Mapping[str, Settings] | None = None,
-        cluster_names: Mapping[str, str] | None = None,
         journal: JournalWriter | None = None,
         base_port: int = BASE_PORT,
-        join_lists: Mapping[str, Sequence[str]] | None = None,
-        late: Collection[str] = (),
-        lite: Collection[str] = (),
-        zones: Mapping[str, str] | None = None,
         seed: int | None = None,
         timeouts: Timeouts = DEFAULT_TIMEOUTS,
+        **options: Unpack[MemberOptions],
     ) -> None:
         self.labels = checked_labels(labels)
-        self._prompt = tuple(label for label in self.labels if label not in late)
-        self._lite = frozenset(lite)
-        self._zones = zones or {}
+        self._options = options
         self._ports = HeldPorts(len(self.labels), base_port, HOST)
         self.addresses: Mapping[str, Address] = {
             label: make_address(HOST, port) for label, port in zip(self.labels, self._ports.ports, strict=True)
         }
-        self._settings = settings or Settings.of(preset="training")
-        self._settings_of, self._cluster_names = settings_of or {}, cluster_names or {}
+        self._settings = options.get("settings") or Settings.of(preset="training")
+        tries = self._settings.join_port_try_count
         try:
-            self._join_lists = checked_join_lists(join_lists or {}, self.addresses, self._settings.join_port_try_count)
+            self._join_lists = checked_join_lists(options.get("join_lists", {}), self.addresses, tries)
         except ValueError:
             self._ports.release()
             raise
@@ -126,11 +115,9 @@ class LiveCluster(ABC):
         self._kill_points: dict[str, commands.KillAt] = {}
         """Where a member's present incarnation is to end; its next one, while it is down."""
         self._background = BackgroundLoop(f"cluster {name}")
-        self._commands: asyncio.Queue[tuple[commands.Command, Future[None]]] = asyncio.Queue()
-        self._tasks: list[asyncio.Task[None]] = []
-        self._stopping: dict[asyncio.Task[None], Future[None]] = {}
-        """The stops under way, and who waits for each."""
-        self._background.start(self._begin)
+        self._turn = asyncio.Lock()
+        """Held by the command that is being carried out; those that wait for it get it in their order."""
+        self._background.start(lambda: self._background.spawn(self._start_all()))
 
     @abstractmethod
     def _host(self, configuration: MemberConfiguration, incarnation: int, kill_point: commands.KillAt | None) -> Host:
@@ -153,9 +140,7 @@ class LiveCluster(ABC):
         A stop may take long, as the member gives its data away first: its future ends with it, but what is asked meanwhile of
         this and other members does not wait.
         """
-        done: Future[None] = Future()
-        self._hand_over(done, self._commands.put_nowait, (command, done))
-        return done
+        return self._background.ask(partial(self._carry_out_in_order, command), f"the cluster {self.name}")
 
     def call(self, member: str, operation: Operation, *, watched: bool = False) -> Future[Answer]:
         """Ask `member` for `operation` on a distributed map; calls wait for no commands. A `watched` one is recorded.
@@ -164,7 +149,8 @@ class LiveCluster(ABC):
         says so.
         """
         done: Future[Answer] = Future()
-        self._hand_over(done, self._begin_call, member, operation, watched, done)
+        if not self._background.hand_over(self._begin_call, member, operation, watched, done):
+            done.set_exception(commands.CommandRefused(f"the cluster {self.name} is closed"))
         return done
 
     def snapshot(self) -> Future[ClusterSnapshot]:
@@ -175,24 +161,23 @@ class LiveCluster(ABC):
         configurations, hosts = {label: self._configuration(label) for label in self.labels}, dict(self._hosts)
         links = tuple(condition for _, condition in sorted(self._network.links.conditions.items()))
         down = tuple(known for label, known in configurations.items() if label not in hosts)
-        answers = await asyncio.gather(*(_captured(host) for host in hosts.values()))
+        captured = (host.captured_state() for host in hosts.values())
+        answers = await asyncio.gather(*captured, return_exceptions=True)
         at_us = self.now_us()
         members: list[MemberSnapshot] = []
         untold: list[SilentMember] = []
         in_flight: list[InFlight] = []
         for (label, host), answer in zip(hosts.items(), answers, strict=True):
-            if isinstance(answer, str):
-                untold.append(SilentMember(configurations[label], answer))
+            if isinstance(answer, (commands.CommandRefused, TimeoutError)):
+                untold.append(SilentMember(configurations[label], str(answer)))
+            elif isinstance(answer, BaseException):
+                raise answer
             else:
                 number = self._incarnations[label]
                 members.append(MemberSnapshot(configurations[label], answer.state, at_us, host.paused, number))
                 in_flight += answer.waiting
         states = tuple(members), tuple(untold), down, links, tuple(in_flight)
         return ClusterSnapshot(self.name, at_us, self._clock.utc_origin_us + at_us, *states)
-
-    def _hand_over(self, done: Future[Any], act: Callable[..., None], *arguments: object) -> None:
-        if not self._background.hand_over(act, *arguments):
-            done.set_exception(commands.CommandRefused(f"the cluster {self.name} is closed"))
 
     def close(self) -> None:
         """Stop the members that run, kill the paused ones, flush the journal; returns when the ports are free again.
@@ -208,13 +193,11 @@ class LiveCluster(ABC):
 
     # The thread and its tasks
 
-    def _begin(self) -> None:
-        loop = self._background.loop
-        self._tasks = [loop.create_task(self._start_all()), loop.create_task(self._obey())]
-
     async def _start_all(self) -> None:
         try:
-            for label in self._prompt:
+            for label in self.labels:
+                if label in self._options.get("late", ()):
+                    continue
                 if label not in self._hosts:
                     await self._start(commands.StartMember(label))
                 await self._wait_for_join(label)
@@ -233,33 +216,20 @@ class LiveCluster(ABC):
         while (host := self._hosts.get(label)) and not host.joined and loop.time() < limit:  # noqa: ASYNC110
             await asyncio.sleep(JOIN_LOOK_SECONDS)
 
-    async def _obey(self) -> None:
-        while True:
-            command, done = await self._commands.get()
-            if not done.set_running_or_notify_cancel():
-                continue
-            if isinstance(command, commands.StopMember):
-                stopping = self._background.loop.create_task(self._carry_out(command, done))
-                self._stopping[stopping] = done
-                stopping.add_done_callback(self._stopping.pop)
-                await asyncio.sleep(0)  # it has begun before the next command does
-            else:
-                await self._carry_out(command, done)
+    async def _carry_out_in_order(self, command: commands.Command) -> None:
+        async with self._turn:
+            if not isinstance(command, commands.StopMember):
+                await self._carry_out(command)
+                return
+        await self._carry_out(command)  # it has begun before the next command does, and may take long
 
-    async def _carry_out(self, command: commands.Command, done: Future[None]) -> None:
+    async def _carry_out(self, command: commands.Command) -> None:
+        check(command, self.labels, self._condition_of)
+        refuse_outside_simulation(command)
         try:
-            check(command, self.labels, self._condition_of)
-            refuse_outside_simulation(command)
             await HANDLERS.get(type(command), LiveCluster._ask_member)(self, command)
-        except asyncio.CancelledError:
-            done.set_exception(commands.CommandRefused(f"the cluster {self.name} was closed"))
-            raise
         except OSError as problem:
-            done.set_exception(commands.CommandRefused(str(problem)))
-        except Exception as problem:  # noqa: BLE001 - belongs to the holder of the future
-            done.set_exception(problem)
-        else:
-            done.set_result(None)
+            raise commands.CommandRefused(str(problem)) from problem
 
     def _begin_call(self, member: str, operation: Operation, watched: bool, done: Future[Answer]) -> None:
         if not done.set_running_or_notify_cancel():
@@ -272,19 +242,6 @@ class LiveCluster(ABC):
             self._hosts[member].call(operation, watched, done.set_result)
 
     async def _shut_down(self) -> None:
-        stops = dict(self._stopping)
-        running = (*self._tasks, *stops)
-        for task in running:
-            task.cancel()
-        await asyncio.gather(*running, return_exceptions=True)
-        closed = commands.CommandRefused(f"the cluster {self.name} was closed")
-        for done in stops.values():
-            if not done.done():  # it had not even begun
-                done.set_exception(closed)
-        while not self._commands.empty():
-            _, done = self._commands.get_nowait()
-            if done.set_running_or_notify_cancel():
-                done.set_exception(closed)
         hosts = list(self._hosts.values())
         await asyncio.gather(*(self._end(host) for host in reversed(hosts)))
         await asyncio.sleep(0)
@@ -297,10 +254,8 @@ class LiveCluster(ABC):
     async def _end(self, host: Host) -> None:
         if not host.paused:
             try:
-                await host.execute(commands.StopMember(host.label))
-                await host.execute(
-                    commands.StopMember(host.label)
-                )  # asked twice, it does not wait to give its data away
+                for _ in range(2):  # asked twice, it does not wait to give its data away
+                    await host.execute(commands.StopMember(host.label))
                 async with asyncio.timeout(GOODBYE_TIMEOUT_SECONDS):
                     await host.wait_ended()
                 return
@@ -347,7 +302,7 @@ class LiveCluster(ABC):
         """Return when the member has said goodbye. Raises `CommandRefused` when it dies before, or takes too long."""
         host = self._hosts[command.member]
         await host.execute(command)
-        settings = self._settings_of.get(host.label, self._settings)
+        settings = self._configuration(host.label).settings
         seconds = settings.graceful_shutdown_us / SECOND_US + GOODBYE_TIMEOUT_SECONDS
         try:
             async with asyncio.timeout(seconds):
@@ -371,16 +326,17 @@ class LiveCluster(ABC):
             raise OSError(problem.errno, f"{label} cannot start at {configuration.address}: {reason}") from problem
 
     def _configuration(self, label: str) -> MemberConfiguration:
+        options = self._options
         return MemberConfiguration(
             run=self.run,
             label=label,
             address=self.addresses[label],
             join_list=self._join_lists.get(label, tuple(self.addresses.values())),
-            settings=self._settings_of.get(label, self._settings),
+            settings=options.get("settings_of", {}).get(label, self._settings),
             utc_origin_us=self._clock.utc_origin_us,
-            lite=label in self._lite,
-            zone=self._zones.get(label, ""),
-            cluster_name=self._cluster_names.get(label, self.name),
+            lite=label in options.get("lite", ()),
+            zone=options.get("zones", {}).get(label, ""),
+            cluster_name=options.get("cluster_names", {}).get(label, self.name),
         )
 
     async def _change_links(self, command: commands.LinkCommand) -> None:
@@ -417,11 +373,3 @@ HANDLERS: dict[type[commands.Command], Callable[[LiveCluster, Any], Awaitable[No
     **dict.fromkeys(get_args(commands.LinkCommand), LiveCluster._change_links),
 }
 """Who carries out each command. The others are for members themselves."""
-
-
-async def _captured(host: Host) -> CapturedMember | str:
-    """Return what the member knows, or why it does not say."""
-    try:
-        return await host.captured_state()
-    except (commands.CommandRefused, TimeoutError) as silence:
-        return str(silence)
