@@ -1,4 +1,1 @@
-"""The asyncio driver: members that speak real TCP on real clocks.
-
-Rooms: the transport, its security, one running member, a cluster of them, and members in processes of their own.
-"""
+"""The asyncio driver: members that speak real TCP on real clocks, alone or as a cluster on this machine."""

@@ -22,8 +22,9 @@ from starlette.routing import BaseRoute, Mount
 from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.websockets import WebSocket
 
-from quarterdeck.backend.core.commands.commands import LinkCommand
+from quarterdeck.backend.core.commands.commands import CommandRefused, LinkCommand
 from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.properties import BadProperty
 from quarterdeck.backend.member_api.answers import ROOT, Fail, RecordPage
 from quarterdeck.backend.service.console_api import cluster_secret, commands, plans, queries
 from quarterdeck.backend.service.console_api import maps as console_maps
@@ -128,13 +129,7 @@ def _plan_schemas() -> dict[str, Any]:
     return found
 
 
-OPERATOR_PATHS = (
-    *health.PATHS,
-    *configuration.PATHS,
-    *management.PATHS,
-    *maps.PATHS,
-)
-
+OPERATOR_PATHS = (*health.PATHS, *configuration.PATHS, *management.PATHS, *maps.PATHS)
 REST = "/hazelcast/rest/"
 
 ABSENT = {
@@ -159,18 +154,12 @@ KNOWN_PATHS = (
 
 def application(face: Face, limits: RequestLimits | None = None) -> ASGIApp:
     """Serve `face`. The application belongs to the member's event loop, as the face does."""
-    handlers = {HTTPException: _on_problem, Exception: on_crash}
-    routes: list[BaseRoute] = [
-        *rest_routes(face, OPERATOR_PATHS),
-        *console_routes(face),
-        metrics_route(face),
-    ]
+    handlers = dict.fromkeys((HTTPException, CommandRefused, BadProperty), _on_problem) | {Exception: on_crash}
+    routes = [*rest_routes(face, OPERATOR_PATHS), *console_routes(face), metrics_route(face)]
     app = Starlette(routes=routes, exception_handlers=handlers)
     app.router.redirect_slashes = False
-    guarded = RequestGuard(
-        _for_browsers(app, face.configuration.security.allowed_origins), face, limits or RequestLimits()
-    )
-    return AuditedRequests(guarded, face)
+    served = _for_browsers(app, face.configuration.security.allowed_origins)
+    return AuditedRequests(RequestGuard(served, face, limits or RequestLimits()), face)
 
 
 def _for_browsers(app: ASGIApp, origins: tuple[str, ...]) -> ASGIApp:
@@ -194,6 +183,10 @@ def _no_such_path(path: str) -> Denied:
 
 async def _on_problem(connection: HTTPConnection, problem: Exception) -> Response:
     """Answer what a route denies, and paths that no route is at. A WebSocket is denied before it is opened."""
+    if isinstance(problem, CommandRefused):
+        problem = Denied(409, str(problem))
+    if isinstance(problem, BadProperty):
+        problem = Denied(400, str(problem), more={"field": problem.name})
     assert isinstance(problem, HTTPException)
     if problem.status_code == 404 and not isinstance(problem, Denied):
         problem = _no_such_path(connection.scope["path"])

@@ -110,9 +110,7 @@ class RecordBuffer:
         return (self._records[-1].uuid, self._records[-1].seq) if self._records else BEGINNING
 
     def _latest(self, count: int) -> list[StoredRecord]:
-        latest = list(islice(reversed(self._records), count))
-        latest.reverse()
-        return latest
+        return list(islice(reversed(self._records), count))[::-1]
 
     def __len__(self) -> int:
         return len(self._records)

@@ -53,13 +53,11 @@ def check(
     printed as well.
     """
     from quarterdeck.backend.live.security.tls import Tls
-    from quarterdeck.backend.service.configuration.sources import check_file
-    from quarterdeck.backend.service.process.member_service import wire_security
+    from quarterdeck.backend.service.configuration.sources import process_configuration
 
     for file in files:
-        configuration = check_file(file)
-        tls = wire_security(configuration.security).tls
-        if tls is not None:
+        configuration = process_configuration(file, {})
+        if (tls := configuration.security.wire.tls) is not None:
             Tls(tls)
         for warning in configuration.warnings:
             say(f"warning: {warning}")

@@ -25,6 +25,7 @@ import msgspec
 
 from quarterdeck.backend.core.cluster_snapshot import CapturedMember
 from quarterdeck.backend.core.commands.commands import CommandRefused, KillAt
+from quarterdeck.backend.core.events import Record, StrangerRefused
 from quarterdeck.backend.core.link_condition import LinkChanged
 from quarterdeck.backend.core.member import MemberConfiguration, MemberMachine
 from quarterdeck.backend.core.membership.events import ListInstalled
@@ -46,16 +47,8 @@ class LocalCluster(LiveCluster):
     def _host(self, configuration: MemberConfiguration, incarnation: int, kill_point: KillAt | None) -> Host:
         randomness = Random(f"{self._seed}/{configuration.label}/{incarnation}")
         machine = self.machine(configuration, randomness, self._clock.now_us)
-        return MemberHost(
-            configuration.label,
-            configuration.cluster_name,
-            machine,
-            self._clock,
-            self._network,
-            self,
-            self._timeouts,
-            kill_point,
-        )
+        name, cluster = configuration.label, configuration.cluster_name
+        return MemberHost(name, cluster, machine, self._clock, self._network, self, self._timeouts, kill_point)
 
 
 ROOT = str(Path(str(files("quarterdeck"))).parent)
@@ -222,11 +215,11 @@ class ProcessHost:
 
     def _handle_report(self, report: pipe.PipeReport) -> None:
         match report:
+            case pipe.EventRecorded(Record(event=StrangerRefused(remote, reason, cause))):
+                self._observer.peer_rejected(remote, reason, cause)
             case pipe.EventRecorded(record):
                 self.joined = self.joined or isinstance(record.event, ListInstalled)
                 self._observer.recorded(record)
-            case pipe.PeerRejection(remote, reason, cause):
-                self._observer.peer_rejected(remote, reason, cause)
             case pipe.Reply(number):
                 if on_reply := self._waiting.pop(number, None):
                     on_reply(report)

@@ -6,7 +6,6 @@ import msgspec
 from msgspec import Struct
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.causes import RefusalCause
 from quarterdeck.backend.core.cluster_snapshot import CapturedMember
 from quarterdeck.backend.core.commands.commands import KillAt
 from quarterdeck.backend.core.events import Record
@@ -73,17 +72,9 @@ class IncarnationStarted(Struct, frozen=True, tag=True):
 
 
 class EventRecorded(Struct, frozen=True, tag=True):
-    """The member recorded an event."""
+    """The member recorded an event; of a stranger that was refused, the cluster makes a record of its own."""
 
     record: Record
-
-
-class PeerRejection(Struct, frozen=True, tag=True):
-    """A peer on the member's port was refused."""
-
-    remote: str
-    reason: str
-    cause: RefusalCause
 
 
 class Reply(Struct, frozen=True, tag=True):
@@ -101,7 +92,7 @@ class IncarnationEnded(Struct, frozen=True, tag=True):
     """The incarnation ended by its own decision. A process that ends without this line was killed or has crashed."""
 
 
-PipeReport = IncarnationStarted | EventRecorded | PeerRejection | Reply | IncarnationEnded
+PipeReport = IncarnationStarted | EventRecorded | Reply | IncarnationEnded
 
 PIPE_REQUEST: msgspec.json.Decoder[PipeRequest] = msgspec.json.Decoder(PipeRequest)
 PIPE_REPORT: msgspec.json.Decoder[PipeReport] = msgspec.json.Decoder(PipeReport)

@@ -186,7 +186,7 @@ class MemberHost:
         """
         match command:
             case CallMap(_, operation):
-                self.call(operation, watched=True, on_answer=_forget)
+                self.call(operation, watched=True, on_answer=lambda _: None)  # events say how the call ends
             case KillAt():
                 self.kill_point = command
             case _:
@@ -218,7 +218,7 @@ class MemberHost:
         return self._left
 
     async def kill(self) -> None:
-        self._break_off()
+        self._finish(self.transport.abort)
 
     def pause(self) -> None:
         """Freeze: read nothing, send nothing, look at no clock. Sockets stay open and what arrives waits in them."""
@@ -351,29 +351,18 @@ class MemberHost:
         """Report to the observer that this incarnation has ended, after closing or breaking off what it had to do with others."""
         if self.ended:
             return
-        if crashed:
-            self._break_off()
-        else:
-            self._left = True
-            self._finish()
-            self.transport.close()
+        self._left = not crashed
+        self._finish(self.transport.abort if crashed else self.transport.close)
         self._observer.ended(self, crashed)
 
-    def _break_off(self) -> None:
-        self._finish()
-        self.transport.abort()
-
-    def _finish(self) -> None:
+    def _finish(self, end_connections: Callable[[], None]) -> None:
         self.ended = True
         self._cancel_timer()
         self._over.set()
         calls, self._calls = self._calls, {}
         for on_answer in calls.values():
             on_answer(Answer(problem=f"{self.label} has ended"))
-
-
-def _forget(_: Answer) -> None:
-    """No caller waits: events say how the call ends."""
+        end_connections()
 
 
 _FAR_AWAY_US = 2**62

@@ -145,13 +145,10 @@ class Acceptor:
             self._loop.call_later(PAUSE_SECONDS, self._go_on, listening)
             return
         self._let_go()
-        try:
+        with suppress(OSError):
             refused, _ = listening.accept()
-        except OSError:
-            pass
-        else:
-            refused.setblocking(False)
-            with refused, suppress(OSError):
+            with refused:
+                refused.setblocking(False)
                 refused.send(self._refusal_of(first_words(refused.fileno())))
         self._hold_back()
 
@@ -162,10 +159,8 @@ class Acceptor:
 
     def _hold_back(self) -> None:
         if self._reserve is None:
-            try:
+            with suppress(OSError):
                 self._reserve = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
-            except OSError:
-                self._reserve = None
 
     def _let_go(self) -> None:
         if self._reserve is not None:

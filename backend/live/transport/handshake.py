@@ -194,10 +194,6 @@ class Agreement(Struct, frozen=True):
     """The protocol version that both speak."""
 
 
-AdmissionCheck = Callable[[HandshakeHello], HandshakeRejection | None]
-"""What else speaks against a peer whose hello is right; None: nothing."""
-
-
 class Initiator:
     """The side that has dialled `dialled`. Begins with `hello`; `agreement` is set when all is said.
 
@@ -271,10 +267,16 @@ class Initiator:
 
 
 class Responder:
-    """The side that was dialled. `agreement` is set as soon as what `take` returns is a welcome."""
+    """The side that was dialled. `agreement` is set as soon as what `take` returns is a welcome.
+
+    `admission_check` returns what else speaks against a peer whose hello is right, or None.
+    """
 
     def __init__(
-        self, ours: Callable[[], HandshakeHello], keyring: ClusterKeyring | None, admission_check: AdmissionCheck
+        self,
+        ours: Callable[[], HandshakeHello],
+        keyring: ClusterKeyring | None,
+        admission_check: Callable[[HandshakeHello], HandshakeRejection | None],
     ) -> None:
         self.agreement: Agreement | None = None
         self._ours = ours
@@ -343,13 +345,5 @@ class Responder:
 
 
 def _exchange(hello: HandshakeHello, challenge: Challenge) -> Exchange:
-    return Exchange(
-        protocol=hello.protocol,
-        cluster=hello.cluster,
-        caller=hello.address,
-        caller_uuid=hello.uuid,
-        caller_nonce=hello.nonce,
-        called=challenge.address,
-        called_uuid=challenge.uuid,
-        called_nonce=challenge.nonce,
-    )
+    caller = (hello.protocol, hello.cluster, hello.address, hello.uuid, hello.nonce)
+    return Exchange(*caller, challenge.address, challenge.uuid, challenge.nonce)

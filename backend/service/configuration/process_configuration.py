@@ -9,6 +9,7 @@ from typing import Literal, get_args
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.properties import Settings
+from quarterdeck.backend.live.security.tls import OPEN, WireSecurity
 
 EndpointGroup = Literal["CLUSTER_READ", "CLUSTER_WRITE", "HEALTH_CHECK", "DATA"]
 ENDPOINT_GROUPS: tuple[EndpointGroup, ...] = get_args(EndpointGroup)
@@ -53,16 +54,9 @@ class Security:
     """Which clients and members may connect. If everything is empty, all may, and therefore only on loopback."""
 
     users: tuple[User, ...] = ()
-    cluster_secret: str = field(default="", repr=False)
-    """Shared by all members; proven by challenge and response, never sent."""
+    wire: WireSecurity = OPEN
     secret_file: Path | None = None
-    """Where it stands, for the next start."""
-    certificate: Path | None = None
-    key: Path | None = None
-    authority: Path | None = None
-    """The signer of the certificates of members and, if requested, of clients."""
-    mutual: bool = True
-    """Members have to present a certificate to each other."""
+    """Where the secret of the cluster stands, for the next start."""
     allowed_origins: tuple[str, ...] = ()
     """Origins whose pages may use the HTTP interface from a browser, as ``https://dashboard.example``."""
     allowed_hosts: tuple[str, ...] = ()

@@ -21,7 +21,7 @@ from quarterdeck.backend.core.properties import PROPERTIES, BadProperty, Setting
 from quarterdeck.backend.documents import yaml_document
 from quarterdeck.backend.documents.validation import did_you_mean
 from quarterdeck.backend.journal.audit_log import AUDIT_LOG_FOLDER
-from quarterdeck.backend.live.security.tls import not_after
+from quarterdeck.backend.live.security.tls import TlsFiles, WireSecurity, not_after
 from quarterdeck.backend.service.configuration.configuration_file import (
     MemberFile,
     Section,
@@ -61,11 +61,6 @@ def process_configuration(
 ) -> ProcessConfiguration:
     """Return how a member is to run. Raises `BadConfiguration`."""
     return ConfigurationReader(file, [*overrides_from_environment(environment), *flags]).configuration()
-
-
-def check_file(file: Path) -> ProcessConfiguration:
-    """Return how a member would run that is started with this file alone. Raises `BadConfiguration`."""
-    return ConfigurationReader(file, ()).configuration()
 
 
 def read_member_file(
@@ -142,7 +137,12 @@ class ConfigurationReader:
         join_list = network.join.tcp_ip.member_list
         if join_list is None:
             join_list = (host,)
-        warnings = [*self._warnings, *self._open_secrets(), *_clear_text(bind_host, security), *_expired(security)]
+        warnings = [
+            *self._warnings,
+            *self._open_secrets(),
+            *_clear_text(bind_host, security),
+            *_expired(security.wire.tls),
+        ]
         return ProcessConfiguration(
             cluster_name=hazelcast.cluster_name,
             label=hazelcast.instance_name,
@@ -180,7 +180,7 @@ class ConfigurationReader:
             missing = []
             if not security.users:
                 missing.append("who may use its HTTP face (quarterdeck.security.users or .tokens)")
-            if not security.cluster_secret and not (security.certificate and security.mutual):
+            if not security.wire.secret and not (security.wire.tls and security.wire.tls.mutual):
                 missing.append("how members prove themselves (quarterdeck.security.secret-file, or network.ssl.mutual)")
             if missing and not security.open_to_all:
                 raise self._bad(
@@ -234,15 +234,13 @@ class ConfigurationReader:
             )
             for place, token in enumerate(section.tokens)
         ]
-        secret_file = section.secret_file
+        secret_file, tls = section.secret_file, None
+        if ssl.enabled and ssl.certificate is not None and ssl.key is not None:
+            tls = TlsFiles(ssl.certificate, ssl.key, ssl.authority, ssl.mutual)
         return Security(
             users=tuple(users),
-            cluster_secret="" if secret_file is None else self._secret(secret_file, ("secret-file",)),
+            wire=WireSecurity("" if secret_file is None else self._secret(secret_file, ("secret-file",)), tls),
             secret_file=secret_file,
-            certificate=ssl.certificate if ssl.enabled else None,
-            key=ssl.key if ssl.enabled else None,
-            authority=ssl.authority if ssl.enabled else None,
-            mutual=ssl.mutual,
             allowed_origins=section.allowed_origins,
             allowed_hosts=section.allowed_hosts,
             open_to_all=bool(section.open_to_all),
@@ -298,17 +296,17 @@ def _problems_of_values(whole: MemberFile) -> Iterator[yaml_document.Problem]:
 
 
 def _clear_text(bind_host: str, security: Security) -> Iterator[str]:
-    if not is_loopback(bind_host) and security.certificate is None:
+    if not is_loopback(bind_host) and security.wire.tls is None:
         yield (
             f"whatever is said at {bind_host} can be read on the way, passwords too: "
             "switch on hazelcast.network.ssl, unless the network does that"
         )
 
 
-def _expired(security: Security) -> Iterator[str]:
-    until = None if security.certificate is None else not_after(security.certificate)
-    if until is not None and until < datetime.now(UTC):
-        yield f"{security.certificate} has expired, on {until:%Y-%m-%d}: no other member accepts it; give a new one"
+def _expired(tls: TlsFiles | None) -> Iterator[str]:
+    until = None if tls is None else not_after(tls.certificate)
+    if tls is not None and until is not None and until < datetime.now(UTC):
+        yield f"{tls.certificate} has expired, on {until:%Y-%m-%d}: no other member accepts it; give a new one"
 
 
 def _places(section: type[BaseModel], above: yaml_document.FieldPath) -> Iterator[yaml_document.FieldPath]:

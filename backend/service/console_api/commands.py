@@ -25,10 +25,11 @@ from quarterdeck.backend.service.console_api.route_classes import (
     NewProperties,
     StateWanted,
     SuspectWanted,
+    described_body,
     guarded_by,
     with_error_responses,
 )
-from quarterdeck.backend.service.http.responses import JSON_TYPE, Denied
+from quarterdeck.backend.service.http.responses import Denied
 from quarterdeck.backend.service.member_log import software_version
 
 writing = APIRouter(route_class=guarded_by("write"), responses=with_error_responses(409, 503))
@@ -36,28 +37,11 @@ copying = APIRouter(route_class=guarded_by("write"), responses=with_error_respon
 faults = APIRouter(prefix="/faults", route_class=guarded_by("fault"), responses=with_error_responses(409))
 LINK_COMMAND: msgspec.json.Decoder[LinkCommand] = msgspec.json.Decoder(LinkCommand)
 
-LINK_COMMAND_BODY: dict[str, Any] = {
-    "requestBody": {
-        "required": True,
-        "content": {
-            JSON_TYPE: {
-                "schema": {"$ref": "#/components/schemas/LinkCommand"},
-                "examples": {
-                    "cut": {"value": {"do": "cut", "sources": ["127.0.0.1:5701"], "targets": ["127.0.0.1:5702"]}},
-                    "delay": {
-                        "value": {
-                            "do": "delay",
-                            "sources": ["127.0.0.1:5701"],
-                            "targets": ["127.0.0.1:5702"],
-                            "delay_us": 50_000,
-                            "one_way": True,
-                        }
-                    },
-                },
-            }
-        },
-    }
-}
+ONE_LINK = {"sources": ["127.0.0.1:5701"], "targets": ["127.0.0.1:5702"]}
+LINK_COMMAND_BODY = described_body(
+    {"$ref": "#/components/schemas/LinkCommand"},
+    {"cut": {"do": "cut", **ONE_LINK}, "delay": {"do": "delay", **ONE_LINK, "delay_us": 50_000, "one_way": True}},
+)
 
 ACCEPTED = HTTPStatus.ACCEPTED
 """For what has only begun."""
@@ -161,11 +145,7 @@ async def heal(face: FaceDependency, caller: CallerDependency) -> answers.Faults
 
 
 def _faults(conditions: Sequence[LinkChanged]) -> answers.Faults:
-    return answers.Faults(
-        faults=tuple(
-            msgspec.convert(condition, answers.LinkCondition, from_attributes=True) for condition in conditions
-        )
-    )
+    return msgspec.convert({"faults": conditions}, answers.Faults, from_attributes=True)
 
 
 MOST_BYTES = 32 * 1024 * 1024

@@ -21,7 +21,7 @@ from quarterdeck.backend.planning.merge import Meeting, plan_merge
 from quarterdeck.backend.planning.migrations import PlannedRows, explained_plan, read_and_plan, steps_of
 from quarterdeck.backend.planning.rebalance import Rebalance, plan_rebalance
 from quarterdeck.backend.planning.strict_input import BadInput
-from quarterdeck.backend.service.console_api.route_classes import GuardedRoute, with_error_responses
+from quarterdeck.backend.service.console_api.route_classes import GuardedRoute, described_body, with_error_responses
 from quarterdeck.backend.service.http.responses import JSON_TYPE, Denied
 
 MOST_BYTES = 1024 * 1024
@@ -53,16 +53,12 @@ def _path(
     """Return a decorator that makes a function the planner of a path which accepts `model`, or also a list of it."""
     item: dict[str, Any] = {"$ref": f"#/components/schemas/{model.__name__}"}
     schema = {"anyOf": [item, {"type": "array", "items": item}]} if or_list else item
-    body = {"required": True, "content": {JSON_TYPE: {"schema": schema, "examples": {"one": {"value": example}}}}}
+    body = described_body(schema, {"one": example})
 
     def add(plan: Plan) -> Plan:
-        @router.post(
-            path,
-            name=plan.__name__,
-            description=plan.__doc__,
-            response_model=answer,
-            openapi_extra={"requestBody": body},
-        )
+        described = {"name": plan.__name__, "description": plan.__doc__, "openapi_extra": body}
+
+        @router.post(path, response_model=answer, **described)
         async def planned(request: Request, explain: Explain = False) -> Response:
             text = await request.body()
             if len(text) > MOST_BYTES:

@@ -87,6 +87,12 @@ def described_answer(answer: type[Struct], description: str) -> dict[str, Any]:
     return {"description": description, "content": {JSON_TYPE: {"schema": schema}}}
 
 
+def described_body(schema: dict[str, Any], examples: dict[str, object]) -> dict[str, Any]:
+    """Describe the body of a request, which the handler reads itself, for OpenAPI."""
+    shown = {name: {"value": example} for name, example in examples.items()}
+    return {"requestBody": {"required": True, "content": {JSON_TYPE: {"schema": schema, "examples": shown}}}}
+
+
 def _encoding(endpoint: Callable[..., Coroutine[Any, Any, Struct]], status: int) -> Callable[..., Any]:
     @wraps(endpoint)
     async def encoded(*given: Any, **named: Any) -> Response:
@@ -160,9 +166,8 @@ async def _on_http(request: Request, problem: HTTPException) -> Response:
 
 
 async def _on_bad_input(_: Request, problem: RequestValidationError) -> Response:
-    return failure(
-        Denied(HTTPStatus.BAD_REQUEST, *validation_problem(cast(Sequence[ErrorDetails], problem.errors())[0]))
-    )
+    first = cast(Sequence[ErrorDetails], problem.errors())[0]
+    return failure(Denied(HTTPStatus.BAD_REQUEST, *validation_problem(first)))
 
 
 async def _on_refused(_: Request, problem: Exception) -> Response:

@@ -48,8 +48,9 @@ class RequestGuard:
         self._app = app
         self._face = face
         self._access = AccessPolicy(face)
-        self._limits = limits
-        self._held = _HeldBodies()
+        self.limits = limits
+        self.held_bytes = 0
+        """Of the bodies of all requests under way."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -59,7 +60,7 @@ class RequestGuard:
         scope["state"] = {**scope.get("state", {}), "access": self._access}
         app = self._app if self._face.configuration.rest_enabled else _switched_off
         if scope["type"] == "http":
-            await _GuardedRequest(Headers(scope=scope), self._limits, self._held, receive, send).run(app, scope)
+            await _GuardedRequest(self, Headers(scope=scope), receive, send).run(app, scope)
         else:
             try:
                 await app(scope, receive, send)
@@ -90,24 +91,16 @@ def _one_slash(scope: Scope) -> Scope:
     return {**scope}
 
 
-class _HeldBodies:
-    def __init__(self) -> None:
-        self.bytes = 0
-
-
 class _GuardedRequest:
-    def __init__(
-        self, headers: Headers, limits: RequestLimits, held: _HeldBodies, receive: Receive, send: Send
-    ) -> None:
-        self._limits = limits
-        self._held = held
+    def __init__(self, guard: RequestGuard, headers: Headers, receive: Receive, send: Send) -> None:
+        self._guard, self._limits = guard, guard.limits
         self._receive = receive
         self._send = send
         self._length = headers.get("content-length")
         self._chunked = "transfer-encoding" in headers
         self._complete = self._length in (None, "0") and not self._chunked
         self._taken = 0
-        self._deadline = asyncio.get_running_loop().time() + limits.body_seconds
+        self._deadline = asyncio.get_running_loop().time() + guard.limits.body_seconds
         self._answering = False
 
     async def run(self, app: ASGIApp, scope: Scope) -> None:
@@ -124,7 +117,7 @@ class _GuardedRequest:
         except ClientDisconnect:
             pass  # the client is gone, and no answer is needed
         finally:
-            self._held.bytes -= self._taken
+            self._guard.held_bytes -= self._taken
 
     async def receive(self) -> Message:
         if self._complete:
@@ -153,25 +146,24 @@ class _GuardedRequest:
 
     def _count(self, more: int) -> None:
         self._taken += more
-        self._held.bytes += more
+        self._guard.held_bytes += more
         if self._taken > self._limits.body_bytes:
             raise self._too_long()
-        if self._held.bytes > self._limits.all_bodies_bytes:
+        if self._guard.held_bytes > self._limits.all_bodies_bytes:
             hint = "nothing was done; try again"
             raise Denied(503, "too much is being sent to this member at once", hint, headers={"Retry-After": "1"})
 
     def _check_head(self, scope: Scope) -> None:
         if len(scope.get("raw_path") or b"") + len(scope["query_string"]) > self._limits.target_bytes:
             raise Denied(414, "the path is too long", f"the most is {self._limits.target_bytes} bytes")
-        if (
-            self._length is not None and self._chunked
-        ):  # a proxy may see another end of it, and another request behind it
-            hint = "leave out one of them"
-            closing = {"Connection": "close"}
-            raise Denied(400, "Content-Length and Transfer-Encoding contradict each other", hint, headers=closing)
-        if self._length is not None and (not self._length.isdecimal() or len(self._length) > 18):
+        if self._length is None:
+            return
+        if self._chunked:  # a proxy may see another end of it, and another request behind it
+            problem, hint = "Content-Length and Transfer-Encoding contradict each other", "leave out one of them"
+            raise Denied(400, problem, hint, headers={"Connection": "close"})
+        if not self._length.isdecimal() or len(self._length) > 18:
             raise Denied(400, "Content-Length is not a number", "write how many bytes the body has")
-        if self._length is not None and int(self._length) > self._limits.body_bytes:
+        if int(self._length) > self._limits.body_bytes:
             raise self._too_long()
 
     def _too_long(self) -> Denied:

@@ -15,9 +15,10 @@ import sys
 from functools import partial
 from random import Random
 
+import msgspec
+
 from quarterdeck.backend.core.address import host_of
 from quarterdeck.backend.core.commands.commands import CommandRefused
-from quarterdeck.backend.core.events import Record, StrangerRefused
 from quarterdeck.backend.live.cluster import pipe_messages as pipe
 from quarterdeck.backend.live.transport.network import LiveNetwork
 from quarterdeck.backend.service.configuration.process_configuration import ENDPOINT_GROUPS, ProcessConfiguration
@@ -57,33 +58,39 @@ class LocalMember:
             Random(begin.seed),
             begin.clock,
             network,
-            record_consumers=(self._recorded,),
+            record_consumers=(lambda record: self._send_report(pipe.EventRecorded(record)),),
             timeouts=begin.timeouts,
             kill_point=begin.kill_point,
         )
 
-    async def begin(self) -> bool:
-        """Start the member. Return whether it has started."""
+    async def run(self, orders: asyncio.StreamReader) -> None:
+        """Run the incarnation, to its end or to that of `orders`."""
         try:
             await self.service.start()
         except OSError as problem:
             self._send_report(pipe.IncarnationStarted(problem.strerror or str(problem), problem.errno))
-            return False
+            return
         self._send_report(pipe.IncarnationStarted())
-        return True
+        running = [asyncio.create_task(self._obey(orders)), asyncio.create_task(self._wait_ended())]
+        await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+        for task in running:
+            if task.done():
+                task.result()
+            else:
+                task.cancel()
 
-    async def wait_ended(self) -> None:
+    async def _wait_ended(self) -> None:
         """Return when the incarnation has ended and its last messages are sent."""
         await self.service.ended_event.wait()
         if not self.service.crashed:
             self._send_report(pipe.IncarnationEnded())
         await self.service.close(CLOSE_TIMEOUT_SECONDS)
 
-    async def execute(
-        self,
-        order: pipe.ExecuteCommand | pipe.BeginCall | pipe.SetLinks | pipe.CaptureState,
-    ) -> None:
-        """Carry out a request; its outcome is reported."""
+    async def _obey(self, orders: asyncio.StreamReader) -> None:
+        while line := await orders.readline():
+            await self._execute(pipe.PIPE_REQUEST.decode(line))
+
+    async def _execute(self, order: pipe.PipeRequest) -> None:
         host = self.service.host
         match order:
             case pipe.SetLinks(conditions):
@@ -101,14 +108,8 @@ class LocalMember:
                 except CommandRefused as refused:
                     refusal = str(refused)
                 self._send_report(pipe.Reply(number, refusal))
-
-    def _recorded(self, record: Record) -> None:
-        if isinstance(record.event, StrangerRefused):
-            self._send_report(
-                pipe.PeerRejection(record.event.remote, record.event.reason, record.event.cause)
-            )  # reported by the cluster, as its other events
-        else:
-            self._send_report(pipe.EventRecorded(record))
+            case pipe.StartIncarnation():
+                raise TypeError("the member has begun already")
 
     def _send_report(self, report: pipe.PipeReport) -> None:
         """Write a report at once and as a whole, so that a kill of this process loses nothing that has happened before."""
@@ -124,20 +125,8 @@ async def run_local_member(reports: int) -> None:
     """Run one incarnation, from the first request to its end or to that of stdin."""
     orders = asyncio.StreamReader(limit=pipe.MAX_LINE_BYTES)
     await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(orders), os.fdopen(STDIN))
-    first = pipe.PIPE_REQUEST.decode(await orders.readline())
-    if not isinstance(first, pipe.StartIncarnation):
-        raise TypeError(f"the first order has to be to begin, not {first}")
-    member = LocalMember(first, reports)
-    if not await member.begin():
-        return
-    obeying = asyncio.create_task(_obey(member, orders))
-    ending = asyncio.create_task(member.wait_ended())
-    await asyncio.wait((obeying, ending), return_when=asyncio.FIRST_COMPLETED)
-    if obeying.done():
-        obeying.result()
-    else:
-        ending.result()
-        obeying.cancel()
+    first = msgspec.json.decode(await orders.readline(), type=pipe.StartIncarnation)
+    await LocalMember(first, reports).run(orders)
 
 
 def end_with_parent() -> None:
@@ -148,14 +137,6 @@ def end_with_parent() -> None:
     """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-
-
-async def _obey(member: LocalMember, orders: asyncio.StreamReader) -> None:
-    while line := await orders.readline():
-        order = pipe.PIPE_REQUEST.decode(line)
-        if isinstance(order, pipe.StartIncarnation):
-            raise TypeError("the member has begun already")
-        await member.execute(order)
 
 
 if __name__ == "__main__":

@@ -40,7 +40,6 @@ from quarterdeck.backend.journal.upkeep import Retention
 from quarterdeck.backend.journal.writer import JournalCondition, JournalWriter
 from quarterdeck.backend.live.member.member_host import Host, MemberCommand, MemberHost, RunClock
 from quarterdeck.backend.live.security.cluster_secret import ClusterSecret
-from quarterdeck.backend.live.security.tls import TlsFiles, WireSecurity
 from quarterdeck.backend.live.transport.limits import (
     DEFAULT_LIMITS,
     DEFAULT_TIMEOUTS,
@@ -52,7 +51,7 @@ from quarterdeck.backend.live.transport.network import LiveNetwork
 from quarterdeck.backend.live.transport.peer import WireQueues
 from quarterdeck.backend.member_api.beliefs import NodeState
 from quarterdeck.backend.picture.fold.picture import Picture
-from quarterdeck.backend.service.configuration.process_configuration import ProcessConfiguration, Security
+from quarterdeck.backend.service.configuration.process_configuration import ProcessConfiguration
 from quarterdeck.backend.service.http.audited_requests import request_note
 from quarterdeck.backend.service.http.face import Caller
 from quarterdeck.backend.service.http.http_server import HttpServer
@@ -130,7 +129,7 @@ class MemberService:
             timeouts,
             kill_point,
             http=self.http.hand_over,
-            security=wire_security(configuration.security),
+            security=configuration.security.wire,
             limits=limits,
             bind_host=configuration.bind_host,
         )
@@ -382,11 +381,3 @@ HANDLERS: dict[type[commands.Command], Callable[[MemberService, Any], object]] =
     ),
 }
 """Who carries out each command. The others are for the member itself, or about links."""
-
-
-def wire_security(security: Security) -> WireSecurity:
-    """Return the part that concerns connections."""
-    if security.certificate is None or security.key is None:
-        return WireSecurity(security.cluster_secret)
-    files = TlsFiles(security.certificate, security.key, security.authority, security.mutual)
-    return WireSecurity(security.cluster_secret, files)

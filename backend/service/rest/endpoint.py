@@ -16,19 +16,16 @@ from urllib.parse import unquote_to_bytes
 import msgspec
 from msgspec import Struct
 from starlette.background import BackgroundTask
-from starlette.exceptions import HTTPException
 from starlette.requests import HTTPConnection, Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import Receive, Scope, Send
 
-from quarterdeck.backend.core.commands.commands import CommandRefused
-from quarterdeck.backend.core.properties import BadProperty
 from quarterdeck.backend.service.configuration.process_configuration import GROUPS_BY_DEFAULT, EndpointGroup, Role
 from quarterdeck.backend.service.http.access import access_of, require
 from quarterdeck.backend.service.http.audited_requests import request_note
 from quarterdeck.backend.service.http.face import Caller, Face
-from quarterdeck.backend.service.http.responses import Denied, failure, wrong_method
+from quarterdeck.backend.service.http.responses import Denied, wrong_method
 
 MOST_BYTES = 64 * 1024
 """Of a body that is not a value of a map."""
@@ -184,15 +181,7 @@ class _Endpoint:
             methods.setdefault("HEAD", methods["GET"])
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        request = Request(scope, receive, send)
-        try:
-            response = await self._answer(request)
-        except CommandRefused as refusal:
-            response = failure(Denied(409, str(refusal)))
-        except BadProperty as problem:
-            response = failure(Denied(400, str(problem), more={"field": problem.name}))
-        except HTTPException as problem:
-            response = failure(problem)
+        response = await self._answer(Request(scope, receive, send))
         await response(scope, receive, send)
 
     async def _answer(self, request: Request) -> Response:

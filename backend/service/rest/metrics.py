@@ -125,8 +125,8 @@ class MemberCollector(Collector):
         yield _labelled(
             GaugeMetricFamily, "waiting_messages", "Messages to other members that wait, for what.", "queue", waiting
         )
-        certificate = face.configuration.security.certificate
-        expires = None if certificate is None else not_after(certificate)
+        tls = face.configuration.security.wire.tls
+        expires = None if tls is None else not_after(tls.certificate)
         if expires is not None:
             yield GaugeMetricFamily(
                 "quarterdeck_certificate_expiry_timestamp_seconds",

@@ -15,7 +15,7 @@ from quarterdeck.backend.core.commands.commands import (
     SetJoinList,
     StopMember,
 )
-from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.events import Record, StrangerRefused
 from quarterdeck.backend.core.link_condition import LinkChanged
 from quarterdeck.backend.core.member import MemberConfiguration
 from quarterdeck.backend.core.membership.events import ListInstalled
@@ -30,7 +30,6 @@ from quarterdeck.backend.live.cluster.pipe_messages import (
     ExecuteCommand,
     IncarnationEnded,
     IncarnationStarted,
-    PeerRejection,
     PipeReport,
     PipeRequest,
     Reply,
@@ -79,7 +78,7 @@ def test_an_order_is_one_line_and_survives(order: PipeRequest) -> None:
         IncarnationStarted(),
         IncarnationStarted("Address already in use", 98),
         EventRecorded(Record("run", "athens", "life", 1, 2, 3, LIST)),
-        PeerRejection("127.0.0.1:9", 'said "no"\n', "no-member"),
+        EventRecorded(Record("run", "athens", "life", 2, 3, 4, StrangerRefused("[::1]:9", 'said "no"\n', "no-member"))),
         Reply(1),
         Reply(2, "athens is no master"),
         Reply(3, answer=Answer(b"\x00\xff\n", keys=("k",))),

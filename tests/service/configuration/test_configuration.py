@@ -105,7 +105,7 @@ def test_the_example_in_the_documents_is_one(file: Path, tmp_path: Path) -> None
     for name in ("cluster.secret", "ann.password", "monitoring.token"):
         (tmp_path / name).write_text(name)
     found = read(file, page.partition("```yaml\n")[2].partition("```")[0])
-    assert found.bind_host == "10.0.0.7" and found.security.certificate == tmp_path / "athens.pem"
+    assert found.bind_host == "10.0.0.7" and found.security.wire.tls.certificate == tmp_path / "athens.pem"
     assert [user.role for user in found.security.users] == ["write", "read"]
 
 
@@ -335,7 +335,7 @@ def test_secrets_come_from_files_and_show_nowhere(file: Path, tmp_path: Path) ->
     (tmp_path / "empty").write_text("\n")
     security = "quarterdeck: {security: {secret-file: pw, users: [{name: ann, password-file: pw, role: read}], tokens: "
     found = read(file, security + "[{file: pw, role: fault, name: ci}]}}")
-    assert found.security.cluster_secret == "open sesame"
+    assert found.security.wire.secret == "open sesame"
     assert found.security.users == (User("ann", "read", "open sesame"), User("ci", "fault", "", "open sesame"))
     assert "sesame" not in repr(found)
     assert "empty is empty; write the secret into it" in mistake(file, security + "[{file: empty, role: fault}]}}")

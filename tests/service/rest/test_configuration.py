@@ -11,7 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from quarterdeck.backend.service.configuration.sources import check_file
+from quarterdeck.backend.service.configuration.sources import process_configuration
 from tests.service.served_members import Client, ServedMembers, configured, one_member
 
 LIST = "/hazelcast/rest/config/tcp-ip/member-list"
@@ -273,7 +273,7 @@ def test_a_reload_changes_users_and_tokens_and_says_what_it_does_not(tmp_path: P
     for name in ("ann", "bob", "robot", "s"):
         (tmp_path / name).write_text(f"secret of {name}")
     file.write_text(SECURITY % (ANN, ""))
-    with one_member(source=file, security=check_file(file).security) as member:
+    with one_member(source=file, security=process_configuration(file, {}).security) as member:
         ann, bob, robot = ((name, f"secret of {name}") for name in ("ann", "bob", "robot"))
         assert member.get(LIST, auth=ann).status_code == 200 and member.get(LIST, auth=bob).status_code == 401
         file.write_text(SECURITY % (f"{ANN}, {BOB}", ROBOT))

@@ -12,6 +12,7 @@ import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
+from quarterdeck.backend.live.security.tls import WireSecurity
 from quarterdeck.backend.service.application import application
 from quarterdeck.backend.service.configuration.process_configuration import Security
 from tests.live.security.certificates import Authority
@@ -28,7 +29,7 @@ def metric_names(tmp_path: Path) -> set[str]:
     """Every name that a sample of a member can have, of a member with TLS of whom everything was asked once."""
     face = SingleMemberFace()
     files = Authority(tmp_path).files()
-    security = Security(certificate=files.certificate, key=files.key)
+    security = Security(wire=WireSecurity(tls=files))
     object.__setattr__(face.configuration, "security", security)
     face.meters.calls["put", "done"].add(0.01)
     client = Client(application(face))
