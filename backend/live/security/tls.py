@@ -126,15 +126,8 @@ class AlertingContext(ssl.SSLContext):
 
     alerts_to: ContextVar[asyncio.WriteTransport] = ContextVar("alerts_to")
 
-    def wrap_bio(
-        self,
-        incoming: ssl.MemoryBIO,
-        outgoing: ssl.MemoryBIO,
-        server_side: bool = False,
-        server_hostname: str | bytes | None = None,
-        session: ssl.SSLSession | None = None,
-    ) -> ssl.SSLObject:
-        made = super().wrap_bio(incoming, outgoing, server_side, server_hostname, session)
+    def wrap_bio(self, incoming: ssl.MemoryBIO, outgoing: ssl.MemoryBIO, *given: Any, **named: Any) -> ssl.SSLObject:
+        made = super().wrap_bio(incoming, outgoing, *given, **named)
         if isinstance(made, _AlertingObject):
             made.outgoing, made.transport = outgoing, self.alerts_to.get(None)
         return made

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, model_validator
 
@@ -138,10 +138,6 @@ def _host_name(text: str) -> str:
     return text.lower()
 
 
-def _upper(value: object) -> object:
-    return value.upper() if isinstance(value, str) else value
-
-
 def _one_value(value: object) -> object:
     if not isinstance(value, str | int | float | bool):
         raise ValueError("is neither text nor a number; write one value")
@@ -151,7 +147,8 @@ def _one_value(value: object) -> object:
 WrittenPath = Annotated[Path, AfterValidator(_from_base)]
 Origin = Annotated[str, AfterValidator(_origin)]
 HostName = Annotated[str, AfterValidator(_host_name)]
-WordList = Annotated[tuple[str, ...], BeforeValidator(_split_words, json_schema_input_type=str | tuple[str, ...])]
+Word = TypeVar("Word")
+WordList = Annotated[tuple[Word, ...], BeforeValidator(_split_words, json_schema_input_type=str | tuple[str, ...])]
 AnySection = dict[str, Any]
 """A section that only the product understands; it may be there as long as it is off."""
 PortNumber = Annotated[int, Field(ge=1, le=HIGHEST_PORT)]
@@ -175,7 +172,7 @@ class Port(Section):
 
 class Interfaces(Section):
     enabled: bool = False
-    interfaces: WordList = ()
+    interfaces: WordList[str] = ()
 
     @model_validator(mode="after")
     def _one_address(self) -> Self:
@@ -186,7 +183,7 @@ class Interfaces(Section):
 
 class TcpIp(Section):
     enabled: bool = True
-    member_list: WordList | None = None
+    member_list: WordList[str] | None = None
 
 
 class Join(Section):
@@ -282,12 +279,12 @@ class Hazelcast(Section):
 
 class Log(Section):
     format: Literal["console", "json"] = "console"
-    level: Annotated[Level, BeforeValidator(_upper)] = "INFO"
+    level: Annotated[Level, BeforeValidator(lambda value: value.upper() if isinstance(value, str) else value)] = "INFO"
 
 
 class NamedUser(Section):
     name: Annotated[str, Field(min_length=1, pattern=r"^[^:]+$")]
-    password_file: WrittenPath
+    file: WrittenPath = Field(alias="password-file")
     role: Role
     groups: tuple[UserGroup, ...] | None = None
 
@@ -303,21 +300,16 @@ class SecuritySection(Section):
     secret_file: WrittenPath | None = None
     users: tuple[NamedUser, ...] = ()
     tokens: tuple[AccessToken, ...] = ()
-    allowed_origins: Annotated[
-        tuple[Origin, ...], BeforeValidator(_split_words, json_schema_input_type=str | tuple[str, ...])
-    ] = ()
-    allowed_hosts: Annotated[
-        tuple[HostName, ...], BeforeValidator(_split_words, json_schema_input_type=str | tuple[str, ...])
-    ] = ()
+    allowed_origins: WordList[Origin] = ()
+    allowed_hosts: WordList[HostName] = ()
     open_to_all: str = ""
 
     @model_validator(mode="after")
     def _check_open_to_all_and_names(self) -> Self:
         if self.open_to_all not in ("", OPEN_TO_ALL):
             raise ValueError(f'open-to-all has to say "{OPEN_TO_ALL}", or nothing')
-        twice = [
-            user.name for place, user in enumerate(self.users) if user.name in [u.name for u in self.users[:place]]
-        ]
+        names = [user.name for user in self.users]
+        twice = [name for place, name in enumerate(names) if name in names[:place]]
         if twice:
             raise ValueError(f"the user {twice[0]!r} stands there twice; give each a name of its own")
         return self

@@ -134,9 +134,7 @@ class ConfigurationReader:
                 ("hazelcast", "network", "public-address"),
                 f"is missing: {bind_host} is where to listen, and no address to call; give the one that others shall call",
             )
-        join_list = network.join.tcp_ip.member_list
-        if join_list is None:
-            join_list = (host,)
+        listed = network.join.tcp_ip.member_list
         warnings = [
             *self._warnings,
             *self._open_secrets(),
@@ -148,7 +146,7 @@ class ConfigurationReader:
             label=hazelcast.instance_name,
             bind_host=bind_host,
             address=address.make_address(host, port),
-            join_list=join_list,
+            join_list=(host,) if listed is None else listed,
             settings=Settings.of(hazelcast.properties, preset=quarterdeck.preset),
             ports_tried=network.port.port_count if network.port.auto_increment else 1,
             tcp_ip_enabled=network.join.tcp_ip.enabled,
@@ -195,45 +193,29 @@ class ConfigurationReader:
         try:
             host, port_text = address.split_host_and_port(text)
             if port_text is not None and address.parse_port(port_text, text) != port:
-                raise self._bad(
-                    place, f"{text} has another port than {port}, on which the member listens; use one for both"
-                )
+                what = f"{text} has another port than {port}, on which the member listens; use one for both"
+                raise self._bad(place, what)
         except address.BadAddress as problem:
             raise self._bad(place, str(problem)) from problem
         return host
 
     def _open_secrets(self) -> Iterator[str]:
         section, ssl = self._whole.quarterdeck.security, self._whole.hazelcast.network.ssl
-        files = [section.secret_file, *(user.password_file for user in section.users)]
-        files += [*(token.file for token in section.tokens), ssl.key if ssl.enabled else None]
-        for path in files:
+        files = [user.file for user in section.users] + [token.file for token in section.tokens]
+        for path in (section.secret_file, *files, ssl.key if ssl.enabled else None):
             if path is not None and path.is_file() and path.stat().st_mode & stat.S_IROTH:
                 yield f"{path} is a secret, and all users of this machine can read it; chmod o-r would help"
 
     def security(self) -> Security:
         """Return who may connect, with the secrets as their files have them now. Raises `BadConfiguration`."""
         section, ssl = self._whole.quarterdeck.security, self._whole.hazelcast.network.ssl
-        users = [
-            User(
-                user.name,
-                user.role,
-                password=self._secret(user.password_file, ("users", place, "password-file")),
-                groups=user.groups,
-                secret_file=user.password_file,
-            )
-            for place, user in enumerate(section.users)
-        ]
-        users += [
-            User(
-                token.name or f"token {place + 1}",
-                token.role,
-                token=self._secret(token.file, ("tokens", place, "file")),
-                groups=token.groups,
-                secret_file=token.file,
-                by_token=True,
-            )
-            for place, token in enumerate(section.tokens)
-        ]
+        users = []
+        for place, user in enumerate(section.users):
+            password = self._secret(user.file, ("users", place, "password-file"))
+            users.append(User(user.name, user.role, password, groups=user.groups, secret_file=user.file))
+        for place, given in enumerate(section.tokens):
+            name, token = given.name or f"token {place + 1}", self._secret(given.file, ("tokens", place, "file"))
+            users.append(User(name, given.role, "", token, given.groups, given.file, by_token=True))
         secret_file, tls = section.secret_file, None
         if ssl.enabled and ssl.certificate is not None and ssl.key is not None:
             tls = TlsFiles(ssl.certificate, ssl.key, ssl.authority, ssl.mutual)
@@ -259,15 +241,14 @@ class ConfigurationReader:
 
     def _bad(self, place: yaml_document.FieldPath, problem: str) -> BadConfiguration:
         """Return the error at `place`, with its origin: of several, the last that set the value."""
+        field, document = yaml_document.field_text(place), self._document
         for override in reversed(self._given):
             shorter = min(len(override.place), len(place))
             if override.place[:shorter] == place[:shorter]:
-                return BadConfiguration(override.origin, 0, yaml_document.field_text(place), problem)
-        if self._document is not None:
-            return BadConfiguration(
-                self._document.file, self._document.line(place), yaml_document.field_text(place), problem
-            )
-        return BadConfiguration(yaml_document.field_text(place), 0, "", problem)
+                return BadConfiguration(override.origin, 0, field, problem)
+        if document is not None:
+            return BadConfiguration(document.file, document.line(place), field, problem)
+        return BadConfiguration(field, 0, "", problem)
 
 
 def is_loopback(host: str) -> bool:

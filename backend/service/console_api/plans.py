@@ -56,9 +56,7 @@ def _path(
     body = described_body(schema, {"one": example})
 
     def add(plan: Plan) -> Plan:
-        described = {"name": plan.__name__, "description": plan.__doc__, "openapi_extra": body}
-
-        @router.post(path, response_model=answer, **described)
+        @router.post(path, name=plan.__name__, description=plan.__doc__, response_model=answer, openapi_extra=body)
         async def planned(request: Request, explain: Explain = False) -> Response:
             text = await request.body()
             if len(text) > MOST_BYTES:

@@ -109,12 +109,10 @@ async def table(
     """Return the partition table, up to 5,000 rows at a time."""
     found = face.member.partitions.table
     if found is None:
-        return beliefs.Table(
-            table_version=0, digest="", partitions=0, replicas=0, holders=(), rows=(), next=None
-        )  # nothing is arranged yet
-    wanted = range(first, min(len(found), len(found) if last is None else last + 1))[:MOST_ROWS]
+        return beliefs.Table(0, "", partitions=0, replicas=0, holders=(), rows=(), next=None)  # nothing is arranged yet
+    end = len(found) if last is None else min(len(found), last + 1)
+    wanted = range(first, end)[:MOST_ROWS]
     rows = packed(found.row(partition) for partition in wanted)
-    after = wanted.stop if wanted.stop < min(len(found), len(found) if last is None else last + 1) else None
     return beliefs.Table(
         table_version=found.version,
         digest=f"{found.digest:016x}",
@@ -122,7 +120,7 @@ async def table(
         replicas=found.width,
         holders=tuple(Holder(holder.address, holder.uuid) for holder in rows.holders),
         rows=rows.rows,
-        next=after,
+        next=wanted.stop if wanted.stop < end else None,
     )
 
 
@@ -192,11 +190,8 @@ async def records(
     """
     complete, found = face.records.after(after_uuid, after_seq)
     held = fitting(found[:limit], MOST_RECORD_BYTES)
-    page = b'{"complete":%s,"records":[%s]}' % (
-        b"true" if complete else b"false",
-        b",".join(stored.text for stored in held),
-    )
-    return Response(page, media_type=JSON_TYPE)
+    whole, texts = b"true" if complete else b"false", b",".join(stored.text for stored in held)
+    return Response(b'{"complete":%s,"records":[%s]}' % (whole, texts), media_type=JSON_TYPE)
 
 
 def properties_of(face: Face) -> Properties:

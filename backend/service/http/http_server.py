@@ -9,10 +9,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
+    from uvicorn.server import ServerState
 
 MakeApplication = Callable[[], "ASGIApp"]
 MakeProtocol = Callable[[], asyncio.Protocol]
@@ -28,14 +29,6 @@ LONGEST_MESSAGE_BYTES = 64 * 1024
 _LOG = logging.getLogger(__name__)
 
 
-class HttpProtocol(Protocol):
-    """What every protocol of uvicorn's has."""
-
-    transport: asyncio.Transport
-
-    def shutdown(self) -> None: ...
-
-
 class HttpServer:
     """Serves the application that `make_application` returns. Belongs to one event loop; the listener calls `hand_over`."""
 
@@ -45,11 +38,10 @@ class HttpServer:
         self._make: MakeProtocol | None = None
         self._loading: asyncio.Task[None] | None = None
         self._pending: set[PendingClient] = set()
-        self._protocols: Callable[[], tuple[HttpProtocol, ...]] = tuple
-        self._requests: Callable[[], set[asyncio.Task[None]]] = set
+        self._state: ServerState | None = None
         self._closed = False
         self._sweeping: asyncio.TimerHandle | None = None
-        self._closing: set[HttpProtocol] = set()
+        self._closing: set[Any] = set()
 
     def hand_over(self, transport: asyncio.Transport, said: bytes) -> asyncio.Protocol:
         """Return the protocol for an HTTP client; see `backend.live.transport.listener.HttpHandover`."""
@@ -57,8 +49,7 @@ class HttpServer:
             self._sweeping = self._loop.call_later(LINGER_SECONDS, self._sweep)
         if self._make is not None:
             return self._make()
-        if self._loading is None:
-            self._loading = self._loop.create_task(self._load())
+        self._loading = self._loading or self._loop.create_task(self._load())
         pending = PendingClient()
         self._pending.add(pending)
         return pending
@@ -66,8 +57,7 @@ class HttpServer:
     async def load(self) -> None:
         """Return when clients no longer wait for loading."""
         if self._make is None and not self._closed:
-            if self._loading is None:
-                self._loading = self._loop.create_task(self._load())
+            self._loading = self._loading or self._loop.create_task(self._load())
             await self._loading
 
     async def close(self, within_seconds: float) -> None:
@@ -77,34 +67,38 @@ class HttpServer:
             self._loading.cancel()
         for pending in tuple(self._pending):
             pending.abort()
-        if self._protocols():
+        if self._protocols:
             await asyncio.sleep(min(FLUSH_SECONDS, within_seconds))
-        for protocol in self._protocols():
+        for protocol in self._protocols:
             protocol.shutdown()
-        requests = self._requests()
-        if requests:
-            _, late = await asyncio.wait(set(requests), timeout=within_seconds)
+        if self._state is not None and self._state.tasks:
+            _, late = await asyncio.wait(set(self._state.tasks), timeout=within_seconds)
             logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # it takes what follows for failures
             for task in late:
                 task.cancel()
             await asyncio.gather(*late, return_exceptions=True)
-        for protocol in self._protocols():  # they have not read what they were sent
+        for protocol in self._protocols:  # they have not read what they were sent
             protocol.transport.abort()
         if self._sweeping is not None:
             self._sweeping.cancel()
 
+    @property
+    def _protocols(self) -> tuple[Any, ...]:
+        """The protocols in use, all of uvicorn's."""
+        return tuple(self._state.connections) if self._state is not None else ()
+
     def _sweep(self) -> None:
         """Abort connections that were closed long ago and whose client does not read the rest: asyncio would wait forever."""
-        closing = {protocol for protocol in self._protocols() if protocol.transport.is_closing()}
+        closing = {protocol for protocol in self._protocols if protocol.transport.is_closing()}
         for protocol in closing & self._closing:
             protocol.transport.abort()
         self._closing = closing
-        more = self._protocols() and not self._closed
+        more = self._protocols and not self._closed
         self._sweeping = self._loop.call_later(LINGER_SECONDS, self._sweep) if more else None
 
     async def _load(self) -> None:
         try:
-            make, protocols, requests = await asyncio.to_thread(_loaded, self._make_application, self._loop)
+            make, self._state = await asyncio.to_thread(_loaded, self._make_application, self._loop)
         except Exception:  # noqa: BLE001 - logged; the member runs on without, and the next client tries again
             _LOG.exception("the HTTP face cannot be served")
             for pending in tuple(self._pending):
@@ -112,7 +106,7 @@ class HttpServer:
             self._pending.clear()
             self._loading = None
             return
-        self._make, self._protocols, self._requests = make, protocols, requests
+        self._make = make
         for pending in tuple(self._pending):
             pending.switch_to(make)
         self._pending.clear()
@@ -150,10 +144,11 @@ class PendingClient(asyncio.Protocol):
             self._transport.abort()
 
 
-def _loaded(
-    make_application: MakeApplication, loop: asyncio.AbstractEventLoop
-) -> tuple[MakeProtocol, Callable[[], tuple[HttpProtocol, ...]], Callable[[], set[asyncio.Task[None]]]]:
-    """Return what makes protocols, the protocols in use, and the requests under way. Takes a good part of a second."""
+def _loaded(make_application: MakeApplication, loop: asyncio.AbstractEventLoop) -> tuple[MakeProtocol, ServerState]:
+    """Return what makes protocols, and where uvicorn keeps those in use and the requests under way.
+
+    Takes a good part of a second.
+    """
     import uvicorn
     from uvicorn.server import ServerState
 
@@ -175,8 +170,4 @@ def _loaded(
     config.load()
     logging.getLogger("uvicorn.error").setLevel(logging.ERROR)  # bad requests of clients are not logged
     state = ServerState()
-
-    def make() -> asyncio.Protocol:
-        return BoundedProtocol(config, state, {}, loop)
-
-    return make, lambda: tuple(cast("set[Any]", state.connections)), lambda: state.tasks
+    return lambda: BoundedProtocol(config, state, {}, loop), state

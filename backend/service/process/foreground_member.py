@@ -74,8 +74,8 @@ async def _run(configuration: ProcessConfiguration, ready_file: Path | None) -> 
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, _on_stop_signal, service, number)
-    announcing = loop.create_task(_announce_joined(service, ready))
-    announcing_end = loop.create_task(_announce_leaving(service))
+    announcing = loop.create_task(_announce(service, service.joined, "READY=1", "has joined", ready))
+    announcing_end = loop.create_task(_announce(service, service.leaving, "STOPPING=1", "leaves"))
     preparing = loop.create_task(service.http.load()) if configuration.rest_enabled else None
     await service.ended_event.wait()
     service.leaving.set()
@@ -96,22 +96,17 @@ def _on_stop_signal(service: MemberService, number: signal.Signals) -> None:
     service.stop()
 
 
-async def _announce_leaving(service: MemberService) -> None:
-    await service.leaving.wait()
-    try:
-        notify_systemd("STOPPING=1")
-    except OSError as problem:
-        LOGGER.warning("the service manager was not notified that the member leaves: %s", problem)
-
-
-async def _announce_joined(service: MemberService, ready: ReadyFile | None) -> None:
-    await service.joined.wait()
+async def _announce(
+    service: MemberService, event: asyncio.Event, state: str, what: str, ready: ReadyFile | None = None
+) -> None:
+    await event.wait()
+    member = service.member
     try:
         if ready is not None:
-            ready.write({"label": service.label, "address": service.address, "uuid": service.uuid, "pid": os.getpid()})
-        notify_systemd("READY=1")
+            ready.write({"label": service.label, "address": member.address, "uuid": member.uuid, "pid": os.getpid()})
+        notify_systemd(state)
     except OSError as problem:
-        LOGGER.warning("the service manager was not notified that the member has joined: %s", problem)
+        LOGGER.warning("the service manager was not notified that the member %s: %s", what, problem)
 
 
 class _MemberProcess:

@@ -87,44 +87,41 @@ class RuntimeChange:
             handler = handlers.get(str(name))
             if handler is None:
                 reason = IGNORED if name in PRODUCT_SECTIONS.get(above, ()) else AT_START_ONLY
-                self._ignore(str(above[-1]), name, reason)
+                self._note(str(above[-1]), name, reason)
             elif isinstance(handler, Mapping):
                 self._sort((*above, str(name)), _mapping(value, str(name)), handler)
             else:
                 handler(value)
 
-    def _apply(self, section: str, name: object) -> None:
-        self.applied.append(ConfigurationEntry(section, _short(name)))
-
-    def _ignore(self, section: str, name: object, reason: str) -> None:
-        self.ignored.append(ConfigurationEntry(section, _short(name), reason))
+    def _note(self, section: str, name: object, reason: str = "") -> None:
+        """Note that this is ignored for a `reason`, or without one that it is applied."""
+        (self.ignored if reason else self.applied).append(ConfigurationEntry(section, _short(name), reason))
 
     def _sort_member_list(self, value: object) -> None:
         wanted = read_member_list(value, self._member.settings)
         if not self._configuration.tcp_ip_enabled:
-            self._ignore("tcp-ip", "member-list", "TCP-IP join is not enabled in the cluster")
+            self._note("tcp-ip", "member-list", "TCP-IP join is not enabled in the cluster")
         elif wanted == self._member.join_list:
-            self._ignore("tcp-ip", "member-list", IN_FORCE)
+            self._note("tcp-ip", "member-list", IN_FORCE)
         else:
             self.join_list = wanted
-            self._apply("tcp-ip", "member-list")
+            self._note("tcp-ip", "member-list")
 
     def _sort_properties(self, section: object) -> None:
         settings = self._member.settings
         for name, value in _mapping(section, "properties").items():
             if name in PRODUCT_PROPERTIES:
-                self._ignore("properties", name, IGNORED)
+                self._note("properties", name, IGNORED)
                 continue
-            assert isinstance(name, str) and isinstance(
-                value, str | int | float | bool
-            )  # the whole document is checked
+            assert isinstance(name, str)  # the whole document is checked
+            assert isinstance(value, str | int | float | bool)
             if settings.with_properties({name: value}) == settings:
-                self._ignore("properties", name, IN_FORCE)
+                self._note("properties", name, IN_FORCE)
             elif name in FIXED_AT_START:
-                self._ignore("properties", name, "cannot be changed while the member runs; " + AT_START_ONLY)
+                self._note("properties", name, "cannot be changed while the member runs; " + AT_START_ONLY)
             else:
                 self.properties[name] = value
-                self._apply("properties", name)
+                self._note("properties", name)
 
     def _sort_security(self, section: dict[object, object], reloaded: Security | None) -> None:
         """Sort the section on security. Users that the file has no more are no longer accepted."""
@@ -133,31 +130,30 @@ class RuntimeChange:
             self._sort_users(section, security, reloaded)
         for name in section:
             if name == "secret-file":
-                self._ignore("security", name, BY_TURNING)
+                self._note("security", name, BY_TURNING)
             elif name not in RELOADED:
-                self._ignore("security", name, AT_START_ONLY)
+                self._note("security", name, AT_START_ONLY)
             elif reloaded is None:
-                self._ignore("security", name, BY_RELOAD)
+                self._note("security", name, BY_RELOAD)
             elif name in BROWSERS:
                 wanted = getattr(reloaded, BROWSERS[name])
                 if wanted == getattr(security, BROWSERS[name]):
-                    self._ignore("security", name, IN_FORCE)
+                    self._note("security", name, IN_FORCE)
                 else:
                     self.security[BROWSERS[name]] = wanted
-                    self._apply("security", name)
+                    self._note("security", name)
 
     def _sort_users(self, section: dict[object, object], security: Security, reloaded: Security) -> None:
         for name, by_token in (("users", False), ("tokens", True)):
-            before, after = (
-                [user for user in which.users if user.by_token == by_token] for which in (security, reloaded)
-            )
+            kept = (security, reloaded)
+            before, after = ([user for user in which.users if user.by_token == by_token] for which in kept)
             if before == after and name in section:
-                self._ignore("security", name, IN_FORCE)
+                self._note("security", name, IN_FORCE)
             elif before != after and security.users and not reloaded.users:
-                self._ignore("security", name, NO_USER_LEFT)
+                self._note("security", name, NO_USER_LEFT)
             elif before != after:
                 self.security["users"] = reloaded.users
-                self._apply("security", name)
+                self._note("security", name)
 
 
 def parse_document(text: str) -> object:
@@ -177,9 +173,8 @@ def parse_document(text: str) -> object:
     except MarkedYAMLError as problem:
         mark = problem.problem_mark or problem.context_mark
         what = (problem.problem or "it cannot be read").splitlines()[0]
-        raise Denied(
-            400, f"line {mark.line + 1 if mark else 1}: is not YAML: {what}", "check the indentation"
-        ) from None
+        line = mark.line + 1 if mark else 1
+        raise Denied(400, f"line {line}: is not YAML: {what}", "check the indentation") from None
     except (YAMLError, ValueError, TypeError, ArithmeticError, AttributeError) as problem:
         lines = str(problem).splitlines()
         raise Denied(400, f"the configuration is not YAML: {lines[0] if lines else 'it cannot be read'}") from None
@@ -216,9 +211,8 @@ def _mapping(value: object, name: str) -> dict[object, object]:
     if value is None:
         return {}
     if not isinstance(value, dict):
-        raise Denied(
-            400, f"{name}: is not a mapping", "write it as in a member's configuration file, from hazelcast: on"
-        )
+        hint = "write it as in a member's configuration file, from hazelcast: on"
+        raise Denied(400, f"{name}: is not a mapping", hint)
     return value
 
 

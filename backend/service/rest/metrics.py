@@ -71,38 +71,24 @@ class MemberCollector(Collector):
 
     def collect(self) -> Iterable[Metric]:
         face = self._face
-        yield InfoMetricFamily(
-            "quarterdeck_build",
-            "The software.",
-            value={"version": software_version(), "python": platform.python_version()},
-        )
+        versions = {"version": software_version(), "python": platform.python_version()}
+        yield InfoMetricFamily("quarterdeck_build", "The software.", value=versions)
         yield from (
             GaugeMetricFamily(f"quarterdeck_{name}", meaning, value=number(face))
             for name, (meaning, number) in GAUGES.items()
         )
         states = {state: state == face.node_state for state in NODE_STATES}
-        yield _labelled(GaugeMetricFamily, "node_state", "What the process is doing.", "state", states)
+        yield _labelled("node_state", "What the process is doing.", "state", states)
         states = {state: state == face.member.cluster_state for state in CLUSTER_STATES}
-        yield _labelled(GaugeMetricFamily, "cluster_state", "The state of the cluster.", "state", states)
+        yield _labelled("cluster_state", "The state of the cluster.", "state", states)
         lost = face.journal.lost if face.journal is not None else 0
-        yield CounterMetricFamily(
-            "quarterdeck_journal_lost_records",
-            "Records that its journal lacks, for the disk did not take them.",
-            value=lost,
-        )
+        meaning = "Records that its journal lacks, for the disk did not take them."
+        yield CounterMetricFamily("quarterdeck_journal_lost_records", meaning, value=lost)
         yield from self._wire()
-        yield _histogram(
-            "quarterdeck_http_request_duration_seconds",
-            "Requests over HTTP, until they were answered.",
-            ["room", "code"],
-            face.meters.requests,
-        )
-        yield _histogram(
-            "quarterdeck_map_operation_duration_seconds",
-            "Operations on maps that clients have asked this member for.",
-            ["operation", "outcome"],
-            face.meters.calls,
-        )
+        meaning = "Requests over HTTP, until they were answered."
+        yield _histogram("http_request", meaning, ["room", "code"], face.meters.requests)
+        meaning = "Operations on maps that clients have asked this member for."
+        yield _histogram("map_operation", meaning, ["operation", "outcome"], face.meters.calls)
         yield from self._migrations()
         yield self._events_by_kind()
 
@@ -110,43 +96,28 @@ class MemberCollector(Collector):
         face = self._face
         now = face.now_us()
         silence = {str(peer): (now - heard_us) / SECOND_US for peer, heard_us in face.member.last_heard_us.items()}
-        yield _labelled(
-            GaugeMetricFamily, "heartbeat_age_seconds", "Since something came from another member.", "peer", silence
-        )
+        yield _labelled("heartbeat_age_seconds", "Since something came from another member.", "peer", silence)
         refused = {cause: face.meters.refusals[cause] for cause in get_args(RefusalCause)}
-        yield _labelled(
-            CounterMetricFamily,
-            "refused_connections",
-            "Who was refused at the member's port, by cause.",
-            "cause",
-            refused,
-        )
+        meaning = "Who was refused at the member's port, by cause."
+        yield _labelled("refused_connections", meaning, "cause", refused, CounterMetricFamily)
         waiting = {"dial": face.queues.messages_for_dials, "bulk": face.queues.bulk_frames}
-        yield _labelled(
-            GaugeMetricFamily, "waiting_messages", "Messages to other members that wait, for what.", "queue", waiting
-        )
+        yield _labelled("waiting_messages", "Messages to other members that wait, for what.", "queue", waiting)
         tls = face.configuration.security.wire.tls
         expires = None if tls is None else not_after(tls.certificate)
         if expires is not None:
-            yield GaugeMetricFamily(
-                "quarterdeck_certificate_expiry_timestamp_seconds",
-                "When the member's certificate expires, seconds since 1970.",
-                value=expires.timestamp(),
-            )
+            name = "quarterdeck_certificate_expiry_timestamp_seconds"
+            meaning = "When the member's certificate expires, seconds since 1970."
+            yield GaugeMetricFamily(name, meaning, value=expires.timestamp())
 
     def _migrations(self) -> Iterable[Metric]:
         leading, history = own_belief(self._face).leading, self._face.picture.history
         now = {"queued": leading.waiting, "running": len(leading.running)}
-        yield _labelled(GaugeMetricFamily, "migrations", "Migrations that this member leads.", "state", now)
+        yield _labelled("migrations", "Migrations that this member leads.", "state", now)
         ended = {"done": history.done_count, "failed": history.failed_count}
-        yield _labelled(
-            CounterMetricFamily, "migrations_ended", "Migrations that this member led to their end.", "outcome", ended
-        )
-        yield CounterMetricFamily(
-            "quarterdeck_partitions_lost",
-            "Partitions that this member found without any replica.",
-            value=history.lost_count,
-        )
+        meaning = "Migrations that this member led to their end."
+        yield _labelled("migrations_ended", meaning, "outcome", ended, CounterMetricFamily)
+        meaning = "Partitions that this member found without any replica."
+        yield CounterMetricFamily("quarterdeck_partitions_lost", meaning, value=history.lost_count)
 
     def _events_by_kind(self) -> Metric:
         complete, records = self._face.records.after(*self._counted)
@@ -157,7 +128,7 @@ class MemberCollector(Collector):
         if records:
             self._counted = (records[-1].uuid, records[-1].seq)
         counts = dict(sorted(self._events.items()))
-        return _labelled(CounterMetricFamily, "events", "Events that this member has recorded.", "kind", counts)
+        return _labelled("events", "Events that this member has recorded.", "kind", counts, CounterMetricFamily)
 
 
 GAUGES: dict[str, tuple[str, Callable[[Face], float]]] = {
@@ -217,7 +188,7 @@ GAUGES: dict[str, tuple[str, Callable[[Face], float]]] = {
 
 
 def _histogram(name: str, meaning: str, labels: Sequence[str], taken: Mapping[tuple[str, str], Durations]) -> Metric:
-    family = HistogramMetricFamily(name, meaning, labels=labels)
+    family = HistogramMetricFamily(f"quarterdeck_{name}_duration_seconds", meaning, labels=labels)
     for values, durations in sorted(taken.items()):
         bounds = [*map(str, BOUNDS_SECONDS), "+Inf"]
         buckets = list(zip(bounds, accumulate(durations.counts), strict=True))
@@ -226,11 +197,11 @@ def _histogram(name: str, meaning: str, labels: Sequence[str], taken: Mapping[tu
 
 
 def _labelled(
-    family: type[GaugeMetricFamily | CounterMetricFamily],
     name: str,
     meaning: str,
     label: str,
     numbers: Mapping[str, float],
+    family: type[GaugeMetricFamily | CounterMetricFamily] = GaugeMetricFamily,
 ) -> Metric:
     made = family(f"quarterdeck_{name}", meaning, labels=[label])
     for value, number in numbers.items():
