@@ -205,13 +205,11 @@ def field_name(name: str, field: FieldInfo) -> str:
 
 def inner_model(field: FieldInfo) -> type[BaseModel] | None:
     """Return the model that stands in a field, alone, in a list, or under names."""
-    annotation = field.annotation
-    parts = getattr(annotation, "__args__", ())
-    kinds = [
-        annotation,
-        *(getattr(part, "__origin__", part) for part in parts),
-    ]  # of what is annotated: the type itself
-    return next((kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)), None)
+    parts = getattr(field.annotation, "__args__", ())
+    plain = [getattr(part, "__origin__", part) for part in parts]  # of what is annotated: the type itself
+    return next(
+        (kind for kind in (field.annotation, *plain) if isinstance(kind, type) and issubclass(kind, BaseModel)), None
+    )
 
 
 def _plain(node: Any, depth: int = 0) -> Any:

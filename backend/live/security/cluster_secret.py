@@ -96,7 +96,7 @@ class ClusterKeyring:
 
     def add(self, secret: ClusterSecret) -> None:
         """Accept it as well. Raises `CommandRefused` when there are two others."""
-        if self._place_of(secret) is not None:
+        if self._known(secret) is not None:
             return
         if len(self.accepted) == MOST_ACCEPTED:
             raise CommandRefused("two secrets are accepted already; remove the one that is not used first")
@@ -104,26 +104,22 @@ class ClusterKeyring:
 
     def use(self, secret: ClusterSecret) -> None:
         """Introduce this member with it from now on. Raises `CommandRefused` when it is not accepted."""
-        place = self._place_of(secret)
-        if place is None:
+        chosen = self._known(secret)
+        if chosen is None:
             raise CommandRefused("this secret is not accepted; add it at every member first")
-        chosen = self.accepted[place]
         self.accepted = (chosen, *(other for other in self.accepted if other is not chosen))
 
     def remove(self, secret: ClusterSecret) -> ClusterSecret | None:
         """Accept it no more. Return it, or None when it was not accepted. Raises `CommandRefused` when it is used."""
-        place = self._place_of(secret)
-        if place == 0:
+        removed = self._known(secret)
+        if removed is self.used:
             raise CommandRefused("this secret is used; use the other one at every member first")
-        if place is None:
-            return None
-        removed = self.accepted[place]
         self.accepted = tuple(other for other in self.accepted if other is not removed)
         return removed
 
-    def _place_of(self, secret: ClusterSecret) -> int | None:
-        known = [other.fingerprint for other in self.accepted]
-        return known.index(secret.fingerprint) if secret.fingerprint in known else None
+    def _known(self, secret: ClusterSecret) -> ClusterSecret | None:
+        """Return the accepted secret that is the same, or None."""
+        return next((known for known in self.accepted if known.fingerprint == secret.fingerprint), None)
 
 
 MOST_ACCEPTED = 2

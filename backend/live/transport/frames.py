@@ -35,8 +35,6 @@ class FrameTooLarge(BadFrame):
 
     def __init__(self, length: int, limit: int) -> None:
         super().__init__(f"announced a frame of {length} bytes; the limit is {limit}")
-        self.length = length
-        self.limit = limit
 
 
 def frame_of(content: msgspec.Struct, limit: int = MAX_FRAME_BYTES) -> bytes:

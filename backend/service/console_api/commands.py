@@ -80,11 +80,8 @@ for _description in CATALOGUE:
 async def set_join_list(wanted: NewJoinList, face: FaceDependency, caller: CallerDependency) -> answers.JoinList:
     """Edit the join list of this member's whole cluster; it reaches the other members by itself."""
     try:
-        addresses = resolve_join_list(
-            wanted.addresses,
-            {face.label: face.address},
-            port_try_count=face.member.settings.join_port_try_count,
-        )
+        tries = face.member.settings.join_port_try_count
+        addresses = resolve_join_list(wanted.addresses, {face.label: face.member.address}, port_try_count=tries)
     except BadJoinList as problem:
         raise Denied(HTTPStatus.CONFLICT, f"addresses: {problem}", "nothing was changed") from problem
     await face.do(commands.SetJoinList(face.label, addresses), caller)
@@ -162,4 +159,4 @@ async def snapshot(face: FaceDependency, caller: CallerDependency) -> answers.Sn
     if len(content) > MOST_BYTES:
         held, most = bytes_text(len(content)), bytes_text(MOST_BYTES)
         raise Denied(HTTPStatus.CONFLICT, f"{face.label} holds {held}, of which no copy is made", f"the most is {most}")
-    return answers.Snapshot(face.label, face.uuid, software_version(), content)
+    return answers.Snapshot(face.label, face.member.uuid, software_version(), content)

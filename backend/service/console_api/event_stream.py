@@ -189,16 +189,15 @@ def event_stream(face: Face) -> WebSocketRoute:
             require(face, websocket, "read", "CONSOLE")
             after = parse_position(websocket.query_params.get("after", ""))
             if feed.clients >= MOST_CLIENTS:
-                raise Denied(
-                    HTTPStatus.TOO_MANY_REQUESTS, f"{MOST_CLIENTS} streams are open already", "close one, or ask again"
-                )
-        except HTTPException as problem:
-            await websocket.send_denial_response(failure(problem))
+                problem = f"{MOST_CLIENTS} streams are open already"
+                raise Denied(HTTPStatus.TOO_MANY_REQUESTS, problem, "close one, or ask again")
+        except HTTPException as refusal:
+            await websocket.send_denial_response(failure(refusal))
             return
         stream_position = feed.subscribe(after)
         try:
             await websocket.accept()
-            hello = Hello(face.label, face.uuid, face.run, utc_now_us() - face.now_us())
+            hello = Hello(face.label, face.member.uuid, face.run, utc_now_us() - face.now_us())
             await websocket.send_text(msgspec.json.encode(hello).decode())
             await _until_first_ends(
                 _send_events(websocket, feed, stream_position),
@@ -219,11 +218,8 @@ def parse_position(text: str) -> tuple[str, int]:
         return "", 0
     uuid, colon, seq = text.rpartition(":")
     if not (colon and uuid and len(uuid) <= LONGEST_UUID and seq.isascii() and seq.isdigit() and len(seq) < 20):
-        raise Denied(
-            HTTPStatus.BAD_REQUEST,
-            "after: is not a position in the stream",
-            "write UUID:SEQ of the last record that you have, or leave it out",
-        )
+        hint = "write UUID:SEQ of the last record that you have, or leave it out"
+        raise Denied(HTTPStatus.BAD_REQUEST, "after: is not a position in the stream", hint)
     return uuid, min(int(seq), HIGHEST_SEQ)
 
 

@@ -140,11 +140,11 @@ async def entries(
     """Return a line of JSON about the partition and one for each entry, as they are at one moment. Only its owner can."""
     maps = owned_maps(face.member, partition, name)
     if maps is None:
-        raise Denied(
-            HTTPStatus.CONFLICT, f"partition {partition} is not owned here", "ask its owner: /quarterdeck/v1/table"
-        )
+        problem = f"partition {partition} is not owned here"
+        raise Denied(HTTPStatus.CONFLICT, problem, "ask its owner: /quarterdeck/v1/table")
     count = sum(map(len, maps.values()))
-    head = PartitionHead(partition, len(face.member.table), face.address, face.uuid, utc_now_us(), count)
+    member = face.member
+    head = PartitionHead(partition, len(member.table), member.address, member.uuid, utc_now_us(), count)
     pieces = _pieces(head, maps)
     if count < LINES_AT_ONCE:  # one answer of a known length arrives sooner
         return Response(b"".join(pieces), media_type=LINES_TYPE)

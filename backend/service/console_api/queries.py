@@ -83,7 +83,7 @@ async def members(face: FaceDependency) -> beliefs.Members:
         members=tuple(
             beliefs.MemberRow(
                 **asdict(listed_member),
-                this=listed_member.uuid == face.uuid,
+                this=listed_member.uuid == face.member.uuid,
                 master=listed_member.address == face.member.master,
                 suspected=listed_member.address in belief.suspicions,
                 owned=table.owned_by(listed_member.uuid) if table else 0,

@@ -253,7 +253,7 @@ class AccessPolicy:
         """Return the member's own names, and those by which its operators know the cluster."""
         configuration = self._face.configuration
         listed = [host.lower() for host in map(_host_in, configuration.join_list) if host is not None]
-        own = ("localhost", configuration.bind_host.lower(), host_of(self._face.address).lower())
+        own = ("localhost", configuration.bind_host.lower(), host_of(self._face.member.address).lower())
         return (*own, *configuration.security.allowed_hosts, *listed)
 
 

@@ -8,7 +8,6 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.cluster_snapshot import MemberReport
 from quarterdeck.backend.core.commands.commands import Command
 from quarterdeck.backend.core.data.state import MemberState
@@ -57,14 +56,6 @@ class Face(Protocol):
     """The latest of its records."""
     keyring: ClusterKeyring | None
     """The secrets of the cluster that it accepts; None when members need none."""
-
-    @property
-    def address(self) -> Address:
-        """Where other members reach it."""
-
-    @property
-    def uuid(self) -> str:
-        """The uuid of its present incarnation."""
 
     @property
     def node_state(self) -> NodeState:
@@ -124,8 +115,8 @@ class Face(Protocol):
 def own_belief(face: Face) -> MemberBelief:
     """Return the fold of this member's records in its present incarnation; an empty belief before the first of them."""
     found = face.picture.members.get(face.label)
-    if found is None or found.uuid != face.uuid:
-        return MemberBelief(face.label, face.address, face.uuid)
+    if found is None or found.uuid != face.member.uuid:
+        return MemberBelief(face.label, face.member.address, face.member.uuid)
     return found
 
 

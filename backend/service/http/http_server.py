@@ -66,7 +66,7 @@ class HttpServer:
         if self._loading is not None:
             self._loading.cancel()
         for pending in tuple(self._pending):
-            pending.abort()
+            pending.transport.abort()
         if self._protocols:
             await asyncio.sleep(min(FLUSH_SECONDS, within_seconds))
         for protocol in self._protocols:
@@ -102,7 +102,7 @@ class HttpServer:
         except Exception:  # noqa: BLE001 - logged; the member runs on without, and the next client tries again
             _LOG.exception("the HTTP face cannot be served")
             for pending in tuple(self._pending):
-                pending.abort()
+                pending.transport.abort()
             self._pending.clear()
             self._loading = None
             return
@@ -119,29 +119,24 @@ class PendingClient(asyncio.Protocol):
     """It may be closed in favour of others when too many come before HTTP is loaded."""
 
     def __init__(self) -> None:
-        self._transport: asyncio.Transport | None = None
+        self.transport: asyncio.Transport
         self._said = b""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self.transport = transport
         transport.pause_reading()
 
     def data_received(self, data: bytes) -> None:
         self._said += data
 
     def switch_to(self, make: MakeProtocol) -> None:
-        transport = self._transport
-        if transport is not None and not transport.is_closing():
+        if not self.transport.is_closing():
             protocol = make()
-            transport.set_protocol(protocol)
-            protocol.connection_made(transport)
-            transport.resume_reading()
+            self.transport.set_protocol(protocol)
+            protocol.connection_made(self.transport)
+            self.transport.resume_reading()
             protocol.data_received(self._said)
-
-    def abort(self) -> None:
-        if self._transport is not None:
-            self._transport.abort()
 
 
 def _loaded(make_application: MakeApplication, loop: asyncio.AbstractEventLoop) -> tuple[MakeProtocol, ServerState]:

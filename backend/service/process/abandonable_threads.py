@@ -40,11 +40,8 @@ class AbandonableThreads(ThreadPoolExecutor):
         """Do not wait."""
 
 
-def run_and_end(main: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
+def run_and_end(main: Coroutine[Any, Any, Result]) -> Result:
     """Run as `asyncio.run` does, but abandon the threads."""
-
-    async def run() -> Result:
-        asyncio.get_running_loop().set_default_executor(AbandonableThreads())
-        return await main()
-
-    return asyncio.run(run())
+    with asyncio.Runner() as runner:
+        runner.get_loop().set_default_executor(AbandonableThreads())
+        return runner.run(main)

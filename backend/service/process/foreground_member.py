@@ -61,7 +61,7 @@ class CannotRun(Exception):
 
 def run_member(configuration: ProcessConfiguration, ready_file: Path | None = None) -> ExitStatus:
     """Run one member in this process until it has ended. Raises `CannotRun`."""
-    return run_and_end(lambda: _run(configuration, ready_file))
+    return run_and_end(_run(configuration, ready_file))
 
 
 async def _run(configuration: ProcessConfiguration, ready_file: Path | None) -> ExitStatus:

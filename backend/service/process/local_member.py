@@ -12,7 +12,6 @@ import ctypes
 import os
 import signal
 import sys
-from functools import partial
 from random import Random
 
 import msgspec
@@ -144,4 +143,4 @@ if __name__ == "__main__":
     os.dup2(STDERR, STDOUT)  # what is printed is for people, not among the reports
     sys.stdout = sys.stderr
     end_with_parent()
-    run_and_end(partial(run_local_member, own_stdout))
+    run_and_end(run_local_member(own_stdout))

@@ -13,7 +13,7 @@ from uuid import uuid4
 
 import msgspec
 
-from quarterdeck.backend.core.address import Address, BadAddress, parse_address
+from quarterdeck.backend.core.address import BadAddress, parse_address
 from quarterdeck.backend.core.causes import RecordId, RefusalCause
 from quarterdeck.backend.core.cluster_snapshot import MemberReport
 from quarterdeck.backend.core.commands import commands
@@ -63,7 +63,6 @@ if TYPE_CHECKING:
 
 ANSWER_SENT_SECONDS = 0.1
 """A command that ends this member waits so long, until its answer is sent."""
-RecordConsumer = Callable[[Record], None]
 
 
 class MemberService:
@@ -83,7 +82,7 @@ class MemberService:
         *,
         journal: JournalWriter | None = None,
         audit_log: AuditLog | None = None,
-        record_consumers: Sequence[RecordConsumer] = (),
+        record_consumers: Sequence[Callable[[Record], None]] = (),
         timeouts: Timeouts = DEFAULT_TIMEOUTS,
         limits: TransportLimits = DEFAULT_LIMITS,
         kill_point: commands.KillAt | None = None,
@@ -158,14 +157,6 @@ class MemberService:
         from quarterdeck.backend.service.application import application
 
         return application(self)
-
-    @property
-    def address(self) -> Address:
-        return self.member.address
-
-    @property
-    def uuid(self) -> str:
-        return self.member.uuid
 
     @property
     def node_state(self) -> NodeState:
@@ -252,7 +243,7 @@ class MemberService:
         if description_of(command).role == "fault" and not self.configuration.allow_faults:
             raise commands.CommandRefused(f"{self.label} was not started with --allow-faults")
         member = getattr(command, "member", self.label)
-        if member not in (self.label, self.address):
+        if member not in (self.label, self.member.address):
             raise commands.CommandRefused(f"this is {self.label}, not {member}")
 
     async def _carry_out(self, command: commands.Command, caller: Caller) -> None:

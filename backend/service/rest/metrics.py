@@ -164,11 +164,11 @@ GAUGES: dict[str, tuple[str, Callable[[Face], float]]] = {
     ),
     "partitions_owned": (
         "Partitions that this member owns.",
-        lambda face: table.owned_by(face.uuid) if (table := own_belief(face).table) else 0,
+        lambda face: table.owned_by(face.member.uuid) if (table := own_belief(face).table) else 0,
     ),
     "partitions_backed_up": (
         "Partitions that it keeps a backup of.",
-        lambda face: table.backed_up_by(face.uuid) if (table := own_belief(face).table) else 0,
+        lambda face: table.backed_up_by(face.member.uuid) if (table := own_belief(face).table) else 0,
     ),
     "backups_out_of_step": (
         "Its backups that lack what their owners have.",
