@@ -109,7 +109,7 @@ class ProcessHost:
     async def execute(self, command: MemberCommand) -> None:
         """Have it done or begun, and wait until it is; a frozen process only receives it.
 
-        Raises `CommandRefused`, and TimeoutError when the process does not answer: then it is not known whether it will do it.
+        After a TimeoutError it is not known whether it will do it.
         """
         if self._has_ended:
             raise CommandRefused(f"{self.label} has ended")
@@ -131,7 +131,6 @@ class ProcessHost:
         self._order(pipe.BeginCall(number, operation, watched))
 
     async def captured_state(self) -> CapturedMember:
-        """All that the member knows. Raises `CommandRefused` when it is frozen or gone, TimeoutError when it does not answer."""
         if self.paused or self._has_ended:
             raise CommandRefused("it is paused" if self.paused else "it has ended")
         try:

@@ -1,7 +1,4 @@
-"""One incarnation of one member, running: its clock, what runs it anywhere, who observes it, and how it runs in this process.
-
-In this process it is a state machine, connections and a timer, as a process would hold them.
-"""
+"""One incarnation of one member, running: its clock, what runs it anywhere, who observes it, and how it runs in this process."""
 
 from __future__ import annotations
 
@@ -180,10 +177,7 @@ class MemberHost:
         self.step(START)
 
     async def execute(self, command: MemberCommand, because: RecordId | None = None) -> None:
-        """Do it at once, or begin to; `because` is the record of the request.
-
-        Raises `CommandRefused`, and then nothing was changed.
-        """
+        """Do it at once, or begin to; `because` is the record of the request."""
         match command:
             case CallMap(_, operation):
                 self.call(operation, watched=True, on_answer=lambda _: None)  # events say how the call ends

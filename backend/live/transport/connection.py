@@ -156,8 +156,8 @@ class PeerConnection(asyncio.BufferedProtocol):
         self._parser = frames.FrameParser(frames.MAX_HANDSHAKE_BYTES)
         self._transport: asyncio.Transport | None = None
         self._hello_by = hello_by
-        self._hello_timer: asyncio.TimerHandle | None = None
-        self._frame_timer: asyncio.TimerHandle | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        """For the hello until both have agreed, and then for the rest of a frame."""
         self._remote = ""
         self._fault = ""
 
@@ -241,8 +241,8 @@ class PeerConnection(asyncio.BufferedProtocol):
             self._transport.resume_reading()
             if self.dialled and self.peer is None and self._handshake is None:
                 self._say_hello()
-            if self._hello_timer is not None:  # what waits in the kernel has to be read before it can be late
-                self._hello_timer.cancel()
+            if self._timer is not None and self.peer is None:  # what waits in the kernel is read before it can be late
+                self._cancel_timer()
                 self._await_hello_anew()
 
     # What asyncio calls
@@ -260,7 +260,7 @@ class PeerConnection(asyncio.BufferedProtocol):
         self._owner.opened(self)
         if self.dialled is None:
             self._handshake = self._owner.responder(self)
-            self._hello_timer = asyncio.get_running_loop().call_at(self._hello_by, self._hello_is_late)
+            self._timer = asyncio.get_running_loop().call_at(self._hello_by, self._hello_is_late)
         if self._owner.paused:
             transport.pause_reading()
         elif self.dialled is not None:
@@ -296,7 +296,7 @@ class PeerConnection(asyncio.BufferedProtocol):
             else:
                 self._protocol_error(str(problem))
         else:
-            if self._parser.pending_bytes and self._frame_timer is None and self.peer is not None:
+            if self._parser.pending_bytes and self._timer is None and self.peer is not None:
                 self._await_frame(self._parser.completed)
 
     def eof_received(self) -> None:
@@ -331,7 +331,7 @@ class PeerConnection(asyncio.BufferedProtocol):
 
     def _await_hello_anew(self) -> None:
         seconds = self._owner.timeouts.hello_seconds
-        self._hello_timer = asyncio.get_running_loop().call_later(seconds, self._hello_is_late)
+        self._timer = asyncio.get_running_loop().call_later(seconds, self._hello_is_late)
 
     def _hello_is_late(self) -> None:
         if self._owner.paused:
@@ -363,7 +363,7 @@ class PeerConnection(asyncio.BufferedProtocol):
         self.version = agreement.version
         self._handshake = None
         self._parser.limit = frames.MAX_FRAME_BYTES
-        self._forget_hello_timer()
+        self._cancel_timer()
         self._settle()
         self._conclude(None)
         self._owner.agreed(self)
@@ -376,10 +376,10 @@ class PeerConnection(asyncio.BufferedProtocol):
     def _await_frame(self, completed: int) -> None:
         """Begin to wait for the rest of the frame after `completed` others; frames that come at once need no timer."""
         seconds = self._owner.timeouts.frame_seconds
-        self._frame_timer = asyncio.get_running_loop().call_later(seconds, self._frame_is_late, completed)
+        self._timer = asyncio.get_running_loop().call_later(seconds, self._frame_is_late, completed)
 
     def _frame_is_late(self, completed: int) -> None:
-        self._frame_timer = None
+        self._timer = None
         if not self._parser.pending_bytes or self.closed:
             return
         if self._parser.completed != completed or self._owner.paused:
@@ -411,15 +411,12 @@ class PeerConnection(asyncio.BufferedProtocol):
         self.closed = True
         self._handshake = None
         self._bulk.clear()
-        self._forget_hello_timer()
-        if self._frame_timer is not None:
-            self._frame_timer.cancel()
-            self._frame_timer = None
+        self._cancel_timer()
 
-    def _forget_hello_timer(self) -> None:
-        if self._hello_timer is not None:
-            self._hello_timer.cancel()
-            self._hello_timer = None
+    def _cancel_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
 
 
 def _set_socket_options(transport: asyncio.Transport) -> None:

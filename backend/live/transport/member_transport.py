@@ -97,13 +97,10 @@ class MemberTransport:
 
     # What the member does
 
-    async def listen(self) -> None:
-        """Bind and accept. Raises OSError when the port is not to be had."""
-        await self._listener.listen(self._bind_host, port_of(self.address))
-
-    async def listen_for_http(self, port: int) -> None:
-        """Bind another port, for HTTP only. Raises OSError when it is not to be had."""
-        await self._listener.listen(self._bind_host, port, frames=False)
+    async def listen(self, http_port: int | None = None) -> None:
+        """Bind and accept; on `http_port`, if that is given, HTTP only. Raises OSError when the port is not to be had."""
+        port = port_of(self.address) if http_port is None else http_port
+        await self._listener.listen(self._bind_host, port, frames=http_port is None)
 
     def send(self, address: Address, message: Message, because: RecordId | None = None) -> None:
         """Send `message`, dialling first if need be. Raises `FrameTooLarge`; nothing else is known of its fate."""

@@ -170,7 +170,7 @@ async def _on_bad_input(_: Request, problem: RequestValidationError) -> Response
     return failure(Denied(HTTPStatus.BAD_REQUEST, *validation_problem(first)))
 
 
-async def _on_refused(_: Request, problem: Exception) -> Response:
+async def _on_refused(_: Request, problem: CommandRefused) -> Response:
     return failure(Denied(HTTPStatus.CONFLICT, str(problem), "nothing was changed"))
 
 

@@ -56,9 +56,6 @@ class AuditedRequests:
         self._face = face
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "lifespan":
-            await self._app(scope, receive, send)
-            return
         note, answer, began = RequestNote(), _SentAnswer(send), time.perf_counter()
         token = _NOTE.set(note)
         try:

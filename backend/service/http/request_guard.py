@@ -53,9 +53,6 @@ class RequestGuard:
         """Of the bodies of all requests under way."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "lifespan":
-            await self._app(scope, receive, send)
-            return
         scope = _one_slash(origin_form(scope))
         scope["state"] = {**scope.get("state", {}), "access": self._access}
         app = self._app if self._face.configuration.rest_enabled else _switched_off

@@ -137,7 +137,7 @@ class MemberService:
     async def start(self) -> None:
         """Bind the ports and begin to look for the cluster. After an OSError this service cannot be used."""
         if self.configuration.rest_enabled and self.configuration.rest_port is not None:
-            await self.host.transport.listen_for_http(self.configuration.rest_port)
+            await self.host.transport.listen(self.configuration.rest_port)
         await self.host.start()
 
     def stop(self) -> None:

@@ -206,7 +206,7 @@ async def test_tls_where_none_is_spoken_is_called_by_its_name() -> None:
 async def test_another_port_for_http_only() -> None:
     async with net(listening=1, http=echo) as world:
         a, b, _ = world.members
-        await a.transport.listen_for_http(port_of(b.address))
+        await a.transport.listen(port_of(b.address))
         assert await ask(b.address, GET) == ANSWERED
         assert await ask(b.address, frame_of(HandshakeHello(PROTOCOL_VERSION, "dev", b.address, "u"))) == b""
         assert a.strangers == ["speaks no HTTP, on a port that is for HTTP only"]

@@ -321,7 +321,7 @@ async def test_a_paused_member_does_not_hold_half_frames_against_others() -> Non
         frame = frame_of(JoinRefused("in two pieces"))
         connection._transport.write(frame[:9])
         (listening,) = a.transport._connections
-        await until(lambda: listening._frame_timer is not None)  # half a frame has arrived
+        await until(lambda: listening._timer is not None)  # half a frame has arrived
         a.transport.pause()
         await asyncio.sleep(0.6)  # time is the subject: the pause is longer than a frame may take
         connection._transport.write(frame[9:])
