@@ -16,13 +16,7 @@ from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.service.http.audited_requests import request_note
 from quarterdeck.backend.service.http.responses import Denied, json_response, success
 from quarterdeck.backend.service.member_log import LEVEL_LOGGER, software_version
-from quarterdeck.backend.service.rest.endpoint import (
-    RestRequest,
-    after_response,
-    reading,
-    reading_by_post,
-    writing,
-)
+from quarterdeck.backend.service.rest.endpoint import RestRequest, after_response, reading, reading_by_post, writing
 
 
 async def cluster(rest_request: RestRequest) -> Response:
