@@ -61,7 +61,7 @@ def check(
             Tls(tls)
         for warning in configuration.warnings:
             say(f"warning: {warning}")
-        print(f"{file}: a member starts with it, as {configuration.label or configuration.address}")
+        print(f"{file}: a member starts with it, as {configuration.member.label or configuration.member.address}")
 
 
 @group.command("schema")

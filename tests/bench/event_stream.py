@@ -62,14 +62,10 @@ class Watching(MemberMachine):
 def a_member(place: int) -> MemberService:
     addresses = {f"n{number}": make_address(HOST, port) for number, port in enumerate(PORTS, start=1)}
     label, address = list(addresses.items())[place]
-    configuration = ProcessConfiguration("bench", label, HOST, address, tuple(addresses.values()), SETTINGS)
-    clock = RunClock.started_now()
-    member_configuration = MemberConfiguration(
-        "bench", label, address, tuple(addresses.values()), SETTINGS, clock.utc_origin_us
-    )
-    return MemberService(
-        configuration, member_configuration, Random(place), clock, LiveNetwork(addresses, Random(place))
-    )
+    clock, listed = RunClock.started_now(), tuple(addresses.values())
+    member = MemberConfiguration("bench", label, address, listed, SETTINGS, clock.utc_origin_us, cluster_name="bench")
+    configuration = ProcessConfiguration(member, HOST, listed)
+    return MemberService(configuration, Random(place), clock, LiveNetwork(addresses, Random(place)))
 
 
 async def serve(clients: int, rate: int, seconds: float, watcher: Connection, crowd: Connection) -> dict[str, Any]:

@@ -97,13 +97,9 @@ def attacked(port: int = PORT, limits: TransportLimits = DEFAULT_LIMITS, **chang
     async def begin() -> MemberService:
         here = make_address("127.0.0.1", port)
         groups = dict.fromkeys(ENDPOINT_GROUPS, True)
-        configuration = ProcessConfiguration(
-            "dev", "n1", "127.0.0.1", here, (here,), SETTINGS, endpoint_groups=groups, **changed
-        )
-        member_configuration = MemberConfiguration("run", "n1", here, (here,), SETTINGS)
+        member = MemberConfiguration("run", "n1", here, (here,), SETTINGS)
         service = MemberService(
-            configuration,
-            member_configuration,
+            ProcessConfiguration(member, "127.0.0.1", (here,), endpoint_groups=groups, **changed),
             Random(1),
             RunClock.started_now(),
             LiveNetwork({"n1": here}, Random(1)),

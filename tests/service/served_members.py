@@ -14,6 +14,7 @@ from random import Random
 from typing import Any, TypeVar
 
 import httpx
+import msgspec
 import uvicorn
 
 from quarterdeck.backend.core.address import Address, parse_address, parse_join_list
@@ -48,13 +49,12 @@ Result = TypeVar("Result")
 
 def configured(label: str = "athens", address: str = "127.0.0.1:5701", **changed: Any) -> ProcessConfiguration:
     """A member that listens to everybody on this machine, with all endpoint groups on."""
+    here = parse_address(address)
+    of_member = {name: changed.pop(name) for name in ("settings", "lite", "cluster_name") if name in changed}
     made = ProcessConfiguration(
-        cluster_name="dev",
-        label=label,
+        msgspec.structs.replace(MemberConfiguration("test", label, here, (here,), SETTINGS), **of_member),
         bind_host="127.0.0.1",
-        address=parse_address(address),
         join_list=(address,),
-        settings=SETTINGS,
         endpoint_groups=ALL_GROUPS,
     )
     return replace(made, **changed)
@@ -66,17 +66,10 @@ class ServedMember:
     def __init__(self, harness: MemberHarness, configuration: ProcessConfiguration, seed: int) -> None:
         self.harness = harness
         self.configuration = configuration
-        self.label, self.address, self.run = configuration.label, configuration.address, "test"
-        member_configuration = MemberConfiguration(
-            self.run,
-            self.label,
-            self.address,
-            parse_join_list(configuration.join_list),
-            configuration.settings,
-            lite=configuration.lite,
-            cluster_name=configuration.cluster_name,
-        )
-        self.machine = MemberMachine(member_configuration, Random(seed))
+        member = configuration.member
+        self.label, self.address, self.run = member.label, member.address, member.run
+        member = msgspec.structs.replace(member, join_list=parse_join_list(configuration.join_list))
+        self.machine = MemberMachine(member, Random(seed))
         self.member = self.machine.inspect()
         self.picture = Picture()
         self.records = RecordBuffer()

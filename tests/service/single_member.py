@@ -64,17 +64,15 @@ class SingleMemberFace:
     ) -> None:
         settings = Settings.of({"hazelcast.partition.count": partition_count}, preset="training")
         self.label, self.address, self.run = "n1", ADDRESS, "dev"
+        member = MemberConfiguration("dev", "n1", ADDRESS, (ADDRESS,), settings)
         self.configuration = ProcessConfiguration(
-            cluster_name="dev",
-            label=self.label,
+            member,
             bind_host="127.0.0.1",
-            address=ADDRESS,
             join_list=(ADDRESS,),
-            settings=settings,
             security=Security(users=tuple(users)),
             allow_faults=allow_faults,
         )
-        self.machine = MemberMachine(MemberConfiguration("dev", "n1", ADDRESS, (ADDRESS,), settings), Random(1))
+        self.machine = MemberMachine(member, Random(1))
         self.member = self.machine.inspect()
         self.picture = Picture()
         self.connections = 0

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, get_args
 
-from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.properties import Settings
+from quarterdeck.backend.core.member import MemberConfiguration
 from quarterdeck.backend.live.security.tls import OPEN, WireSecurity
 
 EndpointGroup = Literal["CLUSTER_READ", "CLUSTER_WRITE", "HEALTH_CHECK", "DATA"]
@@ -69,20 +68,15 @@ class Security:
 class ProcessConfiguration:
     """One member, as it is to run."""
 
-    cluster_name: str
-    label: str
-    """The name by which people call it, also in its records and its journal. Empty: its address."""
+    member: MemberConfiguration
+    """Its address is that by which others call it; it listens on its port. Without a label it is called by that, and without a
+    run its records have that of its cluster's name."""
     bind_host: str
-    address: Address
-    """The address by which others call it; it listens on its port."""
     join_list: tuple[str, ...]
     """As configured: addresses, with or without a port."""
-    settings: Settings
     ports_tried: int = 1
     """How many ports, from that of its address up, it may try when the first are taken."""
     tcp_ip_enabled: bool = True
-    lite: bool = False
-    zone: str = ""
     rest_enabled: bool = True
     rest_port: int | None = None
     """None: the member's own port."""
@@ -94,8 +88,6 @@ class ProcessConfiguration:
     journal: Path | None = None
     audit_log: Path | None = None
     """The folder of the audit log; None: none."""
-    run: str = ""
-    """The run of its records, the same for all members of a cluster; empty: the name of the cluster."""
     log_format: Literal["console", "json"] = "console"
     log_level: str = "INFO"
     source: Path | None = None

@@ -17,6 +17,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from quarterdeck.backend.core import address
+from quarterdeck.backend.core.member import MemberConfiguration
 from quarterdeck.backend.core.properties import PROPERTIES, BadProperty, Settings
 from quarterdeck.backend.documents import yaml_document
 from quarterdeck.backend.documents.validation import did_you_mean
@@ -141,17 +142,25 @@ class ConfigurationReader:
             *_clear_text(bind_host, security),
             *_expired(security.wire.tls),
         ]
-        return ProcessConfiguration(
-            cluster_name=hazelcast.cluster_name,
+        settings = Settings.of(hazelcast.properties, preset=quarterdeck.preset)
+        join_list, tries = (host,) if listed is None else listed, settings.join_port_try_count
+        tcp_ip_list = join_list if network.join.tcp_ip.enabled else ()
+        member = MemberConfiguration(
+            run=quarterdeck.run,
             label=hazelcast.instance_name,
-            bind_host=bind_host,
             address=address.make_address(host, port),
-            join_list=(host,) if listed is None else listed,
-            settings=Settings.of(hazelcast.properties, preset=quarterdeck.preset),
+            join_list=address.parse_join_list(tcp_ip_list, base_port=port, port_try_count=tries),
+            settings=settings,
+            lite=hazelcast.lite_member.enabled,
+            cluster_name=hazelcast.cluster_name,
+            zone=hazelcast.member_attributes.zone,
+        )
+        return ProcessConfiguration(
+            member=member,
+            bind_host=bind_host,
+            join_list=join_list,
             ports_tried=network.port.port_count if network.port.auto_increment else 1,
             tcp_ip_enabled=network.join.tcp_ip.enabled,
-            lite=hazelcast.lite_member.enabled,
-            zone=hazelcast.member_attributes.zone,
             rest_enabled=network.rest_api.enabled,
             rest_port=network.rest_api.port,
             endpoint_groups=network.rest_api.endpoint_groups.enabled(),
@@ -160,7 +169,6 @@ class ConfigurationReader:
             read_only=quarterdeck.read_only,
             journal=quarterdeck.journal,
             audit_log=quarterdeck.audit_log or (quarterdeck.journal and quarterdeck.journal / AUDIT_LOG_FOLDER),
-            run=quarterdeck.run,
             log_format=quarterdeck.log.format,
             log_level=quarterdeck.log.level,
             source=self._file,

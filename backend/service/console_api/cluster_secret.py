@@ -39,7 +39,7 @@ async def accepted_secrets(face: FaceDependency, caller: CallerDependency) -> an
 async def turn_secret(wanted: SecretTurn, face: FaceDependency, caller: CallerDependency) -> answers.AcceptedSecrets:
     """Accept a second secret, use one of the two, or give up the one that is not used; of this member alone."""
     keyring = _keyring_for(face, caller)
-    secret = await asyncio.to_thread(ClusterSecret, wanted.secret, face.configuration.cluster_name)
+    secret = await asyncio.to_thread(ClusterSecret, wanted.secret, face.configuration.member.cluster_name)
     request_note().detail = f"{wanted.do} {secret.fingerprint}"
     if wanted.do == "add":
         keyring.add(secret)
@@ -69,7 +69,7 @@ def _require_written(face: Face, removed: ClusterSecret) -> None:
     path = face.configuration.security.secret_file
     with suppress(OSError, UnicodeDecodeError, ValueError):  # then the next start says what is wrong
         written = path.read_text(encoding="utf-8").rstrip("\r\n") if path is not None else ""
-        if ClusterSecret(written, face.configuration.cluster_name).fingerprint == removed.fingerprint:
+        if ClusterSecret(written, face.configuration.member.cluster_name).fingerprint == removed.fingerprint:
             raise CommandRefused(
                 f"{path} still has this secret, so no member would admit this one after a restart; "
                 "write the new secret into it first"

@@ -50,7 +50,7 @@ async def member(face: FaceDependency, request: Request) -> beliefs.ThisMember:
     listed, table = face.member.members, face.member.partitions.table
     return _gathered(
         beliefs.ThisMember,
-        (face, face.member, face.configuration),
+        (face, face.member, face.configuration, face.configuration.member),
         version=software_version(),
         started_utc=request.app.state.started_utc,
         now_us=face.now_us(),

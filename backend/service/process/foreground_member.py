@@ -22,9 +22,8 @@ from typing import NoReturn
 
 import msgspec
 
-from quarterdeck.backend.core.address import HIGHEST_PORT, host_of, make_address, parse_join_list, port_of
+from quarterdeck.backend.core.address import HIGHEST_PORT, host_of, make_address, port_of
 from quarterdeck.backend.core.events import Record
-from quarterdeck.backend.core.member import MemberConfiguration
 from quarterdeck.backend.core.membership.events import JoinFailed
 from quarterdeck.backend.journal.audit_log import AuditLog
 from quarterdeck.backend.journal.writer import JournalFailed, JournalInUse, JournalWriter
@@ -110,44 +109,24 @@ async def _announce(
 
 
 class _MemberProcess:
-    def __init__(self, configuration: ProcessConfiguration, base_port: int) -> None:
-        """Set the member up. Raises `CannotRun`.
-
-        `base_port` is the first of the ports that an entry of the join list without one stands for.
-        """
+    def __init__(self, configuration: ProcessConfiguration) -> None:
+        """Set the member up. Raises `CannotRun`."""
         self.failed_to_join = False
-        address = configuration.address
-        label = configuration.label or address
-        run = configuration.run or _file_name(configuration.cluster_name)
+        member = configuration.member
         self._audit_log: AuditLog | None = None
-        self._journal = _journal(configuration, run, label)
+        self._journal = _journal(configuration)
         try:
-            self._audit_log = _audit_log(configuration, label)
+            self._audit_log = _audit_log(configuration)
         except CannotRun:
             self.close_journal()
             raise
-        log = MemberLog(address, legacy_lists=configuration.settings.legacy_list_text)
-        member_configuration = MemberConfiguration(
-            run=run,
-            label=label,
-            address=address,
-            join_list=parse_join_list(
-                configuration.join_list if configuration.tcp_ip_enabled else (),
-                base_port=base_port,
-                port_try_count=configuration.settings.join_port_try_count,
-            ),
-            settings=configuration.settings,
-            lite=configuration.lite,
-            cluster_name=configuration.cluster_name,
-            zone=configuration.zone,
-        )
+        log = MemberLog(member.address, legacy_lists=member.settings.legacy_list_text)
         try:
             self.service = MemberService(
                 configuration,
-                member_configuration,
                 SystemRandom(),
                 _clock(),
-                LiveNetwork({label: address}, SystemRandom()),
+                LiveNetwork({member.label: member.address}, SystemRandom()),
                 journal=self._journal,
                 audit_log=self._audit_log,
                 record_consumers=(log.write, self._watch_join_failure),
@@ -180,14 +159,16 @@ class _MemberProcess:
 
 
 async def _start(configuration: ProcessConfiguration) -> _MemberProcess:
-    host, first = host_of(configuration.address), port_of(configuration.address)
+    member = configuration.member
+    host, first, run = host_of(member.address), port_of(member.address), member.run or _file_name(member.cluster_name)
     last = min(first + configuration.ports_tried - 1, HIGHEST_PORT)
     for port in range(first, last + 1):
         if port != last and _is_taken(configuration.bind_host, port):
             continue
-        here = replace(configuration, address=make_address(host, port))
-        configure_logging(here.log_format, here.log_level, here.address, here.cluster_name)
-        process = _MemberProcess(here, first)
+        address = make_address(host, port)
+        named = msgspec.structs.replace(member, address=address, label=member.label or address, run=run)
+        configure_logging(configuration.log_format, configuration.log_level, address, member.cluster_name)
+        process = _MemberProcess(replace(configuration, member=named))
         try:
             await process.service.start()
         except OSError as problem:
@@ -243,11 +224,12 @@ def _limits() -> TransportLimits:
     return limits
 
 
-def _journal(configuration: ProcessConfiguration, run: str, label: str) -> JournalWriter | None:
+def _journal(configuration: ProcessConfiguration) -> JournalWriter | None:
     if configuration.journal is None:
         return None
+    member = configuration.member
     try:
-        writer = JournalWriter(configuration.journal, run, _file_name(label), alone=True)
+        writer = JournalWriter(configuration.journal, member.run, _file_name(member.label), alone=True)
     except JournalInUse as problem:
         hint = "give one of the two another name, or another journal"
         raise CannotRun(ExitStatus.BAD_CONFIGURATION, f"{problem}; {hint}") from problem
@@ -258,11 +240,11 @@ def _journal(configuration: ProcessConfiguration, run: str, label: str) -> Journ
     return writer
 
 
-def _audit_log(configuration: ProcessConfiguration, label: str) -> AuditLog | None:
+def _audit_log(configuration: ProcessConfiguration) -> AuditLog | None:
     if configuration.audit_log is None:
         return None
     try:
-        return AuditLog(configuration.audit_log, _file_name(label))
+        return AuditLog(configuration.audit_log, _file_name(configuration.member.label))
     except OSError as problem:
         raise CannotRun(ExitStatus.BAD_CONFIGURATION, f"the audit log cannot be written: {problem}") from problem
 

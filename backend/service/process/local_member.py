@@ -42,18 +42,12 @@ class LocalMember:
             network.take(condition)
         self.service = MemberService(
             ProcessConfiguration(
-                cluster_name=configuration.cluster_name,
-                label=configuration.label,
-                bind_host=host_of(configuration.address),
-                address=configuration.address,
-                join_list=configuration.join_list,
-                settings=configuration.settings,
-                lite=configuration.lite,
-                zone=configuration.zone,
+                configuration,
+                host_of(configuration.address),
+                configuration.join_list,
                 endpoint_groups=dict.fromkeys(ENDPOINT_GROUPS, True),
                 allow_faults=True,
             ),
-            configuration,
             Random(begin.seed),
             begin.clock,
             network,

@@ -30,7 +30,7 @@ from quarterdeck.backend.core.events import (
     StrangerRefused,
 )
 from quarterdeck.backend.core.link_condition import LinkChanged
-from quarterdeck.backend.core.member import MemberConfiguration, MemberMachine
+from quarterdeck.backend.core.member import MemberMachine
 from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.operations import Answer, Operation
 from quarterdeck.backend.core.properties import SECOND_US
@@ -66,7 +66,7 @@ ANSWER_SENT_SECONDS = 0.1
 
 
 class MemberService:
-    """Runs the member of `member_configuration` on the running loop: a `Face`, and the `HostObserver` of its host.
+    """Runs the member of `configuration` on the running loop: a `Face`, and the `HostObserver` of its host.
 
     `network` knows it by its label, and others as well if commands name them by labels. `record_consumers` get every record
     after it is in the journal, if there is one. Raises `BadCertificate`.
@@ -75,7 +75,6 @@ class MemberService:
     def __init__(
         self,
         configuration: ProcessConfiguration,
-        member_configuration: MemberConfiguration,
         randomness: Random,
         clock: RunClock,
         network: LiveNetwork,
@@ -94,12 +93,10 @@ class MemberService:
         """Set when it begins to leave."""
         self.crashed = False
         self.meters = Meters()
-        self.run = member_configuration.run
-        self._member_configuration = member_configuration
-        self.label = member_configuration.label
+        self.run, self.label = configuration.member.run, configuration.member.label
         self.configuration = configuration
         self.picture = Picture()
-        machine = MemberMachine(member_configuration, randomness, clock.now_us)
+        machine = MemberMachine(configuration.member, randomness, clock.now_us)
         self.member = machine.inspect()
         if audit_log is not None:
             audit_log.retention = self._audit_log_retention
@@ -119,8 +116,8 @@ class MemberService:
         self._stopping = False
         self._loop = asyncio.get_running_loop()
         self.host = MemberHost(
-            member_configuration.label,
-            member_configuration.cluster_name,
+            self.label,
+            configuration.member.cluster_name,
             machine,
             clock,
             self.network,
@@ -193,7 +190,7 @@ class MemberService:
     async def report(self, caller: Caller) -> MemberReport:
         state = await self.host.captured_state()
         utc_us = self._clock.utc_origin_us + state.clock_us
-        return MemberReport(self._member_configuration, state, utc_us, tuple(self.faults))
+        return MemberReport(self.configuration.member, state, utc_us, tuple(self.faults))
 
     def now_us(self) -> int:
         return self._clock.now_us()
@@ -312,7 +309,7 @@ class MemberService:
         self._own_records += 1
         at = self._clock.now_us()
         utc = self._clock.utc_origin_us + at
-        name = self.configuration.cluster_name
+        name = self.configuration.member.cluster_name
         self.recorded(Record(self.run, name, self._own_records_uuid, self._own_records, at, utc, event, form=FORM))
 
     def recorded(self, record: Record) -> None:

@@ -201,7 +201,8 @@ class _Endpoint:
             return require(face, request, path.role, path.group), ""
         caller = access.identified(request)
         body = await read_body(request, path.payload)
-        if not hmac.compare_digest(body.name.encode(errors="replace"), face.configuration.cluster_name.encode()):
+        own_name = face.configuration.member.cluster_name
+        if not hmac.compare_digest(body.name.encode(errors="replace"), own_name.encode()):
             request_note().caller = caller
             raise Denied(403, "unauthenticated", "the body does not begin with the name of this cluster")
         if caller is None:

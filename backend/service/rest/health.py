@@ -96,13 +96,16 @@ def _missing_replicas(given: _SafetyInput) -> str:
     departed = table.holders().keys() - {member.uuid for member in members}
     if departed:
         return "members that are gone stand in the partition table"
-    settings, data = given.settings, [member for member in members if not member.lite]
-    found = grouped(
-        data, settings.partition_groups, settings.custom_groups
-    )  # no partition has two replicas in one group
-    wanted = min(table.width, len({group_member.group for group_member in found}))
+    wanted = min(table.width, _group_count(members, given.settings))
     short = sum(None in row[: max(wanted, 1)] for row in table.rows)
     return f"{short} of {len(table)} partitions have fewer than {wanted} replicas" if short else ""
+
+
+def _group_count(members: tuple[Member, ...], settings: Settings) -> int:
+    """Return in how many groups replicas can be held; no partition has two in one."""
+    data = [member for member in members if not member.lite]
+    found = grouped(data, settings.partition_groups, settings.custom_groups)
+    return len({grouped_member.group for grouped_member in found})
 
 
 class Health(Struct, frozen=True, rename="camel"):

@@ -74,7 +74,7 @@ def mistake(file: Path, text: str, environment: Mapping[str, str] | None = None,
 
 def test_with_nothing_said_a_member_is_for_this_machine_alone() -> None:
     found = process_configuration(None, {})
-    assert (found.cluster_name, found.address, found.bind_host, found.ports_tried) == (
+    assert (found.member.cluster_name, found.member.address, found.bind_host, found.ports_tried) == (
         "dev",
         "127.0.0.1:5701",
         "127.0.0.1",
@@ -86,16 +86,19 @@ def test_with_nothing_said_a_member_is_for_this_machine_alone() -> None:
 
 def test_a_whole_file(file: Path) -> None:
     found = read(file, FULL)
-    assert (found.cluster_name, found.label, found.address, found.ports_tried) == (
+    assert (found.member.cluster_name, found.member.label, found.member.address, found.ports_tried) == (
         "orders",
         "athens",
         "127.0.0.1:5801",
         1,
     )
     assert found.join_list == ("10.0.0.1", "10.0.0.2:5702, 10.0.0.3")
-    assert found.rest_port == 8443 and found.lite and found.zone == "rack1" and found.allow_faults
+    assert found.rest_port == 8443 and found.member.lite and found.member.zone == "rack1" and found.allow_faults
     assert found.endpoint_groups == GROUPS_BY_DEFAULT | {"CLUSTER_WRITE": True, "HEALTH_CHECK": False}
-    assert found.settings.max_no_heartbeat_us == 10_000_000 and found.settings.heartbeat_interval_us == 1_000_000
+    assert (
+        found.member.settings.max_no_heartbeat_us == 10_000_000
+        and found.member.settings.heartbeat_interval_us == 1_000_000
+    )
     assert found.journal == file.parent / "journals" and found.source == file
     assert (found.log_format, found.log_level) == ("json", "DEBUG")
 
@@ -112,9 +115,9 @@ def test_the_example_in_the_documents_is_one(file: Path, tmp_path: Path) -> None
 def test_a_flag_goes_before_the_environment_and_that_before_the_file(file: Path) -> None:
     text = "hazelcast: {cluster-name: file}"
     environment = {"HZ_CLUSTERNAME": "environment", "PATH": "/bin", "QUARTERDECK_USER": "ann"}
-    assert read(file, text).cluster_name == "file"
-    assert read(file, text, environment).cluster_name == "environment"
-    assert read(file, text, environment, [Override(NAME, "flag", "--cluster-name")]).cluster_name == "flag"
+    assert read(file, text).member.cluster_name == "file"
+    assert read(file, text, environment).member.cluster_name == "environment"
+    assert read(file, text, environment, [Override(NAME, "flag", "--cluster-name")]).member.cluster_name == "flag"
 
 
 def test_the_environment_names_any_field() -> None:
@@ -131,9 +134,11 @@ def test_the_environment_names_any_field() -> None:
             "QUARTERDECK_ALLOWFAULTS": "yes",
         },
     )
-    assert found.address == "127.0.0.1:5901" and found.ports_tried == 1 and found.lite and found.allow_faults
+    assert (
+        found.member.address == "127.0.0.1:5901" and found.ports_tried == 1 and found.member.lite and found.allow_faults
+    )
     assert found.join_list == ("10.0.0.1", "10.0.0.2") and found.endpoint_groups["CLUSTER_WRITE"]
-    assert found.settings.max_no_heartbeat_us == 9_000_000 and found.log_format == "json"
+    assert found.member.settings.max_no_heartbeat_us == 9_000_000 and found.log_format == "json"
 
 
 def test_what_other_commands_read_from_the_environment_is_no_mistake() -> None:
@@ -149,7 +154,7 @@ def test_what_other_commands_read_from_the_environment_is_no_mistake() -> None:
 
 def test_a_port_may_stand_alone(file: Path) -> None:
     text = "hazelcast: {network: {port: 5801}}"
-    assert read(file, text).address == "127.0.0.1:5801"
+    assert read(file, text).member.address == "127.0.0.1:5801"
     assert read(file, text, {"HZ_NETWORK_PORT_PORTCOUNT": "3"}).ports_tried == 3
 
 
@@ -244,7 +249,7 @@ hazelcast:
 
 def test_an_operators_own_file_starts_a_member_and_says_what_it_ignores(file: Path) -> None:
     found = read(file, PRODUCT_FILE)
-    assert (found.cluster_name, found.join_list) == ("orders", ("127.0.0.1",))
+    assert (found.member.cluster_name, found.join_list) == ("orders", ("127.0.0.1",))
     said = [warning.replace(str(file), "F").replace("hazelcast.", "") for warning in found.warnings]
     ignored = "there is nothing of the kind here; it is ignored"
     assert said == [
@@ -320,14 +325,14 @@ def test_beyond_loopback_only_with_authentication_or_in_so_many_words(file: Path
     assert read(file, both, {}, bind).bind_host == "10.0.0.1"
     words = Override(("quarterdeck", "security", "open-to-all"), OPEN_TO_ALL, "--open-to-all")
     found = read(file, "", {}, [*bind, words])
-    assert found.security.open_to_all and found.address == "10.0.0.1:5701" and found.join_list == ("10.0.0.1",)
+    assert found.security.open_to_all and found.member.address == "10.0.0.1:5701" and found.join_list == ("10.0.0.1",)
 
 
 def test_where_nobody_can_call_an_address_to_call_is_needed(file: Path) -> None:
     words = {"QUARTERDECK_SECURITY_OPENTOALL": OPEN_TO_ALL, "QUARTERDECK_BIND": "0.0.0.0"}
     assert "public-address: is missing" in mistake(file, "", words)
     found = read(file, "hazelcast: {network: {public-address: node7}}", words)
-    assert (found.bind_host, found.address) == ("0.0.0.0", "node7:5701")
+    assert (found.bind_host, found.member.address) == ("0.0.0.0", "node7:5701")
 
 
 def test_secrets_come_from_files_and_show_nowhere(file: Path, tmp_path: Path) -> None:

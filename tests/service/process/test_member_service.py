@@ -50,18 +50,14 @@ SETTINGS = Settings.of(preset="training")
 @asynccontextmanager
 async def running(*, allow_faults: bool = True) -> AsyncIterator[MemberService]:
     configuration = ProcessConfiguration(
-        "dev",
-        "n1",
+        MemberConfiguration("run", "n1", HERE, (HERE,), SETTINGS),
         "127.0.0.1",
-        HERE,
         (HERE,),
-        SETTINGS,
         allow_faults=allow_faults,
         endpoint_groups=dict.fromkeys(ENDPOINT_GROUPS, True),
     )
-    member_configuration = MemberConfiguration("run", "n1", HERE, (HERE,), SETTINGS)
     network = LiveNetwork({"n1": HERE}, Random(1))
-    service = MemberService(configuration, member_configuration, Random(1), RunClock.started_now(), network)
+    service = MemberService(configuration, Random(1), RunClock.started_now(), network)
     await service.start()
     try:
         await asyncio.wait_for(service.joined.wait(), 10)
