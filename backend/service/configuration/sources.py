@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import stat
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -42,6 +42,7 @@ CLIENT_VARIABLES = frozenset(
 
 PROPERTY_PLACE: yaml_document.FieldPath = ("hazelcast", "properties")
 SECURITY_PLACE: yaml_document.FieldPath = ("quarterdeck", "security")
+BIND_PLACE: yaml_document.FieldPath = ("quarterdeck", "bind")
 
 
 class BadConfiguration(yaml_document.BadDocument):
@@ -142,21 +143,9 @@ class ConfigurationReader:
             *_clear_text(bind_host, security),
             *_expired(security.wire.tls),
         ]
-        settings = Settings.of(hazelcast.properties, preset=quarterdeck.preset)
-        join_list, tries = (host,) if listed is None else listed, settings.join_port_try_count
-        tcp_ip_list = join_list if network.join.tcp_ip.enabled else ()
-        member = MemberConfiguration(
-            run=quarterdeck.run,
-            label=hazelcast.instance_name,
-            address=address.make_address(host, port),
-            join_list=address.parse_join_list(tcp_ip_list, base_port=port, port_try_count=tries),
-            settings=settings,
-            lite=hazelcast.lite_member.enabled,
-            cluster_name=hazelcast.cluster_name,
-            zone=hazelcast.member_attributes.zone,
-        )
+        join_list = (host,) if listed is None else listed
         return ProcessConfiguration(
-            member=member,
+            member=self._member(host, join_list if network.join.tcp_ip.enabled else ()),
             bind_host=bind_host,
             join_list=join_list,
             ports_tried=network.port.port_count if network.port.auto_increment else 1,
@@ -175,10 +164,29 @@ class ConfigurationReader:
             warnings=tuple(warnings),
         )
 
+    def _member(self, host: str, join_list: Sequence[str]) -> MemberConfiguration:
+        hazelcast, quarterdeck = self._whole.hazelcast, self._whole.quarterdeck
+        settings, port = Settings.of(hazelcast.properties, preset=quarterdeck.preset), hazelcast.network.port.port
+        tries = settings.join_port_try_count
+        try:
+            addresses = address.parse_join_list(join_list, base_port=port, port_try_count=tries)
+        except address.BadJoinList as problem:  # what is listed was checked before, so that it is the member's own host
+            of_host = ("hazelcast", "network", "public-address") if hazelcast.network.public_address else BIND_PLACE
+            raise self._bad(of_host, str(problem)) from problem
+        return MemberConfiguration(
+            run=quarterdeck.run,
+            label=hazelcast.instance_name,
+            address=address.make_address(host, port),
+            join_list=addresses,
+            settings=settings,
+            lite=hazelcast.lite_member.enabled,
+            cluster_name=hazelcast.cluster_name,
+            zone=hazelcast.member_attributes.zone,
+        )
+
     def _bind_host(self, security: Security) -> str:
         interfaces = self._whole.hazelcast.network.interfaces
-        place: yaml_document.FieldPath = ("quarterdeck", "bind")
-        host = self._whole.quarterdeck.bind
+        place, host = BIND_PLACE, self._whole.quarterdeck.bind
         if not host and interfaces.enabled:
             place, host = ("hazelcast", "network", "interfaces", "interfaces"), interfaces.interfaces[0]
         host = host.strip("[]") or LOOPBACK

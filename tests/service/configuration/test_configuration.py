@@ -206,6 +206,10 @@ def test_a_port_may_stand_alone(file: Path) -> None:
             "quarterdeck:\n  security:\n    users:\n    - {name: ann, password-file: none, role: read}",
             "F:4: quarterdeck.security.users[1].password-file: ",
         ),
+        (
+            'quarterdeck:\n  security: {open-to-all: "I know that anybody can control this member"}\n  bind: 10.0.0.1-5',
+            "F:3: quarterdeck.bind: entry 1 of the join list: '10.0.0.1-5' is a range or wildcard",
+        ),
         ("quarterdeck:\n  security: {open-to-all: sure}", "F:2: quarterdeck.security: open-to-all has to say"),
         ("[1]", "F:1: is no configuration"),
         (
