@@ -138,11 +138,11 @@ def test_an_answer_that_is_not_taken_is_not_waited_for_long(
     put = request("PUT", path, "Connection: close", body=b"x" * 8_000_000)
     assert member.status(put) == 200
     monkeypatch.setattr(http_protocol, "ANSWER_SECONDS", 0.5)
-    open_ones = member.look(lambda: len(member.service.http._protocols()))
+    open_ones = member.look(lambda: len(member.service.http._protocols))
     with member.connect() as connection:
         connection.sendall(request("GET", path) * 3)
-        wait_until(lambda: member.look(lambda: len(member.service.http._protocols())) > open_ones)
-        wait_until(lambda: member.look(lambda: len(member.service.http._protocols())) <= open_ones, poll_seconds=0.1)
+        wait_until(lambda: member.look(lambda: len(member.service.http._protocols)) > open_ones)
+        wait_until(lambda: member.look(lambda: len(member.service.http._protocols)) <= open_ones, poll_seconds=0.1)
 
 
 def test_who_does_not_read_a_goodbye_is_broken_off(member: AttackedMember) -> None:
@@ -152,7 +152,7 @@ def test_who_does_not_read_a_goodbye_is_broken_off(member: AttackedMember) -> No
     def closing() -> list[object]:
         http = member.service.http
         found: list[object] = member.look(
-            lambda: [protocol for protocol in http._protocols() if protocol.transport.is_closing()]
+            lambda: [protocol for protocol in http._protocols if protocol.transport.is_closing()]
         )
         return found
 

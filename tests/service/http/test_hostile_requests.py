@@ -123,11 +123,11 @@ def test_all_bodies_together_may_be_so_long_and_no_longer() -> None:
         with socket.create_connection(("127.0.0.1", member.port), 30) as slow:
             slow.sendall(head("PUT", "/hazelcast/rest/maps/m/k", "Content-Length: 90000") + b"x" * 80_000)
             guard = member.guard._app
-            member.until(lambda: guard._held.bytes == 80_000)
+            member.until(lambda: guard.held_bytes == 80_000)
             refused = member.ask("PUT", "/hazelcast/rest/maps/m/l", b"x" * 30_000)
             assert (refused.status_code, refused.headers["Retry-After"]) == (503, "1")
             assert member.ask("PUT", "/hazelcast/rest/maps/m/l", b"x" * 10_000).status_code == 200
-        member.until(lambda: guard._held.bytes == 0)
+        member.until(lambda: guard.held_bytes == 0)
 
 
 POSTS = sorted({path.path for path in OPERATOR_PATHS if "POST" in path.methods and "{" not in path.path})
