@@ -12,14 +12,7 @@ from quarterdeck.backend.core.cluster_snapshot import ClusterSnapshot
 from quarterdeck.backend.core.commands.commands import Command, CommandRefused
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.what_if.prediction import FaultPrediction
-from quarterdeck.backend.simulation.prediction.future import (
-    Foundation,
-    NotFounded,
-    Superseded,
-    foundation_of,
-    founded,
-    predictions,
-)
+from quarterdeck.backend.simulation.prediction import future
 
 SNAPSHOT_SECONDS = 10.0
 """How long is waited for the members to report what they know."""
@@ -46,7 +39,7 @@ class Predictor:
         wanted = self._wanted = object()
         self.prediction, self.problem = None, ""
         snapshot = cluster.snapshot() if live and isinstance(cluster, SnapshotSource) else None
-        arguments = (wanted, snapshot, foundation_of(picture), tuple(commands))
+        arguments = (wanted, snapshot, future.foundation_of(picture), tuple(commands))
         self._thread = threading.Thread(target=self._predict, args=arguments, name="prediction", daemon=True)
         self._thread.start()
 
@@ -61,15 +54,19 @@ class Predictor:
             self._thread.join()
 
     def _predict(
-        self, wanted: object, asked: Future[ClusterSnapshot] | None, foundation: Foundation, commands: Sequence[Command]
+        self,
+        wanted: object,
+        asked: Future[ClusterSnapshot] | None,
+        foundation: future.Foundation,
+        commands: Sequence[Command],
     ) -> None:
         try:
             for found in self._predictions(wanted, asked, foundation, commands):
                 if self._wanted is wanted:
                     self.prediction = found
-        except Superseded:
+        except future.Superseded:
             return
-        except (CommandRefused, NotFounded) as problem:
+        except (CommandRefused, future.NotFounded) as problem:
             self._fail(wanted, str(problem))
         except Exception as failure:  # noqa: BLE001 - a state that came from elsewhere may be one that cannot be
             self._fail(wanted, f"the members could not be run forward: {failure!r}")
@@ -79,7 +76,11 @@ class Predictor:
             self.problem = problem
 
     def _predictions(
-        self, wanted: object, asked: Future[ClusterSnapshot] | None, foundation: Foundation, commands: Sequence[Command]
+        self,
+        wanted: object,
+        asked: Future[ClusterSnapshot] | None,
+        foundation: future.Foundation,
+        commands: Sequence[Command],
     ) -> Iterator[FaultPrediction]:
         snapshot, why = None, ""
         if asked is not None:
@@ -88,5 +89,6 @@ class Predictor:
             except (CommandRefused, CancelledError, TimeoutError) as refusal:
                 why = str(refusal) or "the members did not tell it in time"
         assumed = () if snapshot is not None else (*([why] if why else []), *foundation.assumed)
-        for found in predictions(snapshot or founded(foundation), commands, is_wanted=lambda: self._wanted is wanted):
+        begin = snapshot or future.founded(foundation)
+        for found in future.predictions(begin, commands, is_wanted=lambda: self._wanted is wanted):
             yield replace(found, assumed=(*found.assumed, *assumed))

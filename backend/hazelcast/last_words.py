@@ -18,14 +18,8 @@ from types import MappingProxyType
 from typing import Literal, NamedTuple
 
 from quarterdeck.backend.core.events import Record
-from quarterdeck.backend.core.membership.events import (
-    ListInstalled,
-    MemberMerging,
-    MemberRemoved,
-    MemberStarted,
-    MemberStopped,
-    SuspicionRaised,
-)
+from quarterdeck.backend.core.membership import events
+from quarterdeck.backend.core.membership.events import ListInstalled, MemberRemoved, SuspicionRaised
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.core.witnessed.events import ConnectionChanged, ConnectionState, MemberWitnessed
 
@@ -90,10 +84,11 @@ class LastWords:
                 self._connections[member] = state
                 if state != "connected" and not (was_connected and state in ("gone", "merging")):
                     return  # a connection that closes shows that the member was there; one that is silent does not
-            case MemberStarted(merged_from=""):
-                self._end_others(member, record.uuid)
+            case events.MemberStarted(merged_from=""):
+                places = self._addresses.items()
+                self._ended |= {uuid for uuid, place in places if place == member and uuid != record.uuid}
                 self._lists.pop(member, None)
-            case MemberMerging() | MemberStopped():
+            case events.MemberMerging() | events.MemberStopped():
                 self._ended.add(record.uuid)
                 self._lists.pop(member, None)
             case ListInstalled():
@@ -105,9 +100,6 @@ class LastWords:
             ):
                 self._left[left] = member
         self._spoke_us[member] = record.at
-
-    def _end_others(self, address: str, uuid: str) -> None:
-        self._ended |= {other for other, place in self._addresses.items() if place == address and other != uuid}
 
     def _install(self, record: Record, event: ListInstalled) -> None:
         before = self._lists.get(record.member)
@@ -145,19 +137,12 @@ class LastWords:
             return LastStanding("ended", min(refused)[1], removed_us)
         if removed_us is None:
             return LastStanding("there")
-        if state in ("gone", "silent") and uuid not in self._is_followed:
-            return LastStanding(
-                "ended" if state == "gone" else "unknown", by, removed_us
-            )  # decided when its log was read
+        if state in ("gone", "silent") and uuid not in self._is_followed:  # decided when its log was read
+            return LastStanding("ended" if state == "gone" else "unknown", by, removed_us)
         own = self._lists.get(address)
-        unnoticed = {
-            remover: at_us for remover, at_us in removals.items() if own is None or self._is_listed(own, remover)
-        }
-        if (
-            not unnoticed
-            or spoke_us > removed_us + SAME_MOMENT_US
-            or any(self._still_listing(uuid, unnoticed, removed_us))
-        ):
+        unnoticed = {it: at_us for it, at_us in removals.items() if own is None or self._is_listed(own, it)}
+        has_noticed = not unnoticed or spoke_us > removed_us + SAME_MOMENT_US
+        if has_noticed or any(self._still_listing(uuid, unnoticed, removed_us)):
             return LastStanding("there", by, removed_us)
         until_us = max(self.last_us(remover, logged_us) for remover in unnoticed)
         return LastStanding("unknown" if until_us - removed_us >= NOTICED_US else "there", by, removed_us)
@@ -165,12 +150,10 @@ class LastWords:
     def _still_listing(self, uuid: str, removers: Mapping[str, int], removed_us: int) -> Iterator[str]:
         """Yield the others that list the incarnation and left out who removed it, or installed such a list since."""
         for member, installed in self._lists.items():
-            if uuid not in installed.uuids or self._addresses.get(uuid) == member:
-                continue
-            if installed.at_us > removed_us + SAME_MOMENT_US:
-                yield member
-            elif removers and not any(self._is_listed(installed, remover) for remover in removers):
-                yield member
+            if uuid in installed.uuids and self._addresses.get(uuid) != member:
+                left_out = removers and not any(self._is_listed(installed, remover) for remover in removers)
+                if left_out or installed.at_us > removed_us + SAME_MOMENT_US:
+                    yield member
 
     def _is_listed(self, installed: _Installed, address: str) -> bool:
         return any(member.address == address for member in installed.view.members)

@@ -99,7 +99,7 @@ def files_of(source: LogSource) -> list[Path]:
 
 
 class StandardInput:
-    """What is piped into this program, read by a thread of its own."""
+    """What is piped into this program, read by a thread of its own, which ends with the program."""
 
     has_begun = True
 
@@ -110,9 +110,6 @@ class StandardInput:
     def lines(self) -> list[str]:
         """Return the lines that came since the last call."""
         return [self._lines.popleft() for _ in range(len(self._lines))]
-
-    def close(self) -> None:
-        """Nothing is to be done: the thread ends with the program."""
 
     def _read(self) -> None:
         for line in sys.stdin.buffer:
@@ -152,7 +149,7 @@ class LogFollowing:
         """`route` knows the names of hosts, and may follow logs of its own."""
         self._sources, self._clocks, self._utc_us, self._report = sources, clocks, utc_us, report
         self._route = route
-        self._files: dict[Path, _Stream] = {}
+        self._files: dict[Path, tuple[GrowingFile, _Stream]] = {}
         self._on_the_way: dict[GrowingLog, _Stream] = {}
 
     async def run(self) -> None:
@@ -165,16 +162,17 @@ class LogFollowing:
                     for source in self._sources:
                         for path in files_of(source):
                             if path not in self._files:
-                                self._files[path] = _Stream(GrowingFile(path), source)
+                                file = GrowingFile(path)
+                                self._files[path] = file, _Stream(file, source)
                 polls += 1
                 logs = self._route.logs.values()
                 self._on_the_way = {log: self._on_the_way.get(log) or _Stream(log, LogSource(None)) for log in logs}
-                for stream in (*piped, *self._files.values(), *self._on_the_way.values()):
+                for stream in (*piped, *(stream for _, stream in self._files.values()), *self._on_the_way.values()):
                     self._take(stream, stream.reader.lines())
                 await asyncio.sleep(POLL_SECONDS)
         finally:
-            for stream in self._files.values():
-                stream.reader.close()
+            for file, _ in self._files.values():
+                file.close()
 
     def _take(self, stream: _Stream, lines: Sequence[str]) -> None:
         found = [logged for line in lines for logged in stream.witness.add_line(self._route.named_in_line(line))]

@@ -14,17 +14,9 @@ import httpx
 import msgspec
 
 from quarterdeck.backend.core.address import Address, BadJoinList, make_address, parse_join_list
+from quarterdeck.backend.core.commands import commands
 from quarterdeck.backend.core.commands.catalogue import described
-from quarterdeck.backend.core.commands.commands import (
-    ChangeState,
-    Command,
-    CommandRefused,
-    Diagnose,
-    PromoteMember,
-    SetJoinList,
-    StopCluster,
-    StopMember,
-)
+from quarterdeck.backend.core.commands.commands import Command, CommandRefused, SetJoinList
 from quarterdeck.backend.hazelcast.wire import requests as wire
 from quarterdeck.backend.hazelcast.wire.connection import NoAnswer, NotConnected
 from quarterdeck.backend.hazelcast.wire.member_configuration import ReportedConfiguration
@@ -48,11 +40,13 @@ MINUTE_US = 60_000_000
 MOST_MINUTES = 24 * 60
 
 REQUESTS: dict[type[Command], Callable[[Any], wire.Command]] = {
-    ChangeState: lambda command: wire.ChangeClusterState(command.state),
-    StopMember: lambda _: wire.ShutDownMember(),
-    StopCluster: lambda _: wire.ShutDownCluster(),
-    PromoteMember: lambda _: wire.PromoteLiteMember(),
-    Diagnose: lambda command: wire.SetDiagnostics(min(-(-command.for_us // MINUTE_US), MOST_MINUTES), DIAGNOSTICS),
+    commands.ChangeState: lambda command: wire.ChangeClusterState(command.state),
+    commands.StopMember: lambda _: wire.ShutDownMember(),
+    commands.StopCluster: lambda _: wire.ShutDownCluster(),
+    commands.PromoteMember: lambda _: wire.PromoteLiteMember(),
+    commands.Diagnose: lambda command: wire.SetDiagnostics(
+        min(-(-command.for_us // MINUTE_US), MOST_MINUTES), DIAGNOSTICS
+    ),
 }
 """What a member is asked for each command over the client protocol."""
 
@@ -106,9 +100,8 @@ class OperatorActions:
                 return "the connection ended, as it does when a member leaves"
             raise CommandRefused(f"{member} gave no answer: {ended}; whether it was done is not known") from ended
         except TimeoutError as silent:
-            raise CommandRefused(
-                f"{member} gave no answer within {ANSWER_SECONDS:g} s; whether it was done is not known"
-            ) from silent
+            problem = f"{member} gave no answer within {ANSWER_SECONDS:g} s; whether it was done is not known"
+            raise CommandRefused(problem) from silent
         if isinstance(answer, ErrorAnswer):
             hint = "; management-center.trusted-interfaces leaves us out" if answer.access_denied else ""
             raise CommandRefused(f"{member} answered {answer.class_name.rpartition('.')[2]}: {answer.message}{hint}")
@@ -134,13 +127,10 @@ class OperatorActions:
 
     async def _post(self, member: Address, cluster_name: str, addresses: tuple[Address, ...]) -> str:
         credentials, tls = self._settings.credentials, self._settings.tls
-        # With security on, who may log in stands for the name; the product decodes both twice.
-        named = (
-            (credentials.user, credentials.password)
-            if isinstance(credentials, wire.UserAndPassword)
-            else (cluster_name, "")
-        )
-        twice = [quote(quote(name, safe=""), safe="") for name in named]
+        named = (cluster_name, "")
+        if isinstance(credentials, wire.UserAndPassword):  # with security on, who may log in stands for the name
+            named = (credentials.user, credentials.password)
+        twice = [quote(quote(name, safe=""), safe="") for name in named]  # the product decodes both twice
         body = "&".join((*twice, quote(",".join(addresses), safe="")))
         try:
             endpoint = make_address(*await self._settings.route.reach(self._settings.endpoint_of(member)))

@@ -210,9 +210,6 @@ class PodLog:
         """Return the lines that came since the last call."""
         return [self._lines.popleft() for _ in range(len(self._lines))]
 
-    def close(self) -> None:
-        """Nothing is to be done: who follows it ends it."""
-
     async def follow(self) -> None:
         """Read until cancelled, or until it shows that we may not."""
         while self.problem is None:

@@ -224,14 +224,8 @@ class PodRoute(NamedRoute):
 
     async def _forward(self, name: str, port: int) -> _Forward:
         service, pod = self._known[name]
-        words = (
-            f"--namespace={service.namespace}",
-            "port-forward",
-            "--address=127.0.0.1",
-            f"pod/{pod.name}",
-            f":{port}",
-        )
-        process = await self._kubectl.start(*words)
+        where = (f"--namespace={service.namespace}", "port-forward", "--address=127.0.0.1")
+        process = await self._kubectl.start(*where, f"pod/{pod.name}", f":{port}")
         try:
             async for line in process.lines():
                 if (found := FORWARDING.search(line)) is not None:

@@ -21,12 +21,7 @@ from quarterdeck.backend.hazelcast.logs.run_reader import News, follow_run, read
 from quarterdeck.backend.hazelcast.logs.split_parser import LogOptions
 
 IN_THREAD_BYTES = 16 << 20
-READER = (
-    sys.executable,
-    "-P",
-    "-c",
-    "from quarterdeck.backend.clusters.recorded.log_reading import run_reader; run_reader()",
-)
+READER = (sys.executable, "-P", "-c", f"from {__name__} import run_reader; run_reader()")
 """A process that reads the logs that stdin names, and writes what it reads to stdout."""
 LOOK_SECONDS = 0.5
 """How often logs that are followed are looked at."""

@@ -18,14 +18,8 @@ from quarterdeck.backend.hazelcast.logs.observations.story import LogStory
 from quarterdeck.backend.hazelcast.logs.reader import NoLogs
 from quarterdeck.backend.hazelcast.logs.run_reader import LogLine, ReadProgress, RecordsRead, RunRead, check_logs
 from quarterdeck.backend.hazelcast.logs.split_parser import LogOptions
-from quarterdeck.backend.journal.files import (
-    OPEN_SUFFIX,
-    SEALED_SUFFIX,
-    NoJournal,
-    as_record,
-    journal_files,
-    run_directory,
-)
+from quarterdeck.backend.journal import files as journal
+from quarterdeck.backend.journal.files import NoJournal
 from quarterdeck.backend.picture.text.formatting import bytes_text
 
 RECORDS_A_DRAIN = 4_000
@@ -141,7 +135,7 @@ def recorded_run(
         if follow:
             raise NoJournal(f"{path}: is a journal; only members' logs can be followed")
         run = RecordedCluster(path, until_us=until_us)
-        imported = imported_logs((path, run_directory(path, run.run), path.parent))
+        imported = imported_logs((path, journal.run_directory(path, run.run), path.parent))
         return run if imported is None else ImportedRun(path, imported, until_us=until_us)
     try:
         check_logs(path, options)
@@ -153,11 +147,11 @@ def recorded_run(
 def is_journal(path: Path) -> bool:
     """Whether `path` holds records, or cannot hold anything else. Raises `NoJournal` where nothing is."""
     if path.is_file():
-        return path.name.endswith((SEALED_SUFFIX, OPEN_SUFFIX)) or _has_record(path)
+        return path.name.endswith((journal.SEALED_SUFFIX, journal.OPEN_SUFFIX)) or _has_record(path)
     if not path.exists():
         raise NoJournal(f"{path}: no such file or directory; name a journal, a run=… directory, or logs of members")
     try:
-        return any(_has_record(file) for file in journal_files(path))
+        return any(_has_record(file) for file in journal.journal_files(path))
     except NoJournal:
         return False
 
@@ -165,7 +159,7 @@ def is_journal(path: Path) -> bool:
 def _has_record(file: Path) -> bool:
     try:
         with file.open("rb") as lines:
-            return any(as_record(line) is not None for line in islice(lines, LINES_LOOKED_AT))
+            return any(journal.as_record(line) is not None for line in islice(lines, LINES_LOOKED_AT))
     except FileNotFoundError:  # finished between listing and looking, by a writer
         return True
 

@@ -25,9 +25,7 @@ SPLIT_BYTES = 16 << 20
 
 LENGTH = struct.Struct("<I")
 """Goes before each message that a process writes."""
-SKIMMER = (
-    sys.executable, "-P", "-c", "from quarterdeck.backend.hazelcast.logs.parallel_skimming import run_skimmer; run_skimmer()",
-)  # fmt: skip
+SKIMMER = (sys.executable, "-P", "-c", f"from {__name__} import run_skimmer; run_skimmer()")
 """A process of its own, which no `__main__` has to expect; it ends when the one that reads from it does."""
 
 
@@ -63,14 +61,11 @@ def skim_files(files: Sequence[Path], options: LogOptions) -> Iterator[int | Ski
         return
     shares: list[list[FileSplit]] = [[] for _ in range(processes)]
     shared = [0] * processes
-    splits = [
-        split for file in files for split in plan_splits([file], ENDLESS if is_read_whole(str(file)) else SPLIT_BYTES)
-    ]
-    for split in splits:
-        size = min(split.end, sizes[split.file]) - split.start
-        least = shared.index(min(shared))
-        shares[least].append(split)
-        shared[least] += size
+    for file in files:
+        for split in plan_splits([file], ENDLESS if is_read_whole(str(file)) else SPLIT_BYTES):
+            least = shared.index(min(shared))
+            shares[least].append(split)
+            shared[least] += min(split.end, sizes[split.file]) - split.start
     yield from _apart([share for share in shares if share], options)
 
 

@@ -35,11 +35,14 @@ class BadTlsFiles(ValueError):
 
 def client_context(options: TlsOptions) -> ssl.SSLContext:
     """Make the TLS context of all connections, for TLS 1.2 and later. Raises `BadTlsFiles`."""
-    context = ssl.create_default_context()
+    try:
+        context = ssl.create_default_context(
+            cafile=options.authority
+        )  # an authority alone, without those of the system
+    except (OSError, ssl.SSLError) as error:
+        raise BadTlsFiles(f"the authority {options.authority} cannot be used: {error}") from error
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.check_hostname = options.check_host_name
-    if options.authority is not None:
-        context = _with_authority(options, context)
     if options.certificate is not None:
         try:
             context.load_cert_chain(options.certificate, options.key)
@@ -47,16 +50,6 @@ def client_context(options: TlsOptions) -> ssl.SSLContext:
             raise BadTlsFiles(f"the certificate {options.certificate} with its key cannot be used: {error}") from error
     elif options.key is not None:
         raise BadTlsFiles(f"the key {options.key} needs a certificate beside it")
-    return context
-
-
-def _with_authority(options: TlsOptions, like: ssl.SSLContext) -> ssl.SSLContext:
-    """Make a context that trusts only that authority, not those of the system."""
-    try:
-        context = ssl.create_default_context(cafile=options.authority)
-    except (OSError, ssl.SSLError) as error:
-        raise BadTlsFiles(f"the authority {options.authority} cannot be used: {error}") from error
-    context.minimum_version, context.check_hostname = like.minimum_version, like.check_hostname
     return context
 
 
@@ -246,9 +239,8 @@ class MemberWatch:
             else:
                 self.link_closed(connection, "the connection ended in the handshake; does it speak TLS?", "refused")
         except OSError as error:
-            if self._route.is_indirect and isinstance(
-                error, ConnectionError
-            ):  # the near end says nothing of the member
+            if self._route.is_indirect and isinstance(error, ConnectionError):
+                # The near end says nothing of the member.
                 self.link_closed(connection, "what leads there has just ended", "unreachable")
             else:
                 self.link_closed(connection, *_ending_of(error))
@@ -256,11 +248,9 @@ class MemberWatch:
             self._dialling.pop(connection, None)
 
     def _hang_up(self, connection: follower.FollowedConnection) -> None:
-        dialling = self._dialling.pop(connection, None)
-        if dialling is not None:
+        if (dialling := self._dialling.pop(connection, None)) is not None:
             dialling.cancel()
-        transport = self._transports.pop(connection, None)
-        if transport is not None:
+        if (transport := self._transports.pop(connection, None)) is not None:
             transport.abort()
 
     def _end(self) -> None:

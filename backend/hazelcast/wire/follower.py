@@ -16,15 +16,8 @@ from msgspec import Struct
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.hazelcast.wire import messages
+from quarterdeck.backend.hazelcast.wire.codec import frames
 from quarterdeck.backend.hazelcast.wire.codec.answer_codec import decode_message
-from quarterdeck.backend.hazelcast.wire.codec.frames import (
-    PREAMBLE,
-    BadBytes,
-    FrameLimits,
-    Frames,
-    MessageReader,
-    size_of,
-)
 from quarterdeck.backend.hazelcast.wire.codec.request_codec import encode_request
 from quarterdeck.backend.hazelcast.wire.messages import Authenticated, ErrorAnswer, Message
 from quarterdeck.backend.hazelcast.wire.requests import Authenticate, Command, Question
@@ -124,7 +117,7 @@ class MemberFollower:
         self._backoff_us = settings.pace.first_wait_us
         self._refused_wait_us = settings.pace.refused_wait_us
         self._number = 0
-        self._reader = MessageReader()
+        self._reader = frames.MessageReader()
         self._phase: Phase = WaitingToDial(now_us)
         self._heard_us = now_us
         self._closed_unheard = 0
@@ -144,10 +137,8 @@ class MemberFollower:
 
     def tick(self, now_us: int) -> list[Output]:
         """React to the time: dial, ask, or notice a silence."""
-        waits = isinstance(self._phase, WaitingToDial)
-        if (
-            not waits and now_us - self.deadline_us >= STOOD_STILL_US
-        ):  # what came while we heard nothing is not read yet
+        # What came while we heard nothing is not read yet.
+        if not isinstance(self._phase, WaitingToDial) and now_us - self.deadline_us >= STOOD_STILL_US:
             self._heard_us = now_us
             if isinstance(self._phase, Dialling | Introducing):
                 self._phase = type(self._phase)(now_us)
@@ -174,7 +165,7 @@ class MemberFollower:
         """Authenticate: the connection stands, TLS included."""
         if connection == self.connection and isinstance(self._phase, Dialling):
             self._phase = Introducing(now_us)
-            self._reader = MessageReader()
+            self._reader = frames.MessageReader()
             settings = self._settings
             introduction = Authenticate(
                 settings.cluster_name,
@@ -183,7 +174,7 @@ class MemberFollower:
                 settings.client_name,
                 settings.client_version,
             )
-            self._outputs.append(Send(connection, PREAMBLE + encode_request(introduction, AUTHENTICATION)))
+            self._outputs.append(Send(connection, frames.PREAMBLE + encode_request(introduction, AUTHENTICATION)))
         return self._done(now_us)
 
     def received(self, now_us: int, connection: FollowedConnection, data: bytes) -> list[Output]:
@@ -194,11 +185,11 @@ class MemberFollower:
                 self._refused(now_us, f"it does not speak the client protocol of Hazelcast: {shown}")
                 return self._done(now_us)
             try:
-                for frames in self._reader.feed(data):
-                    self._receive(now_us, frames)
+                for whole in self._reader.feed(data):
+                    self._receive(now_us, whole)
                     if isinstance(self._phase, WaitingToDial):
                         break  # either side refused the other: the rest does not matter
-            except BadBytes as error:
+            except frames.BadBytes as error:
                 self._refused(now_us, f"it does not speak the client protocol of Hazelcast: {error}")
         return self._done(now_us)
 
@@ -215,11 +206,9 @@ class MemberFollower:
         if ending == "closed" and isinstance(ended, ClientSession):
             self._closed = (now_us, reason)
             self._phase = WaitingToDial(now_us)
-        elif ending == "refused":
-            self._report(now_us, "refused", reason, now_us)
-            self._wait(now_us, self._next_refused_wait_us())
-        elif self._closed_unheard >= CLOSED_UNHEARD:
-            reason = f"it closes the connection before it answers; does it want TLS? ({reason})"
+        elif ending == "refused" or self._closed_unheard >= CLOSED_UNHEARD:
+            if ending != "refused":
+                reason = f"it closes the connection before it answers; does it want TLS? ({reason})"
             self._report(now_us, "refused", reason, now_us)
             self._wait(now_us, self._next_refused_wait_us())
         else:
@@ -304,14 +293,14 @@ class MemberFollower:
         if now_us - since_us >= self._pace.redial_after_us:
             self._hang_up(now_us, self._next_backoff_us())
 
-    def _receive(self, now_us: int, frames: Frames) -> None:
-        correlation, message = decode_message(frames, self._settings.metrics)
+    def _receive(self, now_us: int, whole: frames.Frames) -> None:
+        correlation, message = decode_message(whole, self._settings.metrics)
         message = self._settings.route.named(message)
         if isinstance(self._phase, ClientSession):
             self._heard_us = now_us
             if self.state == "silent":
                 self._report(now_us, "connected", "", now_us)
-            observed, data = self._phase.receive(now_us, correlation, message, size_of(frames))
+            observed, data = self._phase.receive(now_us, correlation, message, frames.size_of(whole))
             self._outputs += observed
             self._send(data)
         elif correlation == AUTHENTICATION:
@@ -341,17 +330,15 @@ class MemberFollower:
     def _accepted(self, now_us: int, message: Authenticated) -> None:
         named = message.address or self.address
         if named != self.address and self.pinned:
-            self._refused(
-                now_us,
-                f"{named} answers at {self.endpoint}, where {self.address} should be; an address map can separate them",
-            )
+            found = f"{named} answers at {self.endpoint}, where {self.address} should be"
+            self._refused(now_us, f"{found}; an address map can separate them")
             return
         if named != self.address:
             self.address = named
             self._outputs.append(messages.Renamed(now_us, self.endpoint, named))
         assert message.member_uuid is not None
         self.member_uuid = message.member_uuid
-        self._reader.limits = FrameLimits()
+        self._reader.limits = frames.FrameLimits()
         self._backoff_us = self._pace.first_wait_us
         self._refused_wait_us = self._pace.refused_wait_us
         self._heard_us = now_us
@@ -407,7 +394,7 @@ class MemberFollower:
     def _wait(self, now_us: int, wait_us: int) -> None:
         shortened_us = int(wait_us * (1 - self._random.random() / 2))  # so that many followers do not dial together
         self._phase = WaitingToDial(now_us + shortened_us)
-        self._reader = MessageReader()
+        self._reader = frames.MessageReader()
 
     def _give_up_answers(self, now_us: int) -> None:
         """Answer None to all requests that wait for an answer over this connection."""

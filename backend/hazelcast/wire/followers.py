@@ -120,16 +120,12 @@ class Followers:
         """Pass the time to all followers whose deadline has come."""
         late = [follower for follower in self._by_endpoint.values() if follower.deadline_us <= now_us]
         outputs = [output for follower in late for output in self._react(now_us, follower, follower.tick(now_us))]
-        return [
-            *outputs,
-            *(self._forget(now_us, known) for known in late if self._is_over(known, self._kept(now_us, known))),
-        ]
-
-    def _kept(self, now_us: int, known: MemberFollower) -> int:
-        """Return since when at the latest a member that is still looked for has been unreached."""
-        pace = self._settings.pace
-        over = self._settings.route.is_over(known.address)
-        return now_us - (pace.over_after_us if over else pace.forgotten_after_us)
+        pace, route = self._settings.pace, self._settings.route
+        for known in late:
+            kept_us = pace.over_after_us if route.is_over(known.address) else pace.forgotten_after_us
+            if self._is_over(known, now_us - kept_us):
+                outputs.append(self._forget(now_us, known))
+        return outputs
 
     def opened(self, now_us: int, connection: FollowedConnection) -> list[Output]:
         follower = self._by_endpoint.get(connection.endpoint)
@@ -159,11 +155,8 @@ class Followers:
         """Apply a follower's outputs to the others: new addresses, another name, another master."""
         reacted: list[Output] = []
         for output in outputs:
-            if (
-                isinstance(output, messages.ConnectionReport)
-                and output.state in NO_PEER
-                and follower.endpoint in self._unmet
-            ):
+            is_report = isinstance(output, messages.ConnectionReport)
+            if is_report and output.state in NO_PEER and follower.endpoint in self._unmet:
                 continue
             reacted.append(output)
             match output:
@@ -213,9 +206,8 @@ class Followers:
         self._views[follower.address] = frozenset(member.address for member in view.members)
         for member in view.members:
             outputs += [*self._follow(now_us, member.address, pinned=True), *self._listed(now_us, member.address)]
-            outputs += (
-                self._by_name[member.address].listed(now_us, member.uuid) if member.address in self._by_name else ()
-            )
+            if member.address in self._by_name:
+                outputs += self._by_name[member.address].listed(now_us, member.uuid)
         leads = view.master is not None and view.master.uuid == follower.member_uuid
         return [*outputs, *follower.listen_to_migrations(now_us, leads)]
 

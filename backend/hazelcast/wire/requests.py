@@ -54,8 +54,6 @@ class AddClusterViewListener(Struct, frozen=True):
 class AddMigrationListener(Struct, frozen=True):
     """Subscribes to migrations of replicas."""
 
-    local_only: bool = False
-
 
 class RemoveMigrationListener(Struct, frozen=True):
     """Ends the subscription to migrations."""
@@ -65,8 +63,6 @@ class RemoveMigrationListener(Struct, frozen=True):
 
 class AddPartitionLostListener(Struct, frozen=True):
     """Subscribes to losses of partitions."""
-
-    local_only: bool = False
 
 
 class ReadMetrics(Struct, frozen=True):

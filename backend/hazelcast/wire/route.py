@@ -43,9 +43,6 @@ class GrowingLog(Protocol):
     def lines(self) -> list[str]:
         """Return the whole lines that came since the last call."""
 
-    def close(self) -> None:
-        """Read no more."""
-
 
 class Route:
     """The way of a machine in the members' own network. What stands between overrides what is different there."""

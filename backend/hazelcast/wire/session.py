@@ -50,7 +50,6 @@ class TokenBucket:
         self._left -= size
 
     def has_some(self, now_us: int) -> bool:
-        """Return whether more may be asked for."""
         self._refill(now_us)
         return self._left > 0
 
@@ -79,11 +78,21 @@ class Questions:
         self._member_uuid = member_uuid
         self._bucket = TokenBucket(pace.bytes_per_second, pace.burst_bytes, now_us)
         self._owed: dict[int, Asked] = {}
-        self._next_us: dict[type[object], int] = dict.fromkeys(
-            (requests.GetClusterMetadata, requests.GetMemberConfig, requests.GetSystemProperties, requests.ReadMetrics),
-            now_us,
+        self._every_us: dict[type[object], int] = {
+            requests.GetClusterMetadata: pace.state_us,
+            requests.Ping: pace.state_us,
+            requests.GetMemberConfig: pace.config_us,
+            requests.ReadMetrics: pace.metrics_us,
+        }
+        first = (
+            requests.GetClusterMetadata,
+            requests.GetMemberConfig,
+            requests.GetSystemProperties,
+            requests.ReadMetrics,
         )
-        self._from_sequence = OLDEST
+        self._next_us: dict[type[object], int] = dict.fromkeys(first, now_us)
+        self.from_sequence = OLDEST
+        """Where the next metrics begin."""
         self._answered_once = False
 
     def due(self, now_us: int) -> list[requests.Question]:
@@ -101,17 +110,11 @@ class Questions:
     ) -> None:
         self._owed[correlation] = Asked(request, now_us, ticket)
         self.count(now_us, size)
-        if ticket is not None:
-            return
-        match request:
-            case requests.GetClusterMetadata() | requests.Ping():
-                self._next_us[type(request)] = now_us + self._pace.state_us
-            case requests.ReadMetrics():
-                self._next_us[requests.ReadMetrics] = now_us + self._pace.metrics_us
-            case requests.GetMemberConfig():
-                self._next_us[requests.GetMemberConfig] = now_us + self._pace.config_us
-            case _:
-                self._next_us.pop(type(request), None)  # once is enough
+        kind = type(request)
+        if ticket is None and kind in self._every_us:
+            self._next_us[kind] = now_us + self._every_us[kind]
+        elif ticket is None:
+            self._next_us.pop(kind, None)  # once is enough
 
     def answered(self, now_us: int, correlation: int, size: int) -> Asked | None:
         """Return the request that an answer of `size` bytes belongs to, or None if none is waiting."""
@@ -125,10 +128,6 @@ class Questions:
 
     def count(self, now_us: int, size: int) -> None:
         self._bucket.spend(now_us, size)
-
-    def metrics_read(self, next_sequence: int) -> None:
-        """Set where the next metrics begin."""
-        self._from_sequence = next_sequence
 
     def refused(self, request: requests.Request, now_us: int) -> None:
         """Stop asking what the member refuses. A ping replaces the cluster's state as proof that it is alive."""
@@ -175,7 +174,7 @@ class Questions:
 
     def _question(self, kind: type[object]) -> requests.Question:
         if kind is requests.ReadMetrics:
-            return requests.ReadMetrics(self._member_uuid, self._from_sequence)
+            return requests.ReadMetrics(self._member_uuid, self.from_sequence)
         made = kind()
         assert isinstance(made, requests.Question)
         return made
@@ -254,7 +253,7 @@ class ClientSession:
             case messages.ListenerAdded() | messages.RequestDone() | messages.Authenticated():
                 return [], b""
             case messages.Metrics(next_sequence, sets):
-                self.questions.metrics_read(next_sequence)
+                self.questions.from_sequence = next_sequence
                 return [self._heard(now_us, message)] if sets else [], b""
             case _:
                 return [self._heard(now_us, message)], b""

@@ -21,7 +21,6 @@ from quarterdeck.backend.hazelcast.wire import messages
 from quarterdeck.backend.hazelcast.wire.member_configuration import ReportedConfiguration, read_configuration
 from quarterdeck.backend.hazelcast.wire.messages import ConnectionReport, Heard, Observation, Topic, TopicRefused
 from quarterdeck.backend.hazelcast.witness.incarnation import OF_MASTERS, WitnessedIncarnation
-from quarterdeck.backend.hazelcast.witness.member_metrics import map_metrics
 
 LIST_US = 2 * SECOND_US
 """How long the first list of a new incarnation is awaited: it shows whether the member has merged."""
@@ -170,11 +169,8 @@ class MemberWitness:
         if arrival is None:
             return
         self._arrival = None
-        members = members or arrival.members
-        merged_from, has_merged = (
-            "",
-            before is not None and bool(members) and self._has_merged(before, members[0], arrival),
-        )
+        members, merged_from = members or arrival.members, ""
+        has_merged = before is not None and bool(members) and self._has_merged(before, members[0], arrival)
         if before is not None and members and has_merged:
             merged_from = before.uuid
             yield WitnessedEvent(before.uuid, MemberMerging(members[0].address, arrival.uuid))
@@ -344,11 +340,11 @@ class ClusterWitness:
     def _message(
         self, member: MemberWitness, uuid: str, message: messages.Message, now_us: int
     ) -> Iterator[WitnessedEvent]:
-        match message:
-            case messages.Authenticated(status=status, server_version=software):
-                if status == "authenticated":
-                    yield from member.answered(uuid, f"Hazelcast {software}" if software else "", now_us)
-                return
+        if isinstance(message, messages.Authenticated):
+            if message.status == "authenticated":
+                software = f"Hazelcast {message.server_version}" if message.server_version else ""
+                yield from member.answered(uuid, software, now_us)
+            return
         yield from member.speaks(uuid, now_us)
         match message:
             case messages.MembersView(version, listed):
@@ -380,7 +376,4 @@ class ClusterWitness:
                 stamp = sets[-1].value_of(STATE_STAMP)
                 if stamp is not None:
                     yield from member.apply(lambda incarnation: incarnation.stamp_reported(int(stamp), now_us))
-                maps = map_metrics(sets[-1])
-                if maps is not None:
-                    yield from member.apply(lambda incarnation: incarnation.maps_reported(maps))
                 yield from member.apply(lambda incarnation: incarnation.metrics_reported(sets[-1]))

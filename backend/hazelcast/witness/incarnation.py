@@ -12,28 +12,12 @@ from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.partitions.events import Holder, PartitionLost
 from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.core.witnessed import events as witnessed
 from quarterdeck.backend.core.witnessed.discovery import JOINER
-from quarterdeck.backend.core.witnessed.events import (
-    ASPECTS,
-    Aspect,
-    MemberMeasured,
-    MemberWitnessed,
-    OwnersTold,
-    ReplicaMigrated,
-    Source,
-)
+from quarterdeck.backend.core.witnessed.events import ASPECTS, Aspect, MemberWitnessed, OwnersTold, Source
 from quarterdeck.backend.hazelcast.wire.member_configuration import ReportedConfiguration
 from quarterdeck.backend.hazelcast.wire.messages import MetricSet, PartitionsView, ReplicaMigrationEvent
-from quarterdeck.backend.hazelcast.witness.member_metrics import (
-    MapMetrics,
-    MemberMetrics,
-    data_measured,
-    differs_much,
-    link_metrics,
-    member_measured,
-    member_metrics,
-    strained,
-)
+from quarterdeck.backend.hazelcast.witness.member_metrics import MeasuredMember
 
 OWNERS_INTERVAL_US = 250_000
 """While partitions migrate, every migration changes the table: it is recorded no more often than this."""
@@ -87,12 +71,7 @@ class WitnessedIncarnation:
         self._addresses: dict[str, Address] = {}
         self._view: PartitionsView | None = None
         self._state_stamp: int | None = None
-        self._map_metrics: MapMetrics | None = None
-        self._metrics: MemberMetrics | None = None
-        self._linked: set[Address] = set()
-        """The members to which it has had connections."""
-        self._measured: MemberMeasured | None = None
-        """What was last recorded of its metrics."""
+        self._measured = MeasuredMember(address)
         self._recorded: OwnersTold | None = None
         self._recorded_us = -OWNERS_INTERVAL_US
         self._is_table_due = False
@@ -208,23 +187,8 @@ class WitnessedIncarnation:
             self._state_stamp, self._is_table_due = state_stamp, self._view is not None
             yield from self.wake(now_us)
 
-    def maps_reported(self, metrics: MapMetrics) -> Iterator[Event]:
-        before, self._map_metrics = self._map_metrics, metrics
-        measured = data_measured(before, metrics)
-        if measured is not None:
-            yield measured
-
     def metrics_reported(self, reported: MetricSet) -> Iterator[Event]:
-        before, self._metrics = self._metrics, member_metrics(reported)
-        others = [member.address for member in self.members if member.address != self.address]
-        links = link_metrics(reported, self.address, others)
-        strained_links = strained(self._linked, links, others) if links or self._linked else None
-        self._linked |= links.keys()
-        unlinked = tuple(sorted(set(others) - self._linked)) if strained_links is not None else None
-        measured = member_measured(before, self._metrics, strained_links, unlinked)
-        if measured is not None and differs_much(self._measured, measured):
-            self._measured = measured
-            yield measured
+        yield from self._measured.reported(reported, self.members)
 
     def wake(self, now_us: int) -> Iterator[Event]:
         """Yield what is due: the aspects after the first answers, and its table."""
@@ -244,7 +208,7 @@ class WitnessedIncarnation:
     def migration_ended(self, end: ReplicaMigrationEvent) -> Iterator[Event]:
         """Record that a replica has moved, or was to."""
         source, destination = self._address_of(end.source_uuid), self._address_of(end.destination_uuid)
-        yield ReplicaMigrated(
+        yield witnessed.ReplicaMigrated(
             end.partition, end.replica_index, source, destination, end.succeeded, end.took_ms * 1_000,
             end.state.planned, end.state.done,
         )  # fmt: skip

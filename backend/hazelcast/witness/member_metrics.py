@@ -5,17 +5,19 @@ Metrics come every 5 seconds, and most differ a little each time. What is record
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from quarterdeck.backend.core.address import Address, BadAddress, host_of, make_address, parse_port
+from quarterdeck.backend.core.address import Address, host_of
 from quarterdeck.backend.core.data.events import DataMeasured, MapMeasured
+from quarterdeck.backend.core.membership.views.identity import Member
+from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.core.witnessed.events import IDLE_US, LinkMeasured, MemberMeasured
+from quarterdeck.backend.hazelcast.logs.lines.layout import to_address
 from quarterdeck.backend.hazelcast.wire.messages import MetricSet, MetricValue
 
 MILLISECOND_US = 1_000
-SECOND_US = 1_000_000
 HEAP_STEPS = 10
 """The heap has changed much when another tenth of it is used."""
 CPU_STEP = 25
@@ -23,6 +25,35 @@ CPU_STEP = 25
 SMALL_QUEUE = 16
 """Shorter queues are all alike, longer ones are where one is twice as long as the other."""
 COLLECTIONS_NOTED_US = SECOND_US // 2
+
+
+class MeasuredMember:
+    """What is recorded of the metrics of one incarnation, of one set after the other."""
+
+    def __init__(self, address: Address) -> None:
+        self._address = address
+        self._maps: MapMetrics | None = None
+        self._metrics: MemberMetrics | None = None
+        self._linked: set[Address] = set()
+        """The members to which it has had connections."""
+        self._recorded: MemberMeasured | None = None
+
+    def reported(self, metrics: MetricSet, members: Sequence[Member]) -> Iterator[DataMeasured | MemberMeasured]:
+        """Yield what is new in a set of metrics of the member with this list."""
+        if (maps := map_metrics(metrics)) is not None:
+            earlier, self._maps = self._maps, maps
+            if earlier is None or earlier.maps != maps.maps:
+                yield data_measured(earlier, maps)
+        before, self._metrics = self._metrics, member_metrics(metrics)
+        others = [member.address for member in members if member.address != self._address]
+        links = link_metrics(metrics, self._address, others)
+        strained_links = strained(self._linked, links, others) if links or self._linked else None
+        self._linked |= links.keys()
+        unlinked = tuple(sorted(set(others) - self._linked)) if strained_links is not None else None
+        measured = member_measured(before, self._metrics, strained_links, unlinked)
+        if measured is not None and (self._recorded is None or _coarse(self._recorded) != _coarse(measured)):
+            self._recorded = measured
+            yield measured
 
 
 class MemberMetrics(NamedTuple):
@@ -92,11 +123,6 @@ def _heartbeat_age(now: MemberMetrics) -> int | None:
     return max(cluster_ms - sent_ms, 0) * MILLISECOND_US if sent_ms else None
 
 
-def differs_much(before: MemberMeasured | None, now: MemberMeasured) -> bool:
-    """Whether a measurement is to be recorded after the one that was recorded last."""
-    return before is None or _coarse(before) != _coarse(now)
-
-
 def _coarse(one: MemberMeasured) -> tuple[object, ...]:
     """Return the same with little differences removed."""
     return (
@@ -141,13 +167,15 @@ def link_metrics(metrics: MetricSet, own: Address, others: Iterable[Address]) ->
     for other in listed:
         at_host[host_of(other)] = None if host_of(other) in at_host else other
     found: dict[Address, LinkMeasured] = {}
-    for name, pipeline, value in _connections(metrics):
-        remote = _remote_end(pipeline)
+    for sample in metrics.samples:
+        if sample.discriminator is None or sample.name not in (IDLE, QUEUED) or sample.value < 0:
+            continue
+        remote, value = _remote_end(sample.discriminator[1]), int(sample.value)
         member = remote if remote in listed else at_host.get(host_of(remote)) if remote else None
         if member is None:
             continue
         link = found.get(member) or LinkMeasured(member, 0)
-        if name == IDLE:
+        if sample.name == IDLE:
             idle = value * MILLISECOND_US
             idle = idle if link.idle is None else min(idle, link.idle)
             found[member] = LinkMeasured(member, link.connections + 1, idle, link.queued)
@@ -165,20 +193,11 @@ def strained(
     return tuple(sorted((*late, *(LinkMeasured(address, 0) for address in gone)), key=lambda link: link.address))
 
 
-def _connections(metrics: MetricSet) -> Iterator[tuple[str, str, int]]:
-    for sample in metrics.samples:
-        if sample.discriminator is not None and sample.name in (IDLE, QUEUED) and sample.value >= 0:
-            yield sample.name, sample.discriminator[1], int(sample.value)
-
-
 @lru_cache(maxsize=16_384)
 def _remote_end(pipeline: str) -> Address | None:
     """Return the address behind the arrow of ``/10.0.0.1:5701->/10.0.0.2:40000``, or None."""
     host, _, port = pipeline.partition("->")[2].rpartition("/")[2].rpartition(":")
-    try:
-        return make_address(host, parse_port(port, port))
-    except BadAddress:
-        return None
+    return to_address(host, port)
 
 
 PREFIX = "map."
@@ -214,10 +233,8 @@ def map_metrics(metrics: MetricSet) -> MapMetrics | None:
     return MapMetrics(metrics.at_ms, maps) if maps else None
 
 
-def data_measured(before: MapMetrics | None, now: MapMetrics) -> DataMeasured | None:
-    """Return what is stored now, and what was asked of the member since the metrics before; None if that is the same."""
-    if before is not None and before.maps == now.maps:
-        return None
+def data_measured(before: MapMetrics | None, now: MapMetrics) -> DataMeasured:
+    """Return what is stored now, and what was asked of the member since the metrics before."""
 
     def total(name: str) -> int:
         return sum(counts.get(name, 0) for counts in now.maps.values())

@@ -288,7 +288,9 @@ def decode_request(frames: Frames) -> tuple[int, Request | int]:
     if kind is None:
         return correlation, number
     if kind in (requests.AddPartitionLostListener, requests.AddMigrationListener):
-        return correlation, kind(fixed.boolean())
+        if fixed.boolean():
+            raise BadBytes("a listener for one member alone")
+        return correlation, kind()
     if kind is requests.RemoveMigrationListener:
         return correlation, requests.RemoveMigrationListener(fixed.known_uuid())
     if kind is requests.ReadMetrics:

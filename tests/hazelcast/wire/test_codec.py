@@ -55,6 +55,8 @@ REQUESTS = st.one_of(
         [
             requests.Ping(),
             requests.AddClusterViewListener(),
+            requests.AddMigrationListener(),
+            requests.AddPartitionLostListener(),
             requests.GetClusterMetadata(),
             requests.GetMemberConfig(),
             requests.GetSystemProperties(),
@@ -64,8 +66,6 @@ REQUESTS = st.one_of(
             requests.SetDiagnostics(10, {"hazelcast.diagnostics.systemlog.enabled": "true"}),
         ]
     ),
-    st.builds(requests.AddMigrationListener, st.booleans()),
-    st.builds(requests.AddPartitionLostListener, st.booleans()),
     st.builds(requests.RemoveMigrationListener, UUIDS),
     st.builds(requests.ReadMetrics, UUIDS, LONG),
     st.builds(requests.ChangeClusterState, st.sampled_from(CLUSTER_STATES)),

@@ -6,21 +6,13 @@ import re
 from typing import NamedTuple
 
 from quarterdeck.backend.hazelcast.logs.parsed_messages import NoEvent, ParsedMessage, Subject
-from quarterdeck.backend.hazelcast.logs.patterns.membership import (
-    MEMBERSHIP_PATTERNS,
-    MERGE_PATTERNS,
-    SUSPICION_PATTERNS,
-)
-from quarterdeck.backend.hazelcast.logs.patterns.partitions_and_connections import (
-    CONNECTION_FAILURE,
-    DIAGNOSTIC_PATTERNS,
-    PARTITION_PATTERNS,
-    SUBJECT_OF_LOGGER,
-)
+from quarterdeck.backend.hazelcast.logs.patterns import membership, partitions_and_connections
+from quarterdeck.backend.hazelcast.logs.patterns.partitions_and_connections import CONNECTION_FAILURE, SUBJECT_OF_LOGGER
 from quarterdeck.backend.hazelcast.logs.patterns.pattern import PatternMismatch
 
 _PATTERNS = (
-    *SUSPICION_PATTERNS, *MEMBERSHIP_PATTERNS, *MERGE_PATTERNS, *PARTITION_PATTERNS, *DIAGNOSTIC_PATTERNS,
+    *membership.SUSPICION_PATTERNS, *membership.MEMBERSHIP_PATTERNS, *membership.MERGE_PATTERNS,
+    *partitions_and_connections.PARTITION_PATTERNS, *partitions_and_connections.DIAGNOSTIC_PATTERNS,
 )  # fmt: skip
 EVENT_SIGNS = tuple(sign.encode() for pattern in _PATTERNS for sign in pattern.signs)
 EVENT_SIGNS = tuple(sorted(sign for sign in set(EVENT_SIGNS) if not any(o != sign and o in sign for o in EVENT_SIGNS)))

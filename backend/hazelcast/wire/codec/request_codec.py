@@ -52,8 +52,8 @@ def encode_request(request: requests.Request, correlation: int) -> bytes:
     match request:
         case requests.Authenticate():
             return encode_frames(_authenticate_frames(request, head))
-        case requests.AddPartitionLostListener(local_only) | requests.AddMigrationListener(local_only):
-            head += fields.BOOL.pack(local_only)
+        case requests.AddPartitionLostListener() | requests.AddMigrationListener():
+            head += fields.BOOL.pack(False)  # not only those of this member
         case requests.RemoveMigrationListener(registration_uuid):
             head += fields.pack_uuid(registration_uuid)
         case requests.ReadMetrics(member_uuid, from_sequence):
