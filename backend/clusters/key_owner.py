@@ -23,12 +23,11 @@ class MapKey(NamedTuple):
 
 
 class KeyOwner(NamedTuple):
-    """Who owns a key, as one master has it."""
+    """Who owns a key, as one master has it; `owner` is a label, or None: no member."""
 
     master: str
     partition: int
     owner: str | None
-    """Its label; None: no member."""
 
 
 def key_owner(picture: Picture, text: str) -> str:
@@ -55,10 +54,10 @@ def map_key(name: str, key: str, key_type: str = "string") -> MapKey:
     Raises:
         ValueError: They name none.
     """
-    known = next((kind for kind in KEY_TYPES if kind == key_type), None)
-    if known is None:
-        raise ValueError(f"there is no type {key_type!r}; write one of {', '.join(KEY_TYPES)}")
-    return MapKey(name, key, known)
+    for known in KEY_TYPES:
+        if known == key_type:
+            return MapKey(name, key, known)
+    raise ValueError(f"there is no type {key_type!r}; write one of {', '.join(KEY_TYPES)}")
 
 
 def key_owners(picture: Picture, wanted: MapKey) -> Iterator[KeyOwner]:

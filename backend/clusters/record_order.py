@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from operator import itemgetter
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, TypeVar
 
 from quarterdeck.backend.core.events import WITNESSED_FORM, Event, Record
 from quarterdeck.backend.core.membership.events import MemberMerging, MemberStopped
@@ -89,12 +89,6 @@ class RecordMerge:
         return [record for _, record in self._held.release(now_us)]
 
 
-class _Heard(NamedTuple):
-    member: str
-    uuid: str
-    event: Event
-
-
 class RecordNumbering:
     """Takes events with their times on the run's clock, gives records of each incarnation, numbered in the order of time."""
 
@@ -102,30 +96,30 @@ class RecordNumbering:
         """`began_utc_us` is UTC when the run's clock shows 0; each event waits for `hold_us`."""
         self.run = run
         self.hold_us, self._began_utc_us = hold_us, began_utc_us
-        self._held: HeldInOrder[_Heard] = HeldInOrder()
+        self._held: HeldInOrder[tuple[str, str, Event]] = HeldInOrder()
         self._latest: dict[str, tuple[int, int]] = {}
         """By uuid, the number and the time of its latest record."""
         self._ended: dict[str, None] = {}
 
     def add(self, at_us: int, member: str, uuid: str, event: Event, now_us: int) -> None:
         """Something happened to the incarnation `uuid`, and was heard now."""
-        self._held.add(at_us, now_us + self.hold_us, _Heard(member, uuid, event))
+        self._held.add(at_us, now_us + self.hold_us, (member, uuid, event))
 
     def release(self, now_us: int) -> list[Record]:
         """Return the records of what has waited long enough, with all that happened before."""
-        numbered = (self._numbered(at_us, heard) for at_us, heard in self._held.release(now_us))
+        numbered = (self._numbered(at_us, *heard) for at_us, heard in self._held.release(now_us))
         return [record for record in numbered if record is not None]
 
-    def _numbered(self, at_us: int, heard: _Heard) -> Record | None:
-        if isinstance(heard.event, ONCE):
-            if heard.uuid in self._ended:
+    def _numbered(self, at_us: int, member: str, uuid: str, event: Event) -> Record | None:
+        if isinstance(event, ONCE):
+            if uuid in self._ended:
                 return None
-            self._ended[heard.uuid] = None
-        number, latest_us = self._latest.pop(heard.uuid, (0, 0))
+            self._ended[uuid] = None
+        number, latest_us = self._latest.pop(uuid, (0, 0))
         at_us = max(at_us, latest_us)
-        self._latest[heard.uuid] = (number + 1, at_us)
+        self._latest[uuid] = (number + 1, at_us)
         for known in (self._latest, self._ended):
             if len(known) > MOST_NUMBERED:
                 del known[next(iter(known))]  # long since nothing was heard of it
         utc_us = self._began_utc_us + at_us
-        return Record(self.run, heard.member, heard.uuid, number + 1, at_us, utc_us, heard.event, form=WITNESSED_FORM)
+        return Record(self.run, member, uuid, number + 1, at_us, utc_us, event, form=WITNESSED_FORM)

@@ -112,7 +112,6 @@ class LastWords:
             self._removals.setdefault(gone, {}).setdefault(record.member, record.at)
 
     def list_of(self, member: str) -> ListInstalled | None:
-        """Return the list of the member's present incarnation, if it has one."""
         installed = self._lists.get(member)
         return installed.view if installed is not None else None
 

@@ -153,7 +153,6 @@ class HazelcastCluster:
         return ("--connect", f"{SCHEME}{','.join(addresses)}", *self._options)
 
     def configuration_of(self, address: Address) -> ReportedConfiguration | None:
-        """Return what a member's configuration says, as far as it was reported."""
         return self._witness.configurations.get(address)
 
     @property
@@ -199,7 +198,6 @@ class HazelcastCluster:
         return self._background.ask(lambda: self._carry_out(command), self.name)
 
     def call(self, member: str, operation: Operation, *, watched: bool = False) -> Future[Answer]:
-        """Refuse: the data of real members is not looked into."""
         return refused("this console does not read the data of members of Hazelcast")
 
     def close(self) -> None:

@@ -60,7 +60,6 @@ class GrowingFile:
         self._identity = (0, 0)
 
     def lines(self) -> list[str]:
-        """Return the whole lines that came since the last call. A file that is not there has none."""
         try:
             file_status, before = self._path.stat(), b""
             identity = (file_status.st_dev, file_status.st_ino)
@@ -76,7 +75,6 @@ class GrowingFile:
         return [line.decode(errors="replace").rstrip("\r") for line in whole]
 
     def close(self) -> None:
-        """Read no more."""
         if self._source is not None:
             self._source.close()
 
@@ -108,7 +106,6 @@ class StandardInput:
         threading.Thread(target=self._read, name="standard input", daemon=True).start()
 
     def lines(self) -> list[str]:
-        """Return the lines that came since the last call."""
         return [self._lines.popleft() for _ in range(len(self._lines))]
 
     def _read(self) -> None:
@@ -153,7 +150,6 @@ class LogFollowing:
         self._on_the_way: dict[GrowingLog, _Stream] = {}
 
     async def run(self) -> None:
-        """Follow until cancelled."""
         piped = [_Stream(StandardInput(), source) for source in self._sources if source.path is None]
         try:
             polls = 0

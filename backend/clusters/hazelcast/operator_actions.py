@@ -116,9 +116,8 @@ class OperatorActions:
         if not configuration.uses_join_list:
             raise CommandRefused(f"{member} finds others by {configuration.joiner}, not by a join list")
         if not configuration.may_edit_join_list():
-            raise CommandRefused(
-                f"{member} has no REST for this; add to its configuration: {REST_LINES}, and restart it"
-            )
+            remedy = f"add to its configuration: {REST_LINES}, and restart it"
+            raise CommandRefused(f"{member} has no REST for this; {remedy}")
         try:
             addresses = tuple(map(self._settings.route.address_of, parse_join_list(entries)))
         except BadJoinList as problem:
@@ -161,7 +160,6 @@ def _rest_answer(member: Address, answer: httpx.Response) -> str:
     except msgspec.DecodeError:
         reply = _RestAnswer()
     if not answer.is_success or reply.status != "success":
-        raise CommandRefused(
-            f"{member} answered {answer.status_code}: {reply.message.strip() or reply.status or 'nothing'}"
-        )
+        said = reply.message.strip() or reply.status or "nothing"
+        raise CommandRefused(f"{member} answered {answer.status_code}: {said}")
     return reply.message.strip() or "done"

@@ -105,7 +105,6 @@ class Kubectl:
         return running
 
     async def close(self) -> None:
-        """End all processes."""
         for running in self._running:
             running.stop()
         await asyncio.gather(*(running.end() for running in self._running))
@@ -153,7 +152,6 @@ class RunningKubectl:
         return KubectlFailed(self.said)
 
     def stop(self) -> None:
-        """Have the process end."""
         if self.code is None:
             with suppress(ProcessLookupError):  # `terminate` would take the end of one that has just ended from asyncio
                 os.kill(self._process.pid, signal.SIGTERM)
@@ -203,11 +201,9 @@ class PodLog:
 
     @property
     def has_begun(self) -> bool:
-        """Return whether what was written before is on its way no more."""
         return not self._lines and time.monotonic() >= self._quiet_until
 
     def lines(self) -> list[str]:
-        """Return the lines that came since the last call."""
         return [self._lines.popleft() for _ in range(len(self._lines))]
 
     async def follow(self) -> None:

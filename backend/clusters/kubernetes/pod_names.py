@@ -51,19 +51,15 @@ class NamedRoute(Route):
         return NotReached(f"the pod {self._left[host]}, which was at this address, has another one now", "absent")
 
     def is_over(self, name: Address) -> bool:
-        """Return whether the pod is known to have left this address."""
         return host_of(name) in self._left
 
     def name_of(self, address: Address) -> Address:
-        """Return the pod at an address of the members' own network."""
         return Address(self._names.in_address(address))
 
     def named(self, message: Message) -> Message:
-        """Return a message with pods in the place of their addresses."""
         return _renamed(message, self._names.in_address) if isinstance(message, NAMED) else message
 
     def named_in_line(self, line: str) -> str:
-        """Return the line of a log with pods in the place of their addresses."""
         return self._names.in_line(line)
 
 
@@ -93,14 +89,12 @@ class DnsRoute(NamedRoute):
         return tuple(pod or host for host, pod in zip(hosts, pods, strict=True))
 
     async def reach(self, endpoint: Address) -> tuple[str, int]:
-        """Return the address that a pod has now, and the port. Raises `NotReached`."""
         host = host_of(endpoint)
         if (moved := self._why_left(host)) is not None:
             raise moved
         return self._hosts.get(host, host), port_of(endpoint)
 
     def address_of(self, name: Address) -> Address:
-        """Return the address of a pod."""
         return make_address(self._hosts.get(host_of(name), host_of(name)), port_of(name))
 
     async def _pod_at(self, host: str, name: Address) -> str:

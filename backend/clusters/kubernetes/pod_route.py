@@ -83,7 +83,6 @@ class PodRoute(NamedRoute):
             self._problems[service] = str(failed)
 
     async def run(self) -> None:
-        """Look for pods, and follow their logs, until cancelled."""
         wakes = [(service, asyncio.Event()) for service in self._services.values()]
         try:
             async with asyncio.TaskGroup() as group:  # which waits for all, so that no process is left half started
@@ -212,11 +211,9 @@ class PodRoute(NamedRoute):
         return (f"kubectl: {KubectlFailed(said)}", "closed") if said else None
 
     def is_over(self, name: Address) -> bool:
-        """Return whether the pod is known to exist no more, or to have left this address."""
         return host_of(name) in self._over or super().is_over(name)
 
     def address_of(self, name: Address) -> Address:
-        """Return the address of a pod in the members' own network."""
         known = self._known.get(host_of(name))
         return name if known is None else make_address(known[1].host, port_of(name))
 

@@ -112,7 +112,6 @@ class RecordLines:
 
     @classmethod
     def of(cls, columns: LineColumns) -> RecordLines:
-        """Those that were kept."""
         made = cls()
         made._files = {name: number for number, name in enumerate(columns.files)}
         made._by_uuid = {
@@ -123,9 +122,8 @@ class RecordLines:
 
     def columns(self) -> LineColumns:
         """All of them, to be kept."""
-        by_uuid = {
-            uuid: (list(files), list(lines), list(offsets)) for uuid, (files, lines, offsets) in self._by_uuid.items()
-        }
+        kept = self._by_uuid.items()
+        by_uuid = {uuid: (list(files), list(lines), list(offsets)) for uuid, (files, lines, offsets) in kept}
         return LineColumns(list(self._files), by_uuid)
 
     def add(self, records: Sequence[Record], lines: Sequence[run_reader.LogLine]) -> None:
@@ -139,7 +137,6 @@ class RecordLines:
             columns[OFFSET].append(line.offset)
 
     def get(self, record: Record) -> run_reader.LogLine | None:
-        """Where this record stands."""
         columns = self._by_uuid.get(record.uuid)
         place = record.seq - 1
         if columns is None or not 0 <= place < len(columns[FILE]):

@@ -62,11 +62,9 @@ class LogReading:
                 yield self._pieces.get_nowait()
 
     def join(self) -> None:
-        """Wait for the end of the reading."""
         self._thread.join()
 
     def close(self) -> None:
-        """Stop reading."""
         self._closed.set()
         if self._process is not None:
             self._process.terminate()

@@ -146,9 +146,8 @@ class RecordedCluster(PastRun):
         if self._records is not None:
             notes.append(f"reading the journal: {self._bytes_read * 100 // max(1, total)} % of {bytes_text(total)}")
         if self._stopped:
-            notes.append(
-                f"{self._stopped}; about {bytes_text(total - self._bytes_read)} of {bytes_text(total)} are left out"
-            )
+            left = bytes_text(total - self._bytes_read)
+            notes.append(f"{self._stopped}; about {left} of {bytes_text(total)} are left out")
         if self._problems:
             notes.append(f"{counted(self._problems.count_all, 'line')} could not be read, left out:")
             notes += [f"{problem.file.name}:{problem.line}: {problem.reason}" for problem in self._problems]
@@ -221,9 +220,8 @@ def _files_by_run(path: Path) -> dict[str, list[Path]]:
 
 def _chosen(path: Path, runs: Sequence[str], run: str | None) -> str:
     if not runs:
-        raise NoJournal(
-            f"{path}: no line in it is a record; name a journal, a {RUN_PREFIX}… directory or a .jsonl file"
-        )
+        hint = f"name a journal, a {RUN_PREFIX}… directory or a .jsonl file"
+        raise NoJournal(f"{path}: no line in it is a record; {hint}")
     named = ", ".join(sorted(runs)[-RUNS_NAMED:]) + (f" and {len(runs) - RUNS_NAMED} more" * (len(runs) > RUNS_NAMED))
     if run is not None and run not in runs:
         raise NoJournal(f"{path}: no run {run!r} in it; it holds {named}")

@@ -107,7 +107,6 @@ class ExportFolder:
 
     @property
     def missing(self) -> list[int]:
-        """The partitions that are not exported yet."""
         return [partition for partition in range(self.head.partitions) if partition not in self.files]
 
     def add(self, partition: int, owner: str, utc_us: int, lines: bytes) -> None:
@@ -160,9 +159,8 @@ class ExportFolder:
         except FileNotFoundError:
             raise BadExportFolder(f"{path}: is missing; export to another folder") from None
         if sha256(content).hexdigest() != listed.sha256:
-            raise BadExportFolder(
-                f"{path}: is not what was exported, for its checksum differs; export to another folder"
-            )
+            problem = "is not what was exported, for its checksum differs; export to another folder"
+            raise BadExportFolder(f"{path}: {problem}")
         return content
 
 
@@ -229,9 +227,8 @@ async def export_maps(client: MemberClient, urls: list[str], path: Path, map: st
             raise Unreachable(f"{len(folder.missing)} partitions have no owner that answers; run this again to go on")
         if folder.missing:
             await asyncio.sleep(AGAIN_SECONDS)
-            owners, _ = await _owners(
-                client, [*urls, *{url for url in owners if url}], until_seconds=LONGEST_WAIT_SECONDS
-            )
+            known = [*urls, *{url for url in owners if url}]
+            owners, _ = await _owners(client, known, until_seconds=LONGEST_WAIT_SECONDS)
     return folder
 
 
@@ -322,11 +319,9 @@ async def _fetched(
         url = owners[partition] if partition < len(owners) else ""
         if not url or url in gone:
             continue
-        query = f"?map={segment(map)}" if map else ""
+        path = f"/partitions/{partition}/entries" + (f"?map={segment(map)}" if map else "")
         try:
-            content = await client.send(
-                url, HttpRequest("GET", f"/partitions/{partition}/entries{query}", may_take_long=True)
-            )
+            content = await client.send(url, HttpRequest("GET", path, may_take_long=True))
             line, _, lines = content.partition(b"\n")
             head = msgspec.json.decode(line, type=PartitionHead)
         except msgspec.DecodeError as problem:

@@ -14,12 +14,8 @@ import msgspec
 from msgspec import Struct, convert
 from msgspec.json import Decoder
 
-from quarterdeck.backend.clusters.remote.access import (
-    NOT_OURS,
-    MemberCredentials,
-    connection_failure_text,
-    url_of_other,
-)
+from quarterdeck.backend.clusters.remote import access
+from quarterdeck.backend.clusters.remote.access import NOT_OURS, connection_failure_text, url_of_other
 from quarterdeck.backend.core.commands.commands import CommandRefused
 from quarterdeck.backend.core.events import Event, Record
 from quarterdeck.backend.core.membership import events
@@ -71,14 +67,14 @@ class HttpRequest(Struct, frozen=True):
 class MemberClient:
     """Use it within one event loop, and close it there."""
 
-    def __init__(self, access: MemberCredentials, *, answer_seconds: float = ANSWER_SECONDS) -> None:
+    def __init__(self, credentials: access.MemberCredentials, *, answer_seconds: float = ANSWER_SECONDS) -> None:
         """Prepare to ask members.
 
         Raises:
-            OSError: A file that `access` names cannot be used.
+            OSError: A file that `credentials` name cannot be used.
         """
-        self.headers = access.headers()
-        self.tls: ssl.SSLContext = access.tls()
+        self.headers = credentials.headers()
+        self.tls: ssl.SSLContext = credentials.tls()
         self._answer_seconds = answer_seconds
         # Members stand in the operator's own network: a proxy of the environment is not for them.
         self._http = httpx.AsyncClient(
@@ -92,7 +88,6 @@ class MemberClient:
         await self.close()
 
     async def close(self) -> None:
-        """Close all connections."""
         await self._http.aclose()
 
     async def get(self, url: str, path: str, answer: type[Decoded]) -> Decoded:
@@ -161,9 +156,8 @@ def _refusal(url: str, answer: httpx.Response) -> CommandRefused:
     text = one_line("; ".join(filter(None, (fail.message, fail.hint))))  # any program may have answered
     status = answer.status_code
     if status == httpx.codes.UNAUTHORIZED:  # the member's own hint is for users of curl
-        return RequestRefused(
-            status, f"{url}: {one_line(fail.message)}; give --user and --password-file, or --token-file"
-        )
+        hint = "give --user and --password-file, or --token-file"
+        return RequestRefused(status, f"{url}: {one_line(fail.message)}; {hint}")
     if answer.is_server_error and status not in (httpx.codes.SERVICE_UNAVAILABLE, httpx.codes.GATEWAY_TIMEOUT):
         return BadResponse(f"{url} failed with {status}: {text}")
     return RequestRefused(status, text)
@@ -192,17 +186,14 @@ async def present_state(client: MemberClient, url: str, *, started: bool, rows: 
         found.append(events.MemberStarted(facts.address, lite, facts.join_list))
     if facts.members and facts.master is not None:
         listed = tuple(convert(member, Member, from_attributes=True) for member in facts.members)
-        found.append(
-            events.ListInstalled(facts.list_version, facts.lineage, facts.master, listed, facts.master, "unknown")
-        )
+        told = (facts.list_version, facts.lineage, facts.master, listed, facts.master)
+        found.append(events.ListInstalled(*told, "unknown"))
     elif facts.master is not None:
         found.append(events.MasterChanged(facts.master, ""))
     if facts.master == facts.address and not facts.is_master:
         found.append(events.ClaimStarted(facts.list_version, (), ()))
-    found += (
-        events.JoinListChanged(facts.join_list, 0, facts.address),
-        events.ClusterStateChanged(facts.cluster_state, ""),
-    )
+    found.append(events.JoinListChanged(facts.join_list, 0, facts.address))
+    found.append(events.ClusterStateChanged(facts.cluster_state, ""))
     if facts.table_version and rows:
         async for page in table_pages(client, url):
             changed = (page.table_version, page.digest, page.partitions, page.holders, page.rows)

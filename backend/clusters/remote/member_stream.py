@@ -155,14 +155,16 @@ class MemberStream:
         self._observer.history_begins(self)
         await self._catch_up()
         async with self._events() as socket:
-            self._observer.connected(self)
-            self._backoff.reset()
+            self._connected()
             while True:
                 await self._take(await self._next(socket))
 
-    async def _stay_in_touch(self) -> NoReturn:
+    def _connected(self) -> None:
         self._observer.connected(self)
         self._backoff.reset()
+
+    async def _stay_in_touch(self) -> NoReturn:
+        self._connected()
         while True:
             await asyncio.sleep(self._timings.quiet)
             await self._client.facts(self.url)
@@ -173,9 +175,8 @@ class MemberStream:
         while True:
             answer = await self._client.records(self.url, self._last, PAGE_RECORDS)
             if not answer.complete:
-                self._observer.incomplete(
-                    self, "its beginning" if begun_anew else "what happened while it was not heard"
-                )
+                missing = "its beginning" if begun_anew else "what happened while it was not heard"
+                self._observer.incomplete(self, missing)
             if not answer.records:
                 return
             begun_anew = False

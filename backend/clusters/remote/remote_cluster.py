@@ -17,6 +17,8 @@ from random import Random
 from typing import Literal
 from uuid import uuid4
 
+from msgspec import structs
+
 from quarterdeck.backend.clusters.cluster import NOT_REMOTE, ConnectionStatus, ProcessFacts
 from quarterdeck.backend.clusters.record_order import RecordMerge
 from quarterdeck.backend.clusters.remote.access import MemberCredentials, address_in, member_url, url_of_other
@@ -137,9 +139,8 @@ class RemoteCluster:
     @property
     def is_settled(self) -> bool:
         with self._lock:
-            return not self._candidates and all(
-                member.contact == "connected" or member.why for member in self._followed.values()
-            )
+            followed = self._followed.values()
+            return not self._candidates and all(it.contact == "connected" or it.why for it in followed)
 
     def process_facts(self) -> Mapping[str, ProcessFacts]:
         with self._lock:
@@ -198,11 +199,10 @@ class RemoteCluster:
         if len(self._followed) >= MOST_MEMBERS:
             _LOG.warning("%s is not followed, for %d members are", url, MOST_MEMBERS)
             return
-        stream = MemberStream(
-            url, self._client, self, self._randomness, self._timings, _utc_us(), records=self._records
-        )
         with self._lock:
-            self._followed[url] = stream
+            self._followed[url] = stream = MemberStream(
+                url, self._client, self, self._randomness, self._timings, _utc_us(), records=self._records
+            )
         self._show_labels()
         self._background.spawn(self._keep_following(stream))
 
@@ -251,10 +251,8 @@ class RemoteCluster:
 
     def identified(self, stream: MemberStream, facts: ThisMember) -> bool:
         """Note who the member is. Return False when it is followed already under another URL."""
-        twin = next(
-            (other for other in self._followed.values() if other.facts and other.address == facts.address), stream
-        )
-        if twin is not stream:  # two URLs of one member
+        known = [other for other in self._followed.values() if other.facts and other.address == facts.address]
+        if known and known[0] is not stream:  # two URLs of one member
             with self._lock:
                 del self._followed[stream.url]
             self._show_labels()
@@ -281,11 +279,8 @@ class RemoteCluster:
         assert facts is not None, "a stream says whom it has met before it says what it hears"
         with self._lock:
             stream.heard_us = now_us
-            fresh = [
-                record
-                for record in records
-                if self._merge.add(stream.url, self._with_own_clock_and_label(record, stream), now_us)
-            ]
+            own = self._with_own_clock_and_label
+            fresh = [record for record in records if self._merge.add(stream.url, own(record, stream), now_us)]
         for record in fresh:
             match record.event:
                 case ListInstalled(members=members):
@@ -344,9 +339,7 @@ class RemoteCluster:
         assert stream.facts is not None
         label = stream.label if record.member == stream.facts.label else record.member
         at = self._member_us(record.utc)
-        return Record(
-            record.run, label, record.uuid, record.seq, at, record.utc, record.event, record.because, record.form
-        )
+        return structs.replace(record, member=label, at=at)
 
     def _on_our_clock(self, utc_us: int) -> int:
         """Return a moment of this machine's UTC clock on the clock of this cluster."""

@@ -19,13 +19,7 @@ from msgspec.json import Decoder
 
 from quarterdeck.backend.clusters.remote.member_client import HttpRequest, MemberClient, Method, RequestRefused, decoded
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.cluster_snapshot import (
-    ClusterSnapshot,
-    InFlight,
-    MemberReport,
-    MemberSnapshot,
-    SilentMember,
-)
+from quarterdeck.backend.core.cluster_snapshot import ClusterSnapshot, MemberReport, MemberSnapshot, SilentMember
 from quarterdeck.backend.core.commands.catalogue import HttpForm, description_of
 from quarterdeck.backend.core.commands.check import check, refuse_outside_simulation, with_addresses
 from quarterdeck.backend.core.commands.commands import CallMap, Command, CommandRefused, CutLink, Heal, Partition
@@ -98,7 +92,10 @@ def _link_requests(command: Command, form: HttpForm, members: Mapping[str, Comma
     addresses = {label: member.address for label, member in members.items()}
     for part in _parts(command):
         one_way = {"one_way": True} if hasattr(part, "one_way") else {}
-        for source, targets in _targets_by_source(part).items():
+        targets_of: dict[str, list[str]] = {}
+        for source, target in dict.fromkeys(links_of(part)):  # the ways back too, when they are meant
+            targets_of.setdefault(source, []).append(target)
+        for source, targets in targets_of.items():
             from_here = msgspec.structs.replace(part, sources=(source,), targets=tuple(targets), **one_way)
             body = msgspec.to_builtins(with_addresses(from_here, addresses))
             found.append(MemberRequest(source, HttpRequest(form.method, form.path, body)))
@@ -114,14 +111,6 @@ def _parts(command: Command) -> Sequence[Any]:
         CutLink(group, tuple(label for other in groups if other is not group for label in other), True, command.mode)
         for group in groups
     ]
-
-
-def _targets_by_source(part: Any) -> dict[str, list[str]]:
-    """Where the links lead that begin at each member; the ways back too, when they are meant."""
-    found: dict[str, list[str]] = {}
-    for source, target in dict.fromkeys(links_of(part)):
-        found.setdefault(source, []).append(target)
-    return found
 
 
 class PartiallyDone(Exception):
@@ -159,13 +148,9 @@ async def remote_snapshot(
         CommandRefused: No member reports anything.
     """
     answers = await asyncio.gather(*(_asked(client, target) for target in targets.values()))
-    reports: dict[str, MemberReport] = {}
-    silent: dict[str, str] = {}
-    for label, answer in zip(targets, answers, strict=True):
-        if isinstance(answer, str):
-            silent[label] = answer
-        else:
-            reports[label] = answer
+    known = dict(zip(targets, answers, strict=True))
+    reports = {label: answer for label, answer in known.items() if isinstance(answer, MemberReport)}
+    silent = {label: answer for label, answer in known.items() if isinstance(answer, str)}
     if not reports:
         raise CommandRefused("; ".join(dict.fromkeys(silent.values())) or "no member was met yet")
     utc_us = max(report.utc_us for report in reports.values())
@@ -184,7 +169,11 @@ async def remote_snapshot(
         for label, why in silent.items()
     )
     links = tuple(_links(reports.values(), {target.address: label for label, target in targets.items()}))
-    in_flight = tuple(_in_flight(reports.values(), on_our_clock))
+    in_flight = tuple(
+        msgspec.structs.replace(sent, due_us=sent.due_us + on_our_clock(report.utc_us) - report.captured.clock_us)
+        for report in reports.values()
+        for sent in report.captured.waiting
+    )
     return ClusterSnapshot(name, at_us, utc_us, members, not_reached, links=links, in_flight=in_flight)
 
 
@@ -213,13 +202,6 @@ def _links(reports: Iterable[MemberReport], label_of: Mapping[Address, str]) -> 
             yield msgspec.structs.replace(link, source=source, target=label_of.get(Address(link.target), link.target))
 
 
-def _in_flight(reports: Iterable[MemberReport], on_our_clock: Callable[[int], int]) -> Iterator[InFlight]:
-    for report in reports:
-        ahead_us = on_our_clock(report.utc_us) - report.captured.clock_us
-        for message in report.captured.waiting:
-            yield msgspec.structs.replace(message, due_us=message.due_us + ahead_us)
-
-
 Answered = TypeVar("Answered")
 
 BODY_BYTES = 2 * 1024 * 1024
@@ -243,9 +225,8 @@ async def call_map(client: MemberClient, url: str, operation: Operation) -> Answ
     """
 
     async def ask(method: Method, path: str, answer: type[Answered], body: object = None) -> Answered:
-        return decoded(
-            Decoder(answer), await client.send(url, HttpRequest(method, path, body, may_take_long=True)), url
-        )
+        content = await client.send(url, HttpRequest(method, path, body, may_take_long=True))
+        return decoded(Decoder(answer), content, url)
 
     of_map = f"/maps/{segment(operation.map)}"
     try:
@@ -253,9 +234,8 @@ async def call_map(client: MemberClient, url: str, operation: Operation) -> Answ
             case Put(_, key, value):
                 return Answer(value=value_of(await ask("PUT", f"{of_map}/{segment(key)}", Entry, _body_of(value))))
             case Get(_, key) if key in RESERVED_KEYS:
-                raise CommandRefused(
-                    f"the key {key!r} cannot be read over HTTP: its path asks for the {key} of the map"
-                )
+                why = f"its path asks for the {key} of the map"
+                raise CommandRefused(f"the key {key!r} cannot be read over HTTP: {why}")
             case Get(_, key):
                 return Answer(value=value_of(await ask("GET", f"{of_map}/{segment(key)}", Entry)))
             case Remove(_, key):

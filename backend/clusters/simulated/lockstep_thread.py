@@ -44,7 +44,6 @@ class LockstepThread:
             raise LockstepEnded
 
     def end(self) -> None:
-        """End the work where it stands."""
         self._ending = True
         self._begin.release()
         self._thread.join()

@@ -207,10 +207,8 @@ class SimulatedCluster:
         if not self._closed:
             self._closed = True
             self._lockstep.end()
-            waiting = [
-                *(pending.done for pending in self._pending_commands),
-                *(done for _, done in self._calls.values()),
-            ]
+            waiting = [pending.done for pending in self._pending_commands]
+            waiting += [done for _, done in self._calls.values()]
             self._settled += [(done, CommandRefused(self._closed_text)) for done in waiting]
             self._settle()
 
@@ -253,9 +251,8 @@ class SimulatedCluster:
             ValueError: The moment has not come yet.
         """
         if not self._began_us <= at_us <= self.now_us():
-            raise ValueError(
-                f"{at_us / 1e6:.3f} s is not a moment of this run, which is at {self.now_us() / 1e6:.3f} s"
-            )
+            reached = f"{self.now_us() / 1e6:.3f} s"
+            raise ValueError(f"{at_us / 1e6:.3f} s is not a moment of this run, which is at {reached}")
         self._forks += 1
         scheduled = [known for known in (*self.commands, *self._scheduled) if known.at_us <= at_us]
         fork = SimulatedCluster(

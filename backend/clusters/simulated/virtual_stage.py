@@ -36,11 +36,9 @@ class VirtualStage:
         return done
 
     def advance(self, by_us: int) -> None:
-        """Let so much virtual time pass."""
         self._stage.advance(by_us)
 
     def drain(self) -> list[Record]:
-        """Return the records since the last call."""
         found, self._records.waiting = self._records.waiting, []
         return found
 

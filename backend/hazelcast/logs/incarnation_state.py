@@ -94,7 +94,6 @@ class IncarnationState:
     def version_and_lineage_of(
         self, version: int | None, members: tuple[Member, ...], own_uuid: str
     ) -> tuple[int, str]:
-        """Return version and lineage of a printed list."""
         if version is not None:
             return version, lineage_of(members[0].uuid, self.reuse_count)
         lineage = f"unversioned/{own_uuid}"

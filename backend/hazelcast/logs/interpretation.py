@@ -262,7 +262,6 @@ class InterpretedMessage(Struct, frozen=True, gc=False):
 
     @property
     def member(self) -> str:
-        """The address of the member that logged it."""
         return self.place.member
 
     def events(self, kind: type[_Kind]) -> list[_Kind]:

@@ -57,11 +57,8 @@ def align_clocks(run: str, readings: Mapping[str, ClockReading]) -> list[Aligned
     ahead = _relative(readings)
     zoned = [member for member in ahead if readings[member].zoned]
     common = ahead[zoned[0]] if zoned else Counter(ahead.values()).most_common(1)[0][0] if ahead else 0
-    aligned = [
-        _aligned(run, member, readings, us - common)
-        for member, us in ahead.items()
-        if us != common and not readings[member].zoned
-    ]
+    wrong = {member: us for member, us in ahead.items() if us != common and not readings[member].zoned}
+    aligned = [_aligned(run, member, readings, us - common) for member, us in wrong.items()]
     shifts = {clock.member: clock.ahead_us or 0 for clock in aligned}
     spans = [
         (reading.first_us - shifts.get(member, 0), (reading.last_us or reading.first_us) - shifts.get(member, 0))
@@ -79,18 +76,11 @@ def align_clocks(run: str, readings: Mapping[str, ClockReading]) -> list[Aligned
 
 def _relative(readings: Mapping[str, ClockReading]) -> dict[str, int]:
     """Return by how much each member's clock is ahead of the first one's, for members that have lists in common."""
-    ahead: dict[str, int] = {}
-    members = sorted(
-        (name for name in readings if readings[name].lists), key=lambda name: (not readings[name].zoned, name)
-    )
-    if not members:
-        return ahead
-    ahead[members[0]] = 0
-    found = [members[0]]
+    members = sorted((it for it in readings if readings[it].lists), key=lambda it: (not readings[it].zoned, it))
+    found = members[:1]
+    ahead = dict.fromkeys(found, 0)
     for known in found:
-        for member in members:
-            if member in ahead:
-                continue
+        for member in [it for it in members if it not in ahead]:
             quarters = _difference(readings[known], readings[member])
             if quarters is not None:
                 ahead[member] = ahead[known] + quarters
@@ -233,7 +223,6 @@ class LogSet:
         return to_utc(LogTime(us + offset.dateless_us), zone_of(self._options, file) or UTC, None)
 
     def run_of(self, file: str) -> str:
-        """Return the run to which the messages of a file belong."""
         return self._options.run or Path(file).parent.name or "logs"
 
     def run_began_us(self, run: str) -> int:
@@ -282,16 +271,11 @@ class LogSet:
         """Return the text of a message; a member list that is cut off at the end of a file goes on in the member's next one."""
         if not is_cut_list(message.text):
             return message.text
-        others = (
-            part
-            for part in self._torn.get(str(Path(file).parent), ())
-            if part.file != file and self._members.get((part.file, None)) == member
-        )
+        torn = self._torn.get(str(Path(file).parent), ())
+        others = (part for part in torn if part.file != file and self._members.get((part.file, None)) == member)
         texts = ((part, "\n".join((message.text.rstrip("\n"), *part.torn_start))) for part in others)
         matches = ((part, text, match_message(text, message.logger)) for part, text in texts)
-        whole = [
-            (part, text) for part, text, matched in matches if matched and isinstance(matched.parsed, LoggedMemberList)
-        ]
+        whole = [(part, text) for part, text, it in matches if it and isinstance(it.parsed, LoggedMemberList)]
         if len(whole) != 1:
             return message.text
         part, text = whole[0]

@@ -52,9 +52,7 @@ def log_files(paths: Iterable[Path]) -> list[Path]:
     files: list[Path] = []
     for path in paths:
         if path.is_dir():
-            found = [
-                found_file for found_file in sorted(path.rglob("*")) if found_file.is_file() and may_be_log(found_file)
-            ]
+            found = [it for it in sorted(path.rglob("*")) if it.is_file() and may_be_log(it)]
         else:
             found = [path] if path.is_file() else []
         if not found:
@@ -113,13 +111,7 @@ def records_of(splits: Sequence[ParsedSplit], whole: LogSet) -> LogRecords:
         if not whole.is_joined(of.file, of.index, one.number)
     ]
     quarantine.sort(key=lambda entry: (entry.file, entry.line))
-    records: list[Record] = []
-    stories: list[LogStory] = []
-    for made in records_and_stories(interpret_messages(sorted(placed, key=log_order), whole), whole):
-        if isinstance(made, LogStory):
-            stories.append(made)
-        else:
-            records.append(made)
-    records.sort(key=lambda message: (message.run, message.member))
+    made = list(records_and_stories(interpret_messages(sorted(placed, key=log_order), whole), whole))
+    records = sorted((it for it in made if isinstance(it, Record)), key=lambda record: (record.run, record.member))
     counts = dict(total_counts([split.summary for split in splits]))
-    return LogRecords(records, quarantine, counts, tuple(stories))
+    return LogRecords(records, quarantine, counts, tuple(it for it in made if isinstance(it, LogStory)))

@@ -154,9 +154,8 @@ class LineNotes:
         place = message.place
         line = LogLine(place.file, place.line, place.offset)
         earlier = self._waiting.setdefault(place.member, {})
-        found = [
-            (record, line if record.utc == place.utc else earlier.get(record.utc, line)) for record in message.records
-        ]
+        at = place.utc
+        found = [(it, line if it.utc == at else earlier.get(it.utc, line)) for it in message.records]
         if message.records or len(earlier) > _PENDING:
             earlier.clear()
         earlier.setdefault(place.utc, line)
@@ -255,9 +254,8 @@ class _GrowingFile:
         if not text:
             yield from self._classified(self._assembler.end())
         for line in text.splitlines(keepends=True):
-            yield from self._classified(
-                self._assembler.add_line(self.offset, self.lines, line.decode("utf-8", "replace"))
-            )
+            decoded = line.decode("utf-8", "replace")
+            yield from self._classified(self._assembler.add_line(self.offset, self.lines, decoded))
             self.offset += len(line)
             self.lines += 1
         self.summary.lines = self.lines

@@ -102,11 +102,8 @@ def is_read_whole(file: str) -> bool:
     lines = head.decode("utf-8", "replace").splitlines()
     if any(line.strip() in JSON_OPENS for line in lines):
         return True
-    carried = map(strip_envelope, lines)
-    return any(
-        (first := parse_head(line)) and first.stamp and first.stamp.lacks == "date" and not line.collected
-        for line in carried
-    )
+    heads = (parse_head(line) for line in map(strip_envelope, lines) if not line.collected)
+    return any(head.stamp.lacks == "date" for head in heads if head and head.stamp)
 
 
 def _is_foreign(line: bytes) -> bool:
@@ -194,7 +191,6 @@ class _Skimmer:
                     yield line.start
 
     def _places(self, sign: bytes, start: int, end: int) -> Iterator[int]:
-        """Yield where a sign begins between two places."""
         last = end + len(sign) - 1
         place = self._text.find(sign, start, last)
         while place >= 0:
@@ -202,14 +198,10 @@ class _Skimmer:
             place = self._text.find(sign, place + len(sign), last)
 
     def _whole(self, start: int, end: int) -> Iterator[Message]:
-        """Yield every message that begins between two places."""
         assembler = MessageAssembler(self._clock)
         # Of each stream in sight the line before is known: it may be the first of a message that goes on here.
-        line = (
-            self._line_at(max(0, self._first_line_of(self._line_at(start)).start - END_BYTES))
-            if start
-            else self._line_at(0)
-        )
+        first = self._first_line_of(self._line_at(start)).start if start else 0
+        line = self._line_at(max(0, first - END_BYTES))
         number = self._number_of(line.start)
         while line.start < len(self._text):
             if line.start >= end and not any(place < self._began + end for place in assembler.open_offsets()):
@@ -223,12 +215,8 @@ class _Skimmer:
         for message in found:
             if isinstance(message, UnassignedLine) and not start and not self._began:
                 self._summary.begin_torn(message.text)
-            elif (
-                isinstance(message, Message)
-                and start <= message.offset - self._began < end
-                and self._is_new(message.offset)
-            ):
-                yield message
+            elif isinstance(message, Message) and start <= message.offset - self._began < end:
+                yield from self._if_new(message)
 
     def _near(self, signs: Sequence[int]) -> Iterator[Message]:
         """Yield the messages that have lines which begin at `signs`. Those that are near each other are read in one go."""
@@ -275,22 +263,17 @@ class _Skimmer:
 
     def _with_sign(self, found: Iterable[Message | UnassignedLine], sign: int, stream: str) -> Iterator[Message]:
         """Yield the messages of a stream, complete now, that begin before the last sign, if they were not yielded yet."""
-        for message in found:
-            if (
-                isinstance(message, Message)
-                and message.stream == stream
-                and message.offset <= self._began + sign
-                and self._is_new(message.offset)
-            ):
-                yield message
+        for it in found:
+            if isinstance(it, Message) and it.stream == stream and it.offset <= self._began + sign:
+                yield from self._if_new(it)
 
-    def _is_new(self, offset: int) -> bool:
-        if offset in self._latest or not self._split.start <= offset < self._split.end:
-            return False
-        if len(self._latest) > MOST_REMEMBERED:
-            self._latest = {known for known in self._latest if known > offset - 2 * CARRIED_BYTES}
-        self._latest.add(offset)
-        return True
+    def _if_new(self, message: Message) -> Iterator[Message]:
+        offset = message.offset
+        if offset not in self._latest and self._split.start <= offset < self._split.end:
+            if len(self._latest) > MOST_REMEMBERED:
+                self._latest = {known for known in self._latest if known > offset - 2 * CARRIED_BYTES}
+            self._latest.add(offset)
+            yield message
 
     def _first_line_of(self, line: _Line) -> _Line:
         here, carried = line, self._carried(line)

@@ -122,7 +122,6 @@ class SplitSummary(Struct):
             self.torn_start.append(line)
 
     def count(self, what: str, lines: int) -> None:
-        """Count one more message of this kind."""
         messages, so_far = self.counts.get(what, (0, 0))
         self.counts[what] = (messages + 1, so_far + lines)
 

@@ -96,7 +96,6 @@ class MemberWatch:
 
     @property
     def followed(self) -> Mapping[Address, follower.MemberFollower]:
-        """The followed members, by address."""
         return self._followers.by_address
 
     async def run(self) -> None:
@@ -165,7 +164,6 @@ class MemberWatch:
         self._carry_out(self._followers.closed(self._clock_us(), connection, *(known or (reason, ending))))
 
     async def _resolve_names(self, looked_up: asyncio.Event) -> None:
-        """Look all names up, again and again."""
         while True:
             for name in sorted(self._followers.names):
                 hosts = await self._route.hosts_of(name)

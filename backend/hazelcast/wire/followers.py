@@ -113,7 +113,6 @@ class Followers:
 
     @property
     def deadline_us(self) -> int:
-        """When `tick` has to be called, at the latest."""
         return min((follower.deadline_us for follower in self._by_endpoint.values()), default=NEVER_US)
 
     def tick(self, now_us: int) -> list[Output]:
@@ -155,9 +154,9 @@ class Followers:
         """Apply a follower's outputs to the others: new addresses, another name, another master."""
         reacted: list[Output] = []
         for output in outputs:
-            is_report = isinstance(output, messages.ConnectionReport)
-            if is_report and output.state in NO_PEER and follower.endpoint in self._unmet:
-                continue
+            if isinstance(output, messages.ConnectionReport) and output.state in NO_PEER:
+                if follower.endpoint in self._unmet:
+                    continue
             reacted.append(output)
             match output:
                 case messages.Renamed(dialled=dialled):

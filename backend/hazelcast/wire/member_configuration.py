@@ -45,7 +45,6 @@ class ReportedConfiguration(Struct, frozen=True):
 
     @property
     def uses_join_list(self) -> bool:
-        """Whether it looks for others at the addresses of a list."""
         return self.joiner == "tcp-ip"
 
     def may_edit_join_list(self) -> bool:

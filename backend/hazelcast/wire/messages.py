@@ -153,7 +153,6 @@ class MetricSet(Struct, frozen=True):
     samples: tuple[MetricSample, ...]
 
     def value_of(self, name: str) -> MetricValue | None:
-        """Return the value of the first sample of `name`, or None."""
         return next((sample.value for sample in self.samples if sample.name == name), None)
 
 

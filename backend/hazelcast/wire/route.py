@@ -190,7 +190,6 @@ class WatchSettings:
         return make_address(self.host_map[host], port_of(name))
 
     def is_mapped(self, name: Address) -> bool:
-        """Return whether the member of this name is reached elsewhere."""
         return name in self.address_map or (bool(self.host_map) and host_of(name) in self.host_map)
 
     def name_of(self, endpoint: Address) -> Address | None:

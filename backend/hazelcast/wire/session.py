@@ -143,7 +143,6 @@ class Questions:
         return list(late.values())
 
     def owed(self) -> list[Asked]:
-        """Return all requests whose answers have not arrived."""
         return list(self._owed.values())
 
     @property

@@ -83,7 +83,6 @@ class MemberWitness:
 
     @property
     def is_connected(self) -> bool:
-        """Whether it answers now."""
         return self._connection is not None and self._connection[0] == "connected"
 
     def answered(self, uuid: str, software: str, now_us: int) -> Iterator[WitnessedEvent]:
@@ -240,8 +239,10 @@ class MemberWitness:
             yield WitnessedEvent(self.incarnation.uuid, ConnectionChanged(state, reason))
 
 
-ONLY_LOGGED_ASPECTS: tuple[Aspect, ...] = ("suspicions", "claims", "merge-verdicts")
-"""The aspects that only the log of a member shows."""
+WITH_LOGS: tuple[tuple[Source, ...], tuple[Aspect, ...]] = (
+    ("client-protocol", "logs"), ("suspicions", "claims", "merge-verdicts"),
+)  # fmt: skip
+"""The sources of a member whose log is read, and the aspects that only the log shows."""
 
 TOPIC_ASPECTS: dict[Topic, tuple[Aspect, ...]] = {
     "cluster-state": ("cluster-state",),
@@ -296,18 +297,15 @@ class ClusterWitness:
 
     def wake(self, now_us: int) -> list[HeardEvent]:
         """Return what is due by now. Call it a few times a second."""
-        return [
-            HeardEvent(now_us, address, *event)
-            for address, member in self.members.items()
-            for event in member.wake(now_us)
-        ]
+        members = self.members.items()
+        return [HeardEvent(now_us, address, *event) for address, it in members for event in it.wake(now_us)]
 
     def logs(self, address: Address, now_us: int) -> list[HeardEvent]:
         """Begin to read the log of this member."""
         if address in self._logged:
             return []
         self._logged |= {address}
-        witnessed = self._member(address).add_log(("client-protocol", "logs"), ONLY_LOGGED_ASPECTS)
+        witnessed = self._member(address).add_log(*WITH_LOGS)
         return [HeardEvent(now_us, address, *event) for event in witnessed]
 
     def forget(self, address: Address) -> None:
@@ -323,11 +321,8 @@ class ClusterWitness:
 
     def _member(self, address: Address) -> MemberWitness:
         if address not in self.members:
-            by: tuple[Source, ...] = ("client-protocol",)
             is_logged = address in self._logged
-            self.members[address] = MemberWitness(
-                address, (*by, "logs") if is_logged else by, ONLY_LOGGED_ASPECTS if is_logged else ()
-            )
+            self.members[address] = MemberWitness(address, *(WITH_LOGS if is_logged else ()))
         return self.members[address]
 
     def _members_of(self, listed: tuple[messages.ViewMember, ...]) -> tuple[Member, ...]:

@@ -227,7 +227,6 @@ class WitnessedIncarnation:
 
 
 def _change(before: Sequence[Member], after: Sequence[Member]) -> str:
-    """Say what a list changes."""
     if not before:
         return "the first list that it reported"
     former, present = set(before), set(after)

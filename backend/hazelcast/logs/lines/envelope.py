@@ -33,14 +33,12 @@ class EnvelopedLine(Struct, frozen=True, gc=False):
 
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-_])")
 _CRI = re.compile(r"(\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)) (?:stdout|stderr) ([FP])(?::\S*)? ?")
-_STAMPED = re.compile(
-    r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{7,9}Z)(?: |$)"
-)  # as `kubectl logs --timestamps` and `docker logs -t`
+# As `kubectl logs --timestamps` and `docker logs -t`.
+_STAMPED = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{7,9}Z)(?: |$)")
 _POD = re.compile(r"\[?(pod/[\w.-]+(?:/[\w.-]+)?)\]? ")
 _COMPOSE = re.compile(r"([A-Za-z0-9][\w.-]*) +\|(?: |$)")
-_SERVICE = re.compile(
-    r"(?:STATUS|ADVICE|[A-Z]{4,6}) +\| ([\w ]+?) +\| (\d{4}/\d\d/\d\d \d\d:\d\d:\d\d(?:\.\d+)?) \| ?"
-)  # Java Service Wrapper
+# Java Service Wrapper.
+_SERVICE = re.compile(r"(?:STATUS|ADVICE|[A-Z]{4,6}) +\| ([\w ]+?) +\| (\d{4}/\d\d/\d\d \d\d:\d\d:\d\d(?:\.\d+)?) \| ?")
 _PRIORITY = re.compile(r"<\d{1,3}>")
 _SYSLOG_5424 = re.compile(
     r"<\d{1,3}>1 (\S+) (\S+) (\S+) (\S+) \S+ (?:-|(?:\[(?:[^\]\"\\]|\\.|\"(?:[^\"\\]|\\.)*\")*\])+) ?\ufeff?", re.ASCII
@@ -150,9 +148,8 @@ def _unwrap_json(text: str) -> EnvelopedLine:
     collected = _json_time(fields)
     if "log" in fields and not _first(fields, ("level", "logger", "logger_name")):
         stream = str(_first(fields, _STREAM_KEYS) or "")
-        return _inside(
-            message.rstrip("\r\n"), stream, collected, partial=not message.endswith("\n") and "stream" in fields
-        )
+        is_cut = not message.endswith("\n") and "stream" in fields
+        return _inside(message.rstrip("\r\n"), stream, collected, partial=is_cut)
     thrown = _first(fields, ("stack_trace", "thrown", "exception", "error.stack_trace"))
     return EnvelopedLine(
         message if not thrown else f"{message}\n{thrown}",

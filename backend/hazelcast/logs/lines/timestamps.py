@@ -87,9 +87,8 @@ def _numeric(text: str, start: int) -> LogTime | None:
         return _stamp(_day(year if len(year) == 4 else f"20{year}", month, day), _clock(clock), zone, found.end())
     if found := _EPOCH_MILLIS.match(text, start):
         seconds, millis, micros = found.groups()
-        return LogTime(
-            int(seconds) * SECOND_US + int(millis or 0) * 1000 + int(micros or 0), zoned=True, end=found.end()
-        )
+        us = int(seconds) * SECOND_US + int(millis or 0) * 1000 + int(micros or 0)
+        return LogTime(us, zoned=True, end=found.end())
     if found := _MONTH_FIRST.match(text, start):
         return _month_first(found)
     return None

@@ -137,9 +137,8 @@ class Silences:
         still = [began for began in still if ends.end_us - began.at >= SILENT_US]
         for group in consecutive_groups(still, lambda group, began: began.at - group[-1].at <= SILENT_US):
             members = [began.member for began in group]
-            headline = (
-                f"{listed(members)} sent the witness nothing for {lasted(ends.end_us - group[0].at)}, {ends.words}"
-            )
+            silent = f"for {lasted(ends.end_us - group[0].at)}, {ends.words}"
+            headline = f"{listed(members)} sent the witness nothing {silent}"
             yield _unresponsive(members, headline, group, end_us=ends.end_us)
 
 
@@ -199,7 +198,6 @@ class Restarts:
         self._has_logged.add(member)
 
     def end(self, ends: LogEnds) -> Iterable[Observation]:
-        """Return all restarts of the run together."""
         if not self._starts:
             return
         starts = sorted((start for many in self._starts.values() for start in many), key=lambda start: start.at)

@@ -77,9 +77,8 @@ class VerdictCounts:
             return
         place, verdict = message.place, message.parsed
         key = (place.member, str(verdict.remote), verdict.decision, verdict.rule)
-        count = self.counts.setdefault(
-            key, VerdictCount(place.run, *key, 0, message.at, message.at, verdict.why, place.file, place.line)
-        )
+        if (count := self.counts.get(key)) is None:
+            count = self.counts[key] = VerdictCount(place.run, *key, 0, message.at, message.at, "", "", 0)
         count.times += 1
         count.last_us, count.why, count.file, count.line = message.at, verdict.why, place.file, place.line
 
@@ -243,12 +242,8 @@ class RecordObservers:
         assert found is not None
         if self._count < RENEWED_ANYWAY and any(seen.is_open for seen in found.observations):
             return
-        standing = [
-            record
-            for member, of_member in self._standing.items()
-            if self._last_words.is_connected(member)
-            for record in of_member.values()
-        ]
+        connected = filter(self._last_words.is_connected, self._standing)
+        standing = [record for member in connected for record in self._standing[member].values()]
         self._begin(
             LogStory(
                 self._run,
@@ -284,10 +279,8 @@ class RecordObservers:
         asked = self._count, self._now_us // SECOND_US
         if self._latest is None or self._latest[0] != asked:
             words = self._last_words
-            lasts_us = {
-                member: self._now_us if words.is_connected(member) else words.last_us(member)
-                for member in self._members
-            }
+            now_us = self._now_us
+            lasts_us = {it: now_us if words.is_connected(it) else words.last_us(it) for it in self._members}
             present = self._observers.story(LogEnds(self._now_us, lasts_us, _ENDS[self._ends], is_witnessed=True))
             if self._past.observations or self._past.migrations:
                 present = LogStory(

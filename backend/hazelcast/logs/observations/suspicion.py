@@ -148,7 +148,6 @@ class MutualSuspicion:
             self._evidence.add(message)
 
     def end(self, ends: LogEnds) -> Iterable[Observation]:
-        """Return all such removals together."""
         if not self._removals:
             return
         names, others = sorted(self._removed), sorted(self._others - self._removed.keys())
@@ -226,9 +225,7 @@ class ClaimsNotAccepted:
 
     def end(self, ends: LogEnds) -> Iterable[Observation]:
         """Return for each claimant what became of its claims."""
-        still_open = {
-            claimant: began for claimant, began in self._open.items() if ends.of(claimant) - began.at >= CLAIMING_US
-        }
+        still_open = {it: began for it, began in self._open.items() if ends.of(it) - began.at >= CLAIMING_US}
         for claimant in {**self._claimants, **still_open}:
             found = self._claimants.get(claimant, _Claimant())
             if claimant in still_open:

@@ -344,7 +344,6 @@ class Diagnosed:
             self._ended.append(spell)
 
     def end(self, ends: LogEnds) -> Iterable[Observation]:
-        """Return what was late, and for how long."""
         for spell in (*self._ended, *self._open.values()):
             until_us = ends.of(spell.members[0])
             is_open = spell not in self._ended and until_us - spell.evidence.last.at <= QUIET_US

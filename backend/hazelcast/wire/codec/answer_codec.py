@@ -200,9 +200,8 @@ def _migration_state(frames: fields.FrameReader) -> messages.MigrationState:
 
 def _migration_process(fixed: fields.FixedReader, frames: fields.FrameReader) -> messages.MigrationProcessEvent:
     what = fixed.int32()
-    return messages.MigrationProcessEvent(
-        "started" if what == STARTED else "finished", frames.structure(_migration_state)
-    )
+    state = frames.structure(_migration_state)
+    return messages.MigrationProcessEvent("started" if what == STARTED else "finished", state)
 
 
 def _replica_migration(fixed: fields.FixedReader, frames: fields.FrameReader) -> messages.ReplicaMigrationEvent:
@@ -276,10 +275,9 @@ def _read_metrics(
     times = frames.next().payload
     if len(times) != fields.LONG.size * len(blobs):
         raise BadBytes(f"{len(blobs)} sets of metrics have times of {len(times)} bytes")
-    at_ms = [moment for (moment,) in fields.LONG.iter_unpack(times)]
-    return messages.Metrics(
-        next_sequence, tuple(decode_metric_set(moment, blob, wanted) for moment, blob in zip(at_ms, blobs, strict=True))
-    )
+    moments = fields.LONG.iter_unpack(times)
+    sets = (decode_metric_set(at_ms, blob, wanted) for (at_ms,), blob in zip(moments, blobs, strict=True))
+    return messages.Metrics(next_sequence, tuple(sets))
 
 
 def _read_error(fixed: fields.FixedReader, frames: fields.FrameReader) -> messages.ErrorAnswer:

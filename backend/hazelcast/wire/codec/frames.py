@@ -89,9 +89,8 @@ class MessageReader:
         if length < HEAD.size:
             raise BadBytes(f"a frame says that it is {length} bytes long, less than its own head")
         if self._frames_bytes + self._fragments_bytes + length > self.limits.message_bytes:
-            raise BadBytes(
-                f"a frame says that it is {length} bytes long; a message of more than {self.limits.message_bytes} is not taken"
-            )
+            most = f"a message of more than {self.limits.message_bytes} is not taken"
+            raise BadBytes(f"a frame says that it is {length} bytes long; {most}")
         if len(self._frames) >= self.limits.message_frames:
             raise BadBytes(f"a message of more than {self.limits.message_frames} frames is not taken")
 
