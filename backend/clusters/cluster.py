@@ -136,11 +136,9 @@ class MissedMembers(NamedTuple):
 
 def missed_members(status: Mapping[str, ConnectionStatus]) -> MissedMembers:
     """Return which members are not reached."""
-    missed = [label for label, known in status.items() if known.contact != "connected"]
-    return MissedMembers(
-        tuple(label for label in missed if not status[label].is_gone),
-        tuple(label for label in missed if status[label].is_gone),
-    )
+    missed = {label: known for label, known in status.items() if known.contact != "connected"}
+    gone = tuple(label for label, known in missed.items() if known.is_gone)
+    return MissedMembers(tuple(label for label in missed if label not in gone), gone)
 
 
 class ProcessFacts(NamedTuple):
@@ -215,11 +213,7 @@ class TimeControl(Protocol):
         """Seconds of the run in one second, as asked for; it may be more than can be computed."""
 
     def set_speed(self, speed: float) -> None:
-        """Let time pass at this speed.
-
-        Raises:
-            ValueError: The speed is not positive.
-        """
+        """Let time pass at this speed. Raises `ValueError` when it is not positive."""
 
     def pause(self) -> None:
         """Let time stand still."""
@@ -255,8 +249,4 @@ class Forkable(Protocol):
     """A cluster that can be run once more up to a moment, and then differently."""
 
     def fork(self, at_us: int, command: Command | None = None) -> Fork:
-        """Return the same run up to a moment, with `command` at that moment.
-
-        Raises:
-            ValueError: The moment has not come.
-        """
+        """Return the same run up to a moment, with `command` at that moment. Raises `ValueError` when it has not come."""

@@ -49,11 +49,7 @@ def key_owner(picture: Picture, text: str) -> str:
 
 
 def map_key(name: str, key: str, key_type: str = "string") -> MapKey:
-    """Return the key that these words name.
-
-    Raises:
-        ValueError: They name none.
-    """
+    """Return the key that these words name. Raises `ValueError` when they name none."""
     for known in KEY_TYPES:
         if known == key_type:
             return MapKey(name, key, known)

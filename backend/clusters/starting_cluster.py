@@ -64,8 +64,7 @@ class StartingCluster:
 
     def close(self) -> None:
         self._executor.shutdown()
-        cluster = self._cluster
-        if cluster is not None:
+        if (cluster := self._cluster) is not None:
             cluster.close()
 
     @property
@@ -80,8 +79,7 @@ class StartingCluster:
         return self._made
 
     def _is_made(self, made: Future[LiveCluster]) -> None:
-        problem = made.exception()
-        if problem is None:
+        if (problem := made.exception()) is None:
             _pass_on(made.result().started, self.started)
         else:
             self.started.set_exception(problem)

@@ -140,8 +140,7 @@ MOST_KEYS = 10_000
 def load_of(text: str, members: Sequence[str]) -> LoadAction:
     """Read a load such as ``500 keys=1000 bytes=200 skew=3 reads=0.2 map=orders for=30s``, through `members`.
 
-    Raises:
-        ValueError: The text is none; the message is a sentence for people.
+    Raises `ValueError` when the text is none; the message is a sentence for people.
     """
     said: dict[str, object] = {"rate": "100", "keys": str(MOST_KEYS), "bytes": "100"}
     for place, part in enumerate(text.split()):
@@ -157,8 +156,7 @@ def load_of(text: str, members: Sequence[str]) -> LoadAction:
 def load_from(said: Mapping[str, object], members: Sequence[str]) -> LoadAction:
     """Return the load of which these `WORDS` are said, through `members`; for a day unless it says how long.
 
-    Raises:
-        ValueError: A word is wrong; the message is a sentence for people.
+    Raises `ValueError` when a word is wrong; the message is a sentence for people.
     """
     if not members:
         raise ValueError(NONE_TO_ASK)

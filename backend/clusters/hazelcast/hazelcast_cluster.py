@@ -244,9 +244,8 @@ class HazelcastCluster:
                     self._resolved[name] = addresses
                     self._dialled.update(dict.fromkeys(addresses))
                 case messages.Forgotten(address=address):
-                    self._connections.pop(address, None)
-                    self._heard.pop(address, None)
-                    self._dialled.pop(address, None)
+                    for known in (self._connections, self._heard, self._dialled):
+                        known.pop(address, None)
                     self._witness.forget(address)
                 case messages.ConnectionReport(address=address):
                     self._connections[address] = observation
@@ -301,16 +300,13 @@ class HazelcastCluster:
         endpoint = self._settings.endpoint_of(address)
         held, heard_us = self._connections.get(address), self._heard.get(address)
         contact: Contact = "connecting" if heard_us is None else "stale"
-        since_us, state, why = heard_us or 0, "", ""
-        if held is not None:
-            state, why = held.state, held.reason
-            if held.state == "connected":
-                contact, since_us = "connected", held.since_us
+        since_us, state, why = heard_us or 0, self._state_of(address), held.reason if held is not None else ""
+        if held is not None and state == "connected":
+            contact, since_us = "connected", held.since_us
         # Where no member was ever met, it is not known that there was one, unless what is on the way there knows.
         is_gone = state == "gone" and (heard_us is not None or self._settings.route.is_over(address))
-        return ConnectionStatus(
-            f"{SCHEME}{endpoint}", contact, since_us, why, state == "refused", state, is_gone=is_gone
-        )
+        url = f"{SCHEME}{endpoint}"
+        return ConnectionStatus(url, contact, since_us, why, state == "refused", state, is_gone=is_gone)
 
     # Commands
 

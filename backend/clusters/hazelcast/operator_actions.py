@@ -110,8 +110,7 @@ class OperatorActions:
     # The join list, over REST
 
     async def _edit_join_list(self, member: Address, entries: tuple[str, ...]) -> str:
-        configuration = self._configuration_of(member)
-        if configuration is None:
+        if (configuration := self._configuration_of(member)) is None:
             raise CommandRefused(f"{member} has not reported its configuration, so how it finds others is not known")
         if not configuration.uses_join_list:
             raise CommandRefused(f"{member} finds others by {configuration.joiner}, not by a join list")

@@ -43,8 +43,7 @@ class Kubectl:
 
     def __init__(self) -> None:
         """Find the program, or the one that `KUBECTL` names. Raises `BadService` when there is none."""
-        program = shutil.which(os.environ.get(PROGRAM_VARIABLE, "kubectl"))
-        if program is None:
+        if (program := shutil.which(os.environ.get(PROGRAM_VARIABLE, "kubectl"))) is None:
             raise BadService("kubectl is not installed here; install it and log in with it, for k8s:// uses its login")
         self._words = [program]
         self._tied = END_WITH_US if shutil.which(END_WITH_US[0]) else ()

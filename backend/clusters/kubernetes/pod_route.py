@@ -169,8 +169,7 @@ class PodRoute(NamedRoute):
 
     async def hosts_of(self, name: Address) -> tuple[str, ...]:
         """Return the names of a service's pods; other names are those of DNS, as far as it has them here."""
-        service = self._services.get(name)
-        if service is not None:
+        if (service := self._services.get(name)) is not None:
             await self._looked.wait()
             here = self._pods.get(service, ())
             return tuple(sorted(known for known, (its, pod) in self._known.items() if its == service and pod in here))
@@ -181,8 +180,7 @@ class PodRoute(NamedRoute):
     async def reach(self, endpoint: Address) -> tuple[str, int]:
         """Return the near end of a port-forward to the pod. Raises `NotReached`."""
         host = host_of(endpoint)
-        service = self._services.get(endpoint)
-        if service is not None:
+        if (service := self._services.get(endpoint)) is not None:
             raise NotReached(self._problems.get(service) or f"{service.url} has no pods now", "unreachable")
         if (moved := self._why_left(host)) is not None:
             raise moved

@@ -39,11 +39,7 @@ class LogExcerpt:
 
 
 def excerpt_of(place: run_reader.LogLine) -> LogExcerpt:
-    """Return the lines around a message.
-
-    Raises:
-        OSError: The file cannot be read, or is another one by now.
-    """
+    """Return the lines around a message. Raises `OSError` when the file cannot be read, or is another one by now."""
     try:
         with opened(place.file) as source:
             began = max(0, place.offset - BYTES_BEFORE)
@@ -129,8 +125,7 @@ class RecordLines:
     def add(self, records: Sequence[Record], lines: Sequence[run_reader.LogLine]) -> None:
         """Each of these records was made by the line at the same place."""
         for record, line in zip(records, lines, strict=True):
-            columns = self._by_uuid.get(record.uuid)
-            if columns is None:
+            if (columns := self._by_uuid.get(record.uuid)) is None:
                 columns = self._by_uuid[record.uuid] = (array("l"), array("q"), array("q"))
             columns[FILE].append(self._files.setdefault(line.file, len(self._files)))
             columns[LINE].append(line.line)

@@ -40,11 +40,7 @@ class LogReading:
     """What was read, as it comes. Call `close` when no more is wanted."""
 
     def __init__(self, path: Path, options: LogOptions, *, follow: bool = False) -> None:
-        """Begin to read.
-
-        Raises:
-            NoLogs: There is no file.
-        """
+        """Begin to read. Raises `NoLogs` when there is no file."""
         self._path, self._options, self._follow = path, options, follow
         self._pieces: SimpleQueue[ReadPiece] = SimpleQueue()
         self._closed = threading.Event()

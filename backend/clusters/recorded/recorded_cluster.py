@@ -62,22 +62,20 @@ RUNS_NAMED = 8
 
 
 class RecordedCluster(PastRun):
-    """One run in the journal at `path`: a journal root, the directory of a run, a directory of files, or one file.
+    """The run in the journal at `path`: a journal root, the directory of a run, a directory of files, or one file.
 
-    `run` may be left out when there is only one. Without `until_us` the whole run is read, whatever its size: the reader
+    Without `until_us` the whole run is read, whatever its size: the reader
     forgets what it cannot hold. With `until_us` no more is read after that moment than fits into `most_records`.
 
-    Raises `NoJournal` when there is no such run, and when there are several and none is named.
+    Raises `NoJournal` when there is no run, and when there are several.
     """
 
     refusal = "this is a recorded run; nothing can be done to it"
 
-    def __init__(
-        self, path: Path, run: str | None = None, *, until_us: int | None = None, most_records: int = MOST_RECORDS
-    ) -> None:
+    def __init__(self, path: Path, *, until_us: int | None = None, most_records: int = MOST_RECORDS) -> None:
         self.journal_path = path
         files = _files_by_run(path)
-        super().__init__(_chosen(path, list(files), run))
+        super().__init__(_only(path, list(files)))
         self._sizes = {file: _size(file) for file in files[self.run]}
         self._bytes_read = 0
         self._problems = _Problems()
@@ -218,16 +216,14 @@ def _files_by_run(path: Path) -> dict[str, list[Path]]:
     return runs
 
 
-def _chosen(path: Path, runs: Sequence[str], run: str | None) -> str:
+def _only(path: Path, runs: Sequence[str]) -> str:
     if not runs:
         hint = f"name a journal, a {RUN_PREFIX}… directory or a .jsonl file"
         raise NoJournal(f"{path}: no line in it is a record; {hint}")
-    named = ", ".join(sorted(runs)[-RUNS_NAMED:]) + (f" and {len(runs) - RUNS_NAMED} more" * (len(runs) > RUNS_NAMED))
-    if run is not None and run not in runs:
-        raise NoJournal(f"{path}: no run {run!r} in it; it holds {named}")
-    if run is None and len(runs) > 1:
+    if len(runs) > 1:
+        named = ", ".join(sorted(runs)[-RUNS_NAMED:]) + f" and {len(runs) - RUNS_NAMED} more" * (len(runs) > RUNS_NAMED)
         raise NoJournal(f"{path}: holds {len(runs)} runs; name one as {path / RUN_PREFIX}… : {named}")
-    return run or runs[0]
+    return runs[0]
 
 
 def _age(file: Path) -> tuple[int, str]:

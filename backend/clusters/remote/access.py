@@ -106,12 +106,9 @@ class MemberCredentials:
 
 
 def member_url(text: str) -> str:
-    """Return the URL of a member in its one form, ``scheme://host:port``.
+    """Return the URL of a member in its one form, ``scheme://host:port``. Without a scheme it is http, without a port 5701.
 
-    Without a scheme it is http, without a port 5701.
-
-    Raises:
-        BadUrl: It is none, or has a password in it, which would be seen in the list of processes.
+    Raises `BadUrl` when it is none, or has a password in it, which would be seen in the list of processes.
     """
     stripped = text.strip()
     try:

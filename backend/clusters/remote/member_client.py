@@ -68,11 +68,7 @@ class MemberClient:
     """Use it within one event loop, and close it there."""
 
     def __init__(self, credentials: access.MemberCredentials, *, answer_seconds: float = ANSWER_SECONDS) -> None:
-        """Prepare to ask members.
-
-        Raises:
-            OSError: A file that `credentials` name cannot be used.
-        """
+        """Prepare to ask members. Raises `OSError` when a file that `credentials` name cannot be used."""
         self.headers = credentials.headers()
         self.tls: ssl.SSLContext = credentials.tls()
         self._answer_seconds = answer_seconds
@@ -133,11 +129,7 @@ class MemberClient:
 
 
 def decoded(decoder: Decoder[Decoded], content: bytes | str, url: str) -> Decoded:
-    """Decode what the member at `url` said.
-
-    Raises:
-        BadResponse: It cannot be read.
-    """
+    """Decode what the member at `url` said. Raises `BadResponse` when it cannot be read."""
     try:
         return decoder.decode(content)
     except msgspec.DecodeError as problem:
@@ -174,10 +166,7 @@ async def present_state(client: MemberClient, url: str, *, started: bool, rows: 
     """Ask the member at `url` for its state now, and return it as records.
 
     With `started` they begin with the start of its incarnation, for a reader that knows nothing of it. Without `rows` its table
-    is a version and a digest.
-
-    Raises:
-        CommandRefused: It does not answer.
+    is a version and a digest. Raises `CommandRefused` when it does not answer.
     """
     facts = await client.facts(url)
     found: list[Event] = []

@@ -203,11 +203,7 @@ class MemberStream:
             yield socket
 
     async def _next(self, socket: ClientConnection) -> str | bytes:
-        """Return the next message.
-
-        Raises:
-            TimeoutError: The member is silent, also when it is asked.
-        """
+        """Return the next message. Raises `TimeoutError` when the member is silent, also when it is asked."""
         while True:
             try:
                 async with asyncio.timeout(self._timings.quiet):

@@ -48,11 +48,7 @@ class MemberRequest(NamedTuple):
 
 
 def requests_for(command: Command, members: Mapping[str, CommandTarget]) -> tuple[MemberRequest, ...]:
-    """Return what to ask of which member.
-
-    Raises:
-        CommandRefused: It cannot be done, or not wholly: then nothing is to be begun.
-    """
+    """Return what to ask of which member. Raises `CommandRefused` when it cannot wholly be done: then nothing is to be begun."""
     description = description_of(command)
     member = getattr(command, "member", "")
     refuse_outside_simulation(command)
@@ -144,8 +140,7 @@ async def remote_snapshot(
 ) -> ClusterSnapshot:
     """Return what the members behind `targets` know, by label. `on_our_clock` turns UTC into the time of the cluster's records.
 
-    Raises:
-        CommandRefused: No member reports anything.
+    Raises `CommandRefused` when no member reports anything.
     """
     answers = await asyncio.gather(*(_asked(client, target) for target in targets.values()))
     known = dict(zip(targets, answers, strict=True))
@@ -218,11 +213,7 @@ RESERVED_KEYS = ("size", "keys")
 
 
 async def call_map(client: MemberClient, url: str, operation: Operation) -> Answer:
-    """Return the answer of the member at `url`.
-
-    Raises:
-        CommandRefused: It may not be asked, or gives no answer.
-    """
+    """Return the answer of the member at `url`. Raises `CommandRefused` when it may not be asked, or gives no answer."""
 
     async def ask(method: Method, path: str, answer: type[Answered], body: object = None) -> Answered:
         content = await client.send(url, HttpRequest(method, path, body, may_take_long=True))

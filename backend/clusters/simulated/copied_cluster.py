@@ -46,9 +46,7 @@ def write_copy(folder: Path, snapshot: ClusterSnapshot) -> None:
 def read_copy(folder: Path) -> ClusterSnapshot:
     """Return the snapshot in the folder; every member in it can be gone on with.
 
-    Raises:
-        BadCopy: The snapshot cannot be read.
-        OSError: The file cannot be read.
+    Raises `BadCopy` when it is none, `OSError` when the file cannot be read.
     """
     file = folder / SNAPSHOT_FILE
     try:
@@ -90,8 +88,7 @@ class CopiedCluster(SimulatedCluster):
     def drain(self) -> list[Record]:
         """Return the next records, first those of the past; time goes on when these are over."""
         if self._past is not None:
-            records = self._past.drain()
-            if records:
+            if records := self._past.drain():
                 return [record for record in records if record.at <= self.snapshot_taken.at_us]
             self._past.close()
             self._past = None
@@ -115,10 +112,8 @@ class CopiedCluster(SimulatedCluster):
 
 def copy_notes(snapshot: ClusterSnapshot) -> Sequence[str]:
     """Of what a copy is one, and what it assumes; one line each."""
-    reporters = counted(len(snapshot.members), "member")
-    notes = [
-        f"a copy of {one_line(snapshot.name)} as it was at {snapshot.at_us / SECOND_US:.3f} s, of {reporters} that reported all"
-    ]
+    when, reporters = f"{snapshot.at_us / SECOND_US:.3f} s", counted(len(snapshot.members), "member")
+    notes = [f"a copy of {one_line(snapshot.name)} as it was at {when}, of {reporters} that reported all"]
     notes += [
         f"{one_line(member.configuration.label)} reported nothing ({one_line(member.why)}): it is silent here until it is killed"
         for member in snapshot.untold

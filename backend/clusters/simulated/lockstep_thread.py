@@ -33,11 +33,7 @@ class LockstepThread:
             raise self._failure
 
     def yield_slice(self) -> None:
-        """Wait for the next turn; called by the work.
-
-        Raises:
-            LockstepEnded: There is none.
-        """
+        """Wait for the next turn; called by the work. Raises `LockstepEnded` when there is none."""
         self._over.release()
         self._begin.acquire()
         if self._ending:

@@ -245,10 +245,7 @@ class SimulatedCluster:
     def fork(self, at_us: int, command: Command | None = None) -> SimulatedCluster:
         """Return the same run up to a moment, with `command` at that moment; the scenario goes on in it as it does here.
 
-        The future `started` of the fork says whether `command` is done.
-
-        Raises:
-            ValueError: The moment has not come yet.
+        The future `started` of the fork says whether `command` is done. Raises `ValueError` when the moment has not come yet.
         """
         if not self._began_us <= at_us <= self.now_us():
             reached = f"{self.now_us() / 1e6:.3f} s"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from quarterdeck.backend.core.address import Address
@@ -67,6 +67,15 @@ def lineage_of(master_uuid: str, reuse_count: int) -> str:
     return master_uuid if reuse_count == 1 else f"{master_uuid}#{reuse_count}"
 
 
+def change_between(before: Sequence[Member], after: Sequence[Member], hint: str = "") -> str:
+    """Say what a list changes, after what is known of why."""
+    former, present = set(before), set(after)
+    joined = ", ".join(member.address for member in after if member not in former)
+    left = ", ".join(member.address for member in before if member not in present)
+    changes = [f"joined: {joined}"] * bool(joined) + [f"no longer listed: {left}"] * bool(left)
+    return "; ".join([hint] * bool(hint) + changes) or "another version of the same members"
+
+
 class IncarnationState:
     """The list, the master and the suspicions of one incarnation."""
 
@@ -116,11 +125,7 @@ class IncarnationState:
         """Say what a list changes, and what was logged shortly before that explains it."""
         if not self._members:
             return self._hint or "the first list of this incarnation"
-        before, after = set(self._members), set(members)
-        joined = ", ".join(member.address for member in members if member not in before)
-        left = ", ".join(member.address for member in self._members if member not in after)
-        changes = [f"joined: {joined}"] * bool(joined) + [f"no longer listed: {left}"] * bool(left)
-        return "; ".join([self._hint] * bool(self._hint) + changes) or "another version of the same members"
+        return change_between(self._members, members, self._hint)
 
     def resolve_pending_suspicion(self, parsed: logged.ParsedMessage | None, thread: str, now: int) -> Iterator[Event]:
         """Yield what became of requests to be suspected: a member that heeds one logs the suspicion next, in the same thread."""
@@ -138,11 +143,9 @@ class IncarnationState:
     def events_of(self, parsed: logged.ParsedMessage, thread: str, now: int) -> Iterator[Event]:
         """Yield the events of a message that a `thread` logged at `now`."""
         match parsed:
-            case logged.LoggedDetection(suspect=suspect, reason=reason):
-                if self.master == self.address:  # the others log the suspicion itself
-                    yield from self._suspect(suspect, reason, now)
             case logged.LoggedSuspicion(suspect=suspect, reason=reason):
-                yield from self._suspect(suspect, reason, now)
+                if not parsed.is_detection or self.master == self.address:
+                    yield from self._suspect(suspect, reason, now)
             case logged.LoggedSuspicionCleared(suspect=suspect, reason=reason):
                 place = self._identity_of(suspect)
                 self._suspects.pop(place, None)

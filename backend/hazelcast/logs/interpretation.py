@@ -70,7 +70,8 @@ class EventReconstruction:
         self._utc = 0
         self._latest = 0, 0
         """The times of the message before."""
-        self._uuid = ""
+        self.uuid = ""
+        """That of the present incarnation, as far as it is known."""
         self._pending: list[tuple[int, int, Event]] = []
         self._state = IncarnationState(Address(member))
         self._start_emitted = False
@@ -93,7 +94,7 @@ class EventReconstruction:
             case logged.LoggedStart():
                 yield from self._start("")
             case logged.LoggedLifecycle(state="STARTING"):
-                if not self._start_emitted or self._uuid:
+                if not self._start_emitted or self.uuid:
                     yield from self._start("")
             case logged.LoggedLifecycle(state="SHUTTING_DOWN"):
                 self._stopping = self._stopping or "asked to shut down"
@@ -105,7 +106,7 @@ class EventReconstruction:
             case logged.LoggedMergeOrder(target=target):
                 self._merging_to = target
             case logged.LoggedUuidReset(previous=previous, next=next_uuid):
-                if not self._uuid and not self._next_uuid:
+                if not self.uuid and not self._next_uuid:
                     yield from self._learn_uuid(previous)
                 yield from self._change_uuid(next_uuid)
             case logged.LoggedMemberList():
@@ -119,11 +120,6 @@ class EventReconstruction:
             self._rested_us = self._now
         self._has_logged = True
         self._latest = self._now, self._utc
-
-    @property
-    def uuid(self) -> str:
-        """The uuid of the present incarnation, as far as it is known."""
-        return self._uuid
 
     def end(self, until_us: int = 0, known: ConnectionChanged | None = None) -> Iterator[Record]:
         """End the last incarnation of the member, which logged until `until_us`.
@@ -158,7 +154,7 @@ class EventReconstruction:
         if self._pending:
             yield from self._learn_uuid(self._next_uuid or self._substitute_uuid())
         self._incarnations += 1
-        self._uuid = self._next_uuid = ""
+        self.uuid = self._next_uuid = ""
         self._start_emitted = self._has_logged = False
         self._merging_to = None
         self._state = IncarnationState(self._state.address)
@@ -169,7 +165,7 @@ class EventReconstruction:
 
     def _learn_uuid(self, uuid: str) -> Iterator[Record]:
         """Record what has waited for the uuid of the incarnation."""
-        self._uuid = uuid
+        self.uuid = uuid
         self._seen[uuid] += 1
         self._state.reuse_count = self._seen[uuid]
         pending, self._pending = self._pending, []
@@ -182,7 +178,7 @@ class EventReconstruction:
 
     def _change_uuid(self, uuid: str) -> Iterator[Record]:
         """Continue as another incarnation: after a merge, or because the member's data was discarded."""
-        before, target = self._uuid or self._next_uuid, self._merging_to
+        before, target = self.uuid or self._next_uuid, self._merging_to
         if target is not None:
             yield from self._emit(events.MemberMerging(target, uuid))
         elif before:
@@ -197,7 +193,7 @@ class EventReconstruction:
             self._state.address = this.address
             yield from self._identify(this)
         members = tuple(self._listed(member) for member in printed.members)
-        version, lineage = self._state.version_and_lineage_of(printed.version, members, self._uuid or self._next_uuid)
+        version, lineage = self._state.version_and_lineage_of(printed.version, members, self.uuid or self._next_uuid)
         if not self._state.is_new(lineage, version, members):
             return
         master = members[0].address
@@ -208,10 +204,10 @@ class EventReconstruction:
         yield from self._emit(events.ListInstalled(version, lineage, master, members, master, "unknown", change))
 
     def _identify(self, this: logged.MemberMention) -> Iterator[Record]:
-        uuid = this.uuid or self._next_uuid or self._uuid or self._substitute_uuid()
-        if self._uuid and uuid != self._uuid and this.uuid:
+        uuid = this.uuid or self._next_uuid or self.uuid or self._substitute_uuid()
+        if self.uuid and uuid != self.uuid and this.uuid:
             yield from self._change_uuid(uuid)
-        if not self._uuid:
+        if not self.uuid:
             if this.lite:
                 self._pending = [
                     (now, utc, structs.replace(event, lite=True) if isinstance(event, events.MemberStarted) else event)
@@ -220,11 +216,11 @@ class EventReconstruction:
             yield from self._learn_uuid(uuid)
 
     def _listed(self, member: logged.MemberMention) -> Member:
-        known = member.uuid or (self._uuid if member.this else f"{UNKNOWN_UUID_PREFIX}{member.address}")
+        known = member.uuid or (self.uuid if member.this else f"{UNKNOWN_UUID_PREFIX}{member.address}")
         return Member(member.address, known, 0, member.lite)
 
     def _emit(self, event: Event) -> Iterator[Record]:
-        if self._uuid:
+        if self.uuid:
             yield self._record(self._now, self._utc, event)
             return
         self._pending.append((self._now, self._utc, event))
@@ -232,8 +228,8 @@ class EventReconstruction:
             yield from self._learn_uuid(self._next_uuid or self._substitute_uuid())
 
     def _record(self, now: int, utc: int, event: Event) -> Record:
-        self._seqs[self._uuid] += 1
-        return Record(self._run, self._member, self._uuid, self._seqs[self._uuid], now, utc, event, form=WITNESSED_FORM)
+        self._seqs[self.uuid] += 1
+        return Record(self._run, self._member, self.uuid, self._seqs[self.uuid], now, utc, event, form=WITNESSED_FORM)
 
 
 _Kind = TypeVar("_Kind", bound=Event)

@@ -81,8 +81,7 @@ def _relative(readings: Mapping[str, ClockReading]) -> dict[str, int]:
     ahead = dict.fromkeys(found, 0)
     for known in found:
         for member in [it for it in members if it not in ahead]:
-            quarters = _difference(readings[known], readings[member])
-            if quarters is not None:
+            if (quarters := _difference(readings[known], readings[member])) is not None:
                 ahead[member] = ahead[known] + quarters
                 found.append(member)
     return ahead
@@ -190,11 +189,9 @@ class LogSet:
     def _read_clock(self, file: str, parts: list[SplitSummary], whole: StreamState) -> None:
         reading = self._clocks.setdefault(self.run_of(file), {}).setdefault(self._clock_of(file), ClockReading())
         reading.zoned |= whole.zoned
-        last_us = max(whole.lasts_us.values(), default=None)
-        for us in (whole.first_us, last_us):
-            if us is not None:
-                reading.first_us = us if reading.first_us is None else min(reading.first_us, us)
-                reading.last_us = us if reading.last_us is None else max(reading.last_us, us)
+        times = (whole.first_us, *whole.lasts_us.values(), reading.first_us, reading.last_us)
+        known = [us for us in times if us is not None]
+        reading.first_us, reading.last_us = min(known, default=None), max(known, default=None)
         for part in parts:
             for state in part.streams.values():
                 for name, (us, number) in state.lists.items():

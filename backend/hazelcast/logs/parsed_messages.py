@@ -94,18 +94,12 @@ class LoggedRemoval(_Meaning, frozen=True):
     reason: str = ""
 
 
-class LoggedDetection(_Meaning, frozen=True):
-    """The failure detector of the master suspects a member."""
-
-    suspect: MemberMention
-    reason: str
-
-
 class LoggedSuspicion(_Meaning, frozen=True):
-    """A member is suspected."""
+    """A member is suspected; `is_detection`: by the failure detector, after which all but the master log the suspicion itself."""
 
     suspect: MemberMention
     reason: str
+    is_detection: bool = False
 
 
 class LoggedSuspicionCleared(_Meaning, frozen=True):
@@ -223,8 +217,8 @@ class LoggedMigrationsDone(_Meaning, frozen=True):
 
 ParsedMessage = (
     NoEvent | LoggedStart | LoggedLifecycle | LoggedShutdown | LoggedShutdownRequest | LoggedJoinFailure
-    | LoggedJoinRequest | LoggedUuidReset | LoggedMemberList | events.ListRejected | LoggedRemoval | LoggedDetection
-    | LoggedSuspicion | LoggedSuspicionCleared | LoggedExplicitSuspicion | events.DisconnectionReported | LoggedClaimStart
+    | LoggedJoinRequest | LoggedUuidReset | LoggedMemberList | events.ListRejected | LoggedRemoval | LoggedSuspicion
+    | LoggedSuspicionCleared | LoggedExplicitSuspicion | events.DisconnectionReported | LoggedClaimStart
     | LoggedClaimRequest | LoggedClaimFinish | LoggedClaimAcceptance | LoggedClaimRefusal | events.MergeVerdict
     | LoggedMergeStart | LoggedMergeOrder | LoggedMergeAbandonment | LoggedSearchRedirected | events.ClusterStateChanged
     | LoggedClockJump | PartitionLost | LoggedConnectionFailure | LoggedMigrationPlan | LoggedMigrationsDone

@@ -100,8 +100,7 @@ def records_of(splits: Sequence[ParsedSplit], whole: LogSet) -> LogRecords:
     placed: list[MemberMessage] = []
     for split in splits:
         for message in split.messages:
-            place = whole.place(split.summary.file, split.summary.index, message)
-            if place is None:
+            if (place := whole.place(split.summary.file, split.summary.index, message)) is None:
                 kept.append((split.summary, QuarantinedMessage(message.number, message.text, AMBIGUOUS_MEMBER)))
             else:
                 placed.append(place)

@@ -132,8 +132,7 @@ def placed_messages(heard: list[HeardMessage], whole: LogSet) -> list[MemberMess
     placed: list[MemberMessage] = []
     while heard:
         file, index, message = heard.pop()
-        place = whole.place(file, index, message)
-        if place is not None:
+        if (place := whole.place(file, index, message)) is not None:
             placed.append(place)
     placed.sort(key=log_order)
     return placed

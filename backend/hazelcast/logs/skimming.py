@@ -143,7 +143,9 @@ class _Skimmer:
                 block = b""  # packed and torn here
             on_read(len(block))
             kept = max(0, min(len(self._text) - 2 * CARRIED_BYTES, self._split.end - 1 - self._began))
-            self._drop(kept)
+            if kept:
+                self._number_of(kept)
+                self._text, self._began, self._numbered = self._text[kept:], self._began + kept, self._numbered - kept
             done = max(0, done - kept)
             is_last = not block
             self._text += block
@@ -158,13 +160,6 @@ class _Skimmer:
         end = min(len(self._text), self._split.end - self._began)
         self.lines = self._number_of(end)
         self.lines += end > 0 and self._text[end - 1 : end] != b"\n"
-
-    def _drop(self, count: int) -> None:
-        if count:
-            self._number_of(count)
-            self._text = self._text[count:]
-            self._began += count
-            self._numbered -= count
 
     def _between(self, start: int, end: int, *, is_last: bool) -> Iterator[Message]:
         """Yield the messages of the lines that matter, and all messages of the beginning and the end of the file."""

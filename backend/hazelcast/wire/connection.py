@@ -36,9 +36,8 @@ class BadTlsFiles(ValueError):
 def client_context(options: TlsOptions) -> ssl.SSLContext:
     """Make the TLS context of all connections, for TLS 1.2 and later. Raises `BadTlsFiles`."""
     try:
-        context = ssl.create_default_context(
-            cafile=options.authority
-        )  # an authority alone, without those of the system
+        # An authority counts alone, without those of the system.
+        context = ssl.create_default_context(cafile=options.authority)
     except (OSError, ssl.SSLError) as error:
         raise BadTlsFiles(f"the authority {options.authority} cannot be used: {error}") from error
     context.minimum_version = ssl.TLSVersion.TLSv1_2

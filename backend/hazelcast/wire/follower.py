@@ -280,8 +280,7 @@ class MemberFollower:
             if asked.ticket is not None:
                 self._outputs.append(messages.RequestAnswered(now_us, self.address, asked.ticket, None))
         self._send(session.due(now_us))
-        silent_us = session.questions.silent_at_us(self._heard_us)
-        if silent_us is not None:
+        if (silent_us := session.questions.silent_at_us(self._heard_us)) is not None:
             self._notice_silence(now_us, self._heard_us, silent_us)
 
     def _notice_silence(self, now_us: int, since_us: int, silent_us: int) -> None:

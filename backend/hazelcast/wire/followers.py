@@ -138,15 +138,13 @@ class Followers:
     def closed(
         self, now_us: int, connection: FollowedConnection, reason: str, ending: Ending = "closed"
     ) -> list[Output]:
-        follower = self._by_endpoint.get(connection.endpoint)
-        if follower is None:
+        if (follower := self._by_endpoint.get(connection.endpoint)) is None:
             return []
         return self._react(now_us, follower, follower.closed(now_us, connection, reason, ending))
 
     def ask(self, now_us: int, address: Address, request: Question | Command, ticket: int) -> list[Output]:
         """Ask the member of that name. `RequestAnswered` always follows, at once with `None` if it is not connected."""
-        follower = self._by_name.get(address)
-        if follower is None:
+        if (follower := self._by_name.get(address)) is None:
             return [messages.RequestAnswered(now_us, address, ticket, None)]
         return self._react(now_us, follower, follower.ask(now_us, request, ticket))
 
@@ -187,11 +185,11 @@ class Followers:
     def _forget(self, now_us: int, follower: MemberFollower) -> Output:
         name = follower.address
         del self._by_name[name], self._by_endpoint[follower.endpoint]
-        self._unmet.discard(follower.endpoint)
-        self._aliases.discard(follower.endpoint)
-        self._named.pop(name, None)
-        self._views.pop(name, None)
         self._host_names.pop(follower.endpoint, None)
+        for endpoints in (self._unmet, self._aliases):
+            endpoints.discard(follower.endpoint)
+        for lists in (self._named, self._views):
+            lists.pop(name, None)
         follower.give_up(now_us)
         return messages.Forgotten(now_us, name)
 
@@ -245,10 +243,9 @@ class Followers:
                 self._refused.add(name)
                 return [messages.NotFollowed(now_us, name, most)]
             return []
-        mapped = self._settings.is_mapped(name)
-        follower = MemberFollower(
-            name, endpoint, self._settings, self._client_uuid, self._random, now_us, pinned=pinned or mapped
-        )
+        pinned |= self._settings.is_mapped(name)
+        given = (self._settings, self._client_uuid, self._random)
+        follower = MemberFollower(name, endpoint, *given, now_us, pinned=pinned)
         self._by_name[name] = self._by_endpoint[endpoint] = follower
         return room
 
@@ -276,8 +273,7 @@ class Followers:
 
 def addresses_of(entry: str) -> list[Address]:
     """Return the addresses of a join list's entry: itself, or all in an IPv4 range such as ``10.0.0.1-4:5701``."""
-    found = RANGE.fullmatch(entry)
-    if found is None:
+    if (found := RANGE.fullmatch(entry)) is None:
         return [Address(entry)] if is_address(entry) else []
     numbers = range(int(found["first"]), int(found["last"]) + 1)[:MOST_IN_A_RANGE]
     texts = [f"{found['network']}.{number}:{found['port'] or DEFAULT_PORT}" for number in numbers]

@@ -118,8 +118,7 @@ class Questions:
 
     def answered(self, now_us: int, correlation: int, size: int) -> Asked | None:
         """Return the request that an answer of `size` bytes belongs to, or None if none is waiting."""
-        asked = self._owed.pop(correlation, None)
-        if asked is not None:
+        if (asked := self._owed.pop(correlation, None)) is not None:
             self._answered_once = True
             if isinstance(asked.request, requests.GetMemberConfig):
                 wait_us = CONFIG_SHARE * size * SECOND_US // self._pace.bytes_per_second

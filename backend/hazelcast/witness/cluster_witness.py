@@ -310,9 +310,8 @@ class ClusterWitness:
 
     def forget(self, address: Address) -> None:
         """Forget an address where no member is looked for any more."""
-        self.members.pop(address, None)
-        self.configurations.pop(address, None)
-        self.refused.pop(address, None)
+        for known in (self.members, self.configurations, self.refused):
+            known.pop(address, None)
 
     def incarnation_of(self, address: Address) -> str:
         """Return the uuid of the incarnation that is known there; empty when none is."""
@@ -358,17 +357,14 @@ class ClusterWitness:
                 if known is not None:
                     yield from member.apply(lambda incarnation: incarnation.state_reported(known))
             case messages.MemberConfig(xml):
-                configuration = read_configuration(xml)
-                if configuration is not None:
+                if (configuration := read_configuration(xml)) is not None:
                     self.configurations[member.address] = configuration
                     yield from member.apply(lambda incarnation: incarnation.configuration_reported(configuration))
             case messages.SystemProperties(properties):
                 yield from member.apply(lambda incarnation: incarnation.system_properties_reported(properties))
             case messages.Metrics(_, sets) if sets:
-                up_ms = sets[-1].value_of(UPTIME)
-                if up_ms is not None:
+                if (up_ms := sets[-1].value_of(UPTIME)) is not None:
                     yield from member.process_reported(sets[-1].at_ms - int(up_ms))
-                stamp = sets[-1].value_of(STATE_STAMP)
-                if stamp is not None:
+                if (stamp := sets[-1].value_of(STATE_STAMP)) is not None:
                     yield from member.apply(lambda incarnation: incarnation.stamp_reported(int(stamp), now_us))
                 yield from member.apply(lambda incarnation: incarnation.metrics_reported(sets[-1]))

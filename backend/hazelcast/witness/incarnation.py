@@ -15,6 +15,7 @@ from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.core.witnessed import events as witnessed
 from quarterdeck.backend.core.witnessed.discovery import JOINER
 from quarterdeck.backend.core.witnessed.events import ASPECTS, Aspect, MemberWitnessed, OwnersTold, Source
+from quarterdeck.backend.hazelcast.logs.incarnation_state import change_between
 from quarterdeck.backend.hazelcast.wire.member_configuration import ReportedConfiguration
 from quarterdeck.backend.hazelcast.wire.messages import MetricSet, PartitionsView, ReplicaMigrationEvent
 from quarterdeck.backend.hazelcast.witness.member_metrics import MeasuredMember
@@ -119,7 +120,7 @@ class WitnessedIncarnation:
         lineage, master = members[0].uuid, members[0].address
         if (lineage, version, members) == (self.lineage, self._version, self.members):
             return
-        change = _change(self.members, members)
+        change = change_between(self.members, members) if self.members else "the first list that it reported"
         for member in members:
             self._addresses[member.uuid] = member.address
         while len(self._addresses) > len(members) + FORMER_MEMBERS:
@@ -224,16 +225,6 @@ class WitnessedIncarnation:
 
     def _address_of(self, uuid: str | None) -> Address | None:
         return None if uuid is None else self._addresses.get(uuid, Address(uuid))
-
-
-def _change(before: Sequence[Member], after: Sequence[Member]) -> str:
-    if not before:
-        return "the first list that it reported"
-    former, present = set(before), set(after)
-    joined = ", ".join(member.address for member in after if member not in former)
-    left = ", ".join(member.address for member in before if member not in present)
-    changes = [f"joined: {joined}"] * bool(joined) + [f"no longer listed: {left}"] * bool(left)
-    return "; ".join(changes) or "another version of the same members"
 
 
 def owners_of(view: PartitionsView, addresses: Mapping[str, Address], state_stamp: int | None = None) -> OwnersTold:

@@ -67,12 +67,9 @@ class LogWitness:
             if isinstance(found, Message):
                 yield from self._message(found)
 
-    def _only_speaker(self) -> Address | None:
-        """Return the member whose log this is, if one alone has spoken: diagnostics do not name it."""
-        return next(iter(self._members)) if len(self._members) == 1 else None
-
     def _message(self, message: Message) -> Iterator[Logged]:
-        member = message.member or self._member or self._only_speaker()
+        only_speaker = next(iter(self._members)) if len(self._members) == 1 else None  # diagnostics name no member
+        member = message.member or self._member or only_speaker
         matched = match_message(message.text, message.logger) if message.ours else None
         if member is None or matched is None or message.utc is None or message.dateless:
             return

@@ -75,9 +75,8 @@ class MemberMetrics(NamedTuple):
 
 def member_metrics(metrics: MetricSet) -> MemberMetrics:
     """Return the metrics that are of the member as a whole, not of one of its maps or connections."""
-    return MemberMetrics(
-        metrics.at_ms, {sample.name: sample.value for sample in metrics.samples if sample.discriminator is None}
-    )
+    own = (sample for sample in metrics.samples if sample.discriminator is None)
+    return MemberMetrics(metrics.at_ms, {sample.name: sample.value for sample in own})
 
 
 def member_measured(

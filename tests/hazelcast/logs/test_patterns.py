@@ -23,7 +23,6 @@ from quarterdeck.backend.hazelcast.logs.parsed_messages import (
     LoggedClaimStart,
     LoggedClockJump,
     LoggedConnectionFailure,
-    LoggedDetection,
     LoggedExplicitSuspicion,
     LoggedJoiner,
     LoggedJoinFailure,
@@ -102,11 +101,11 @@ MESSAGES: list[tuple[str, Struct]] = [
         LoggedSuspicion(MemberMention(ONE), "explicit suspicion"),
     ),
     (f"{M1} is suspected to be dead for reason: {JOINED_AGAIN}", LoggedSuspicion(MemberMention(ONE, U1), JOINED_AGAIN)),
-    (FIRED, LoggedDetection(MemberMention(TWO, U2), FIRED)),
+    (FIRED, LoggedSuspicion(MemberMention(TWO, U2), FIRED, True)),
     (
         "Removing Member [127.0.0.1]:5702 because it has not sent any heartbeats for 15000 ms.",
-        LoggedDetection(
-            MemberMention(TWO), "Removing Member [127.0.0.1]:5702 because it has not sent any heartbeats for 15000 ms."
+        LoggedSuspicion(
+            MemberMention(TWO), "Removing Member [127.0.0.1]:5702 because it has not sent any heartbeats for 15000 ms.", True
         ),
     ),
     (f"Removed suspicion of {M2}. Reason: Valid heartbeat", LoggedSuspicionCleared(MemberMention(TWO, U2), "Valid heartbeat")),

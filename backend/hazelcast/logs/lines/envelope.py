@@ -71,28 +71,22 @@ def strip_envelope(line: str) -> EnvelopedLine:
     if first == "{":
         return _unwrap_json(text)
     if first.isdigit() and text[10:11] == "T":
-        found = _CRI.match(text)
-        if found:
+        if found := _CRI.match(text):
             return _inside(text[found.end() :], "", parse_time(found[1]), partial=found[2] == "P")
-        found = _STAMPED.match(text)
-        if found:
+        if found := _STAMPED.match(text):
             return _inside(text[found.end() :], "", parse_time(found[1]))
     elif first == "<":
         return _unwrap_syslog(text)
     elif first == "[" or first == "p":
-        found = _POD.match(text)
-        if found:
+        if found := _POD.match(text):
             return _inside(text[found.end() :], found[1], None)
     elif first.isalpha() and "|" in text[:_NAME_WITHIN]:
-        found = _SERVICE.match(text)
-        if found:
+        if found := _SERVICE.match(text):
             return _inside(text[found.end() :], found[1], parse_time(found[2]))
-        found = _COMPOSE.match(text)
-        if found:
+        if found := _COMPOSE.match(text):
             return _inside(text[found.end() :], found[1], None)
     if first.isupper() or (first.isdigit() and text[10:11] == "T"):
-        carried = _after_syslog_time(text)
-        if carried is not None:
+        if (carried := _after_syslog_time(text)) is not None:
             return carried
     return EnvelopedLine(text)
 
@@ -102,16 +96,13 @@ def _inside(text: str, stream: str, collected: LogTime | None, *, partial: bool 
     if text[:1] in ("{", "<") or (not collected and text[:1].isdigit()):
         inner = strip_envelope(text)
         if inner.wrapped:
-            name = "/".join(part for part in (stream, inner.stream) if part)
-            return structs.replace(
-                inner, stream=name, collected=inner.collected or collected, partial=partial or inner.partial
-            )
+            name, partial = "/".join(filter(None, (stream, inner.stream))), partial or inner.partial
+            return structs.replace(inner, stream=name, collected=inner.collected or collected, partial=partial)
     return EnvelopedLine(text, stream, collected, partial, wrapped=True)
 
 
 def _unwrap_syslog(text: str) -> EnvelopedLine:
-    found = _SYSLOG_5424.match(text)
-    if found:
+    if found := _SYSLOG_5424.match(text):
         stream = "/".join(part for part in found.groups()[1:] if part != "-")
         return _inside(_unescaped(text[found.end() :]), stream, parse_time(found[1]))
     found = _PRIORITY.match(text)
@@ -120,8 +111,7 @@ def _unwrap_syslog(text: str) -> EnvelopedLine:
 
 
 def _after_syslog_time(text: str) -> EnvelopedLine | None:
-    time = _SYSLOG_TIME.match(text)
-    if time is None:
+    if (time := _SYSLOG_TIME.match(text)) is None:
         return None
     tag = _SYSLOG_3164.match(text, time.end())
     if tag is None or tag[1] is None or tag[1] in LEVELS or tag[2].isupper() or "." in tag[2]:
@@ -186,8 +176,7 @@ def _json_time(fields: dict[str, Any]) -> LogTime | None:
             extra = nanoseconds // 1000 if isinstance(nanoseconds, int) else 0
             return LogTime(seconds * SECOND_US + extra, zoned=True) if 0 < seconds < 1 << 40 else None
         if isinstance(value, (int, float, str)) and not isinstance(value, bool):
-            found = parse_time(str(value))
-            if found is not None:
+            if (found := parse_time(str(value))) is not None:
                 return found
     return None
 

@@ -156,8 +156,7 @@ def _passed_over(source: BinaryIO) -> int:
 def opened(file: str) -> BinaryIO:
     """Open a file for its bytes, unpacked, as UTF-8. Raises `OSError`."""
     source = _unpacked(file)
-    encoding = encoding_of(file)
-    if encoding:
+    if encoding := encoding_of(file):
         return cast(BinaryIO, codecs.EncodedFile(source, "utf-8", encoding, errors="replace"))
     return source
 

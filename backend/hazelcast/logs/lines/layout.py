@@ -102,8 +102,7 @@ def to_address(host: str, port: str) -> Address | None:
 def _without_leading_time(line: EnvelopedLine) -> MessageHead | None:
     """Parse a line that begins with a level, and perhaps a time then, or with the product's prefix alone."""
     text = line.text
-    leading = _LEADING_LEVEL.match(text)
-    if leading:
+    if leading := _LEADING_LEVEL.match(text):
         stamp = parse_time(text, leading.end()) or parse_time(text, leading.end() + 1)
         if stamp is not None:
             return _said(stamp, text[stamp.end :])
@@ -139,8 +138,7 @@ def _speaker(before: str) -> tuple[str, bool, str]:
     """Return the last part of the logger's name, whether it is the product's, and the thread."""
     threads = _THREAD.search(before)
     thread = threads[0] if threads else ""
-    loggers = _LOGGER.findall(before)
-    if loggers:
+    if loggers := _LOGGER.findall(before):
         return _last_part(loggers[-1]), _is_ours(before), thread
     found = _CLASS.search(before)
     return found[1] if found else "", _is_ours(before), thread

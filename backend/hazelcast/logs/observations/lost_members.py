@@ -85,8 +85,7 @@ class LostMembers:
             address = str(gone.address)
             if address in now:
                 continue
-            loss = self._losses.get(address)
-            if loss is None:
+            if (loss := self._losses.get(address)) is None:
                 cause, reason = self._reasons.get(address, ("unknown", message))
                 loss = _Loss(address, gone.uuid, message, str(before.master) == address, new, cause)
                 loss.evidence.add(reason)
@@ -162,7 +161,6 @@ def _observed(losses: Sequence[_Loss], headline: str, explanation: tuple[str, st
         remedy=remedy,
         evidence=Evidence.joined([loss.evidence for loss in losses]),
         first=first,
-        last=first,
         start_us=first.at - before_us,
         is_open=True,
     )

@@ -132,11 +132,12 @@ def observation(
 ) -> Observation:
     """Make an observation that lasts from the `first` message to the `last`, or from `start_us` and to `end_us`.
 
-    They are those of the evidence where they are not given; evidence that was joined has none.
+    Where they are not given, they are those of the evidence; evidence that was joined has none. `first` alone is the last, too.
     """
     if not isinstance(evidence, Evidence):
         evidence = Evidence(evidence)
-    first, last = first or evidence.first, last or evidence.last
+    last = last or first or evidence.last
+    first = first or evidence.first
     start_us = first.at if start_us is None else start_us
     end_us = last.at if end_us is None else end_us
     return Observation(

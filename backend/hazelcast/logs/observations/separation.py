@@ -385,7 +385,6 @@ def _observed(group: list[_Apart], logs: LogEnds, joiners: Mapping[str, str]) ->
         remedy=remedy,
         evidence=Evidence.joined([episode.evidence for episode in group]),
         first=first.start,
-        last=first.start,
         end_us=ends[-1],
         is_open=last.end is None,
     )

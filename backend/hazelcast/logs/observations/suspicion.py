@@ -72,8 +72,7 @@ class LastingSuspicion:
                 self._close(pair, message)
 
     def _close(self, pair: _Pair, ended: InterpretedMessage) -> None:
-        raised = self._open.pop(pair, None)
-        if raised is not None:
+        if (raised := self._open.pop(pair, None)) is not None:
             self._spells.append(_Spell(*pair[:2], raised, ended, ended.at))
 
     def end(self, ends: LogEnds) -> Iterable[Observation]:
@@ -114,7 +113,6 @@ def _observed(key: tuple[str, ...], spells: list[_Spell], ends: LogEnds) -> Obse
         else f"It has ended; look what was between them. Where it lasts: {LASTING_REMEDY}",
         evidence=Evidence(sorted(lines, key=lambda line: line.at)),
         first=first,
-        last=first,
         end_us=max(spell.end_us for spell in spells),
         is_open=is_open,
     )
@@ -219,8 +217,7 @@ class ClaimsNotAccepted:
                 found.messages.append(message)
 
     def _give_up(self, member: str) -> None:
-        began = self._open.pop(member, None)
-        if began is not None:
+        if (began := self._open.pop(member, None)) is not None:
             self._claimants[member] = self._claimants.get(member, _Claimant()).without_end(began)
 
     def end(self, ends: LogEnds) -> Iterable[Observation]:

@@ -49,8 +49,7 @@ def match_message(text: str, logger: str = "") -> PatternMatch | None:
         return PatternMatch(SUBJECT_OF_LOGGER[logger], NoEvent())
     for log_pattern in _PATTERNS:
         if log_pattern.needle in text:
-            found = log_pattern.pattern.match(text)
-            if found:
+            if found := log_pattern.pattern.match(text):
                 try:
                     return PatternMatch(log_pattern.subject, log_pattern.meaning(found))
                 except PatternMismatch:

@@ -48,16 +48,16 @@ SUSPICION_PATTERNS: list[LogPattern] = [
     log_pattern(
         "suspicion", "because it has not sent any heartbeats",
         rf"Suspecting ({MEMBER}) (because it has not sent any heartbeats [^\n]*)",
-        lambda found: logged.LoggedDetection(mentioned_member(found[1]), found[0]),
+        lambda found: logged.LoggedSuspicion(mentioned_member(found[1]), found[0], True),
     ),
     log_pattern(
         "suspicion", "because it has not sent any ",
         rf"Removing ({MEMBER}) (because it has not sent any (?:heartbeats|master confirmation)[^\n]*)",
-        lambda found: logged.LoggedDetection(mentioned_member(found[1]), found[0]),
+        lambda found: logged.LoggedSuspicion(mentioned_member(found[1]), found[0], True),
     ),
     log_pattern(
         "suspicion", "could not ping ", rf"{ADDRESS} could not ping (?:reach )?({ADDRESS})",
-        lambda found: logged.LoggedDetection(mentioned_member(found[1]), found[0]),
+        lambda found: logged.LoggedSuspicion(mentioned_member(found[1]), found[0], True),
     ),
     log_pattern(
         "suspicion", "Removed suspicion ", rf"Removed suspicion (?:of|from) ({MEMBER})\. Reason: ([^\n]*)",
@@ -135,8 +135,7 @@ def is_cut_list(text: str) -> bool:
 
 def _list(found: re.Match[str]) -> logged.ParsedMessage:
     """Parse a whole block. Raises `PatternMismatch` for one that is cut short or whose size is not that of its lines."""
-    block = _BLOCK.search(found.string)
-    if block is None:
+    if (block := _BLOCK.search(found.string)) is None:
         raise PatternMismatch("a member list without its end")
     members = tuple(mentioned_member(entry["member"]) for entry in _ENTRY.finditer(block["body"]))
     if len(members) != int(block["size"] or block["old_size"]) or not members:
@@ -330,17 +329,13 @@ MERGE_PATTERNS: list[LogPattern] = [
         "merge", " is merging [", rf"{ADDRESS} is merging \[[^\]]*\] to ({ADDRESS})",
         lambda found: logged.LoggedMergeStart(address(found[1])), ("merging ",),
     ),
-    log_pattern(
-        "merge", "to FROZEN", r"(Could not change cluster state to FROZEN[^\n]*)",
-        lambda found: logged.LoggedMergeAbandonment(found[1]),
-    ),
-    log_pattern(
-        "merge", "Reverting cluster state back", r"(Reverting cluster state back to [^\n]*)",
-        lambda found: logged.LoggedMergeAbandonment(found[1]),
-    ),
-    log_pattern(
-        "merge", "Cannot start merge", r"((?:Cannot start merge|Aborting merge|Merge is aborted)[^\n]*)",
-        lambda found: logged.LoggedMergeAbandonment(found[1]),
+    *(
+        log_pattern("merge", needle, rf"({said}[^\n]*)", lambda found: logged.LoggedMergeAbandonment(found[1]))
+        for needle, said in (
+            ("to FROZEN", "Could not change cluster state to FROZEN"),
+            ("Reverting cluster state back", "Reverting cluster state back to "),
+            ("Cannot start merge", "(?:Cannot start merge|Aborting merge|Merge is aborted)"),
+        )
     ),
     log_pattern(
         "state", "Changing cluster state from ",

@@ -123,22 +123,17 @@ _NAME = re.compile(r", name=([^,}\n]{1,100})\}")
 
 
 def _late(found: re.Match[str]) -> logged.LoggedLateHeartbeats:
-    return logged.LoggedLateHeartbeats(
-        tuple((address(late[1]), _number(late[2]) * MILLISECOND_US) for late in _LATE.finditer(found[0]))
-    )
+    late = ((address(it[1]), _number(it[2]) * MILLISECOND_US) for it in _LATE.finditer(found[0]))
+    return logged.LoggedLateHeartbeats(tuple(late))
 
 
 def _invocations(found: re.Match[str]) -> logged.LoggedInvocations:
-    return logged.LoggedInvocations(
-        tuple(
-            (
-                call["operation"] + (f" of {name[1]}" if (name := _NAME.search(call[0])) else ""),
-                _target(call["target"]),
-                _number(call["ms"]) * MILLISECOND_US,
-            )
-            for call in _WAITING.finditer(found[0])
-        )
-    )
+    waiting = []
+    for call in _WAITING.finditer(found[0]):
+        name = _NAME.search(call[0])
+        operation = call["operation"] + (f" of {name[1]}" if name else "")
+        waiting.append((operation, _target(call["target"]), _number(call["ms"]) * MILLISECOND_US))
+    return logged.LoggedInvocations(tuple(waiting))
 
 
 def _migrated(found: re.Match[str]) -> ReplicaMigrated:

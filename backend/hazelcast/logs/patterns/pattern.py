@@ -91,10 +91,8 @@ def view(text: str) -> tuple[int, tuple[MemberMention, ...]]:
 
 
 def _named(found: re.Match[str]) -> MemberMention | None:
-    place = to_address(found["host"], found["port"])
-    if place is None:
+    if (place := to_address(found["host"], found["port"])) is None:
         return None
     groups = found.groupdict()
-    return MemberMention(
-        place, (groups["uuid"] or "").lower(), groups["lite"] not in (None, "false"), bool(groups.get("this"))
-    )
+    is_lite = groups["lite"] not in (None, "false")
+    return MemberMention(place, (groups["uuid"] or "").lower(), is_lite, bool(groups.get("this")))

@@ -164,8 +164,9 @@ def _version(frames: fields.FrameReader) -> str:
 def decode_partitions_view(fixed: fields.FixedReader, frames: fields.FrameReader) -> messages.PartitionsView:
     """Read the owners. On the wire the partitions of each owner are in one frame; the owners follow."""
     counter = fixed.int32()
-    owned = frames.many(lambda reader: _numbers(reader.next()))
-    uuids = _uuids(frames.next())
+    owned = frames.many(lambda reader: [number for (number,) in _all_in(reader.next(), fields.INT, "numbers")])
+    halves = _all_in(frames.next(), fields.UUID_LAYOUT, "uuids")
+    uuids = [fields.uuid_text(most, least) for _, most, least in halves]
     if len(owned) != len(uuids):
         raise BadBytes(f"{len(uuids)} members own {len(owned)} sets of partitions")
     count = 1 + max((max(numbers, default=-1) for numbers in owned), default=-1)
@@ -180,16 +181,10 @@ def decode_partitions_view(fixed: fields.FixedReader, frames: fields.FrameReader
     return messages.PartitionsView(counter, holders, tuple(owners))
 
 
-def _numbers(frame: Frame) -> list[int]:
-    if len(frame.payload) % fields.INT.size:
-        raise BadBytes("a list of numbers ends in the middle of one")
-    return [number for (number,) in fields.INT.iter_unpack(frame.payload)]
-
-
-def _uuids(frame: Frame) -> list[str]:
-    if len(frame.payload) % fields.UUID_LAYOUT.size:
-        raise BadBytes("a list of uuids ends in the middle of one")
-    return [fields.uuid_text(most, least) for _, most, least in fields.UUID_LAYOUT.iter_unpack(frame.payload)]
+def _all_in(frame: Frame, layout: Layout, what: str) -> Iterator[tuple[int, ...]]:
+    if len(frame.payload) % layout.size:
+        raise BadBytes(f"a list of {what} ends in the middle of one")
+    return layout.iter_unpack(frame.payload)
 
 
 def _migration_state(frames: fields.FrameReader) -> messages.MigrationState:

@@ -62,8 +62,7 @@ class FixedReader:
         return None if is_null else uuid_text(most, least)
 
     def known_uuid(self) -> str:
-        found = self.uuid()
-        if found is None:
+        if (found := self.uuid()) is None:
             raise BadBytes("a uuid is missing")
         return found
 
