@@ -41,17 +41,14 @@ class StartingCluster:
     @property
     def journal_path(self) -> Path | None:
         """Where the run is recorded; None when it is not, or not yet."""
-        cluster = self._cluster
-        return cluster.journal_path if cluster is not None else None
+        return self._cluster.journal_path if self._cluster is not None else None
 
     def now_us(self) -> int:
-        cluster = self._cluster
-        return cluster.now_us() if cluster is not None else 0
+        return self._cluster.now_us() if self._cluster is not None else 0
 
     def drain(self) -> list[Record]:
         self._begun()
-        cluster = self._cluster
-        return cluster.drain() if cluster is not None else []
+        return self._cluster.drain() if self._cluster is not None else []
 
     def execute(self, command: Command) -> Future[None]:
         return self._ask(lambda cluster: cluster.execute(command))

@@ -48,12 +48,9 @@ class Traffic:
         """How many operations ended at once, and their problem; written in whatever thread they end in."""
         self._asked = 0
         self._most_open = MOST_OPEN_REMOTE if isinstance(cluster, ConnectionStatusSource) else MOST_OPEN
-        self.unanswered = 0
         self.over = False
         """Whether nothing more is asked and no answer is waited for."""
-        self.done = 0
-        self.failed = 0
-        self.left_out = 0
+        self.done = self.failed = self.left_out = self.unanswered = 0
         self.problem = ""
         """The last one."""
 

@@ -82,8 +82,7 @@ class OperatorActions:
     async def do(self, command: Command) -> str:
         """Do the command, and return what the member answered.
 
-        Raises:
-            CommandRefused: It was not done, or that is not known.
+        Raises `CommandRefused` when it was not done, or that is not known.
         """
         if isinstance(command, SetJoinList):
             return await self._edit_join_list(Address(command.member), command.addresses)

@@ -190,8 +190,7 @@ class PodLog:
         self._kubectl = kubectl
         self._words = (f"--namespace={namespace}", "logs", "--follow", "--timestamps", f"pod/{pod}")
         self._lines: deque[str] = deque()
-        self._latest = ""
-        self._latest_key = ""
+        self._latest = self._latest_key = ""
         self._quiet_until = time.monotonic() + FIRST_LINE_SECONDS
         self.problem: KubectlFailed | None = None
         """Why it cannot be read, when we may not."""

@@ -47,9 +47,8 @@ class PodRoute(NamedRoute):
     def __init__(self, services: Sequence[Service], *, logs: bool) -> None:
         """Look for the services. With `logs` the logs of their pods are followed.
 
-        Raises:
-            BadService: There is no `kubectl` here, or there is no such service.
-            KubectlFailed: We may not look for it. An API that does not answer is waited for.
+        Raises `BadService` when there is no `kubectl` here or no such service, `KubectlFailed` when we may not look for it.
+        An API that does not answer is waited for.
         """
         super().__init__()
         self.follows_logs = logs

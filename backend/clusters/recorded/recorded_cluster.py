@@ -83,9 +83,7 @@ class RecordedCluster(PastRun):
         """Why no more is read before the end."""
         self._highest: dict[str, int] = {}
         """By uuid: the number of its latest record. An event stands twice where a file was finished while it was looked for."""
-        self._others = 0
-        self._read = 0
-        self._now_us = 0
+        self._others = self._read = self._now_us = 0
         self._until_us, self._most_records = until_us, most_records
         self._observers = RecordObservers(self.run)
         self._records: Iterator[Record] | None = self._in_order(files[self.run])

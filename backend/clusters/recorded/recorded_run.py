@@ -127,9 +127,7 @@ def recorded_run(
 ) -> RecordedCluster | LogCluster:
     """Open the run at `path`. With `follow`, logs are read on as they grow; a journal is read once.
 
-    Raises:
-        NoJournal: There is neither journal nor log, or no single run.
-        OSError: Something cannot be read.
+    Raises `NoJournal` when there is neither journal nor log, or no single run, `OSError` when something cannot be read.
     """
     if is_journal(path):
         if follow:

@@ -208,10 +208,8 @@ IN_THE_WAY = (409, 503)
 async def export_maps(client: MemberClient, urls: list[str], path: Path, map: str) -> ExportFolder:
     """Export one map, or all when `map` is empty, into `path`; go on with what is there.
 
-    Raises:
-        BadExportFolder: The folder holds something else.
-        CommandRefused: No member can be asked, or none has data; or partitions stay without an owner.
-        OSError: The folder cannot be written.
+    Raises `BadExportFolder` when the folder holds something else, `CommandRefused` when no member can be asked, none has data, or
+    partitions stay without an owner, and `OSError`.
     """
     owners, cluster = await _owners(client, urls)
     if not owners:
@@ -235,10 +233,8 @@ async def export_maps(client: MemberClient, urls: list[str], path: Path, map: st
 async def import_maps(client: MemberClient, urls: list[str], folder: ExportFolder, map: str) -> int:
     """Store what is not stored yet of an export, of one map or of all when `map` is empty; return how many entries that were.
 
-    Raises:
-        BadExportFolder: The folder is not whole, or damaged. Then nothing is stored.
-        CommandRefused: No member can be asked, or one refuses. What is stored is noted.
-        OSError: The folder cannot be read or written.
+    Raises `BadExportFolder` when the folder is not whole, or damaged: then nothing is stored; `CommandRefused` when no member can
+    be asked, or one refuses: what is stored is noted; and `OSError`.
     """
     folder.check()
     facts, url = await _any_member(client, urls)

@@ -102,10 +102,7 @@ class MemberClient:
     async def send(self, url: str, request: HttpRequest) -> bytes:
         """Send the request, and return the body of the answer.
 
-        Raises:
-            RequestRefused: The member refuses it.
-            Unreachable: The member is not reached.
-            BadResponse: The answer cannot be read.
+        Raises `RequestRefused`, `Unreachable`, or `BadResponse` when the answer cannot be read.
         """
         content = None if request.body is None else msgspec.json.encode(request.body)
         seconds = COMMAND_TIMEOUT_SECONDS if request.may_take_long or request.method != "GET" else self._answer_seconds

@@ -250,7 +250,6 @@ class RemoteCluster:
     # As the observer of the streams (`member_stream.StreamObserver`)
 
     def identified(self, stream: MemberStream, facts: ThisMember) -> bool:
-        """Note who the member is. Return False when it is followed already under another URL."""
         known = [other for other in self._followed.values() if other.facts and other.address == facts.address]
         if known and known[0] is not stream:  # two URLs of one member
             with self._lock:

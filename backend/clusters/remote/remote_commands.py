@@ -116,9 +116,7 @@ class PartiallyDone(Exception):
 async def execute_command(client: MemberClient, command: Command, members: Mapping[str, CommandTarget]) -> None:
     """Carry out the command over HTTP.
 
-    Raises:
-        CommandRefused: Nothing was done.
-        PartiallyDone: Some members have done it and some have not.
+    Raises `CommandRefused` when nothing was done, `PartiallyDone` when some members have done it and some have not.
     """
     to_do = requests_for(command, members)
     asked = (client.send(members[request.label].url, request.http) for request in to_do)

@@ -24,7 +24,7 @@ from quarterdeck.backend.picture.text.formatting import counted
 from quarterdeck.backend.scenarios.format.scenario import Scenario, ScenarioStep, paragraphs
 from quarterdeck.backend.scenarios.interpreter import Interpreter
 from quarterdeck.backend.scenarios.outcome import StepOutcome
-from quarterdeck.backend.scenarios.run_state import RunState
+from quarterdeck.backend.scenarios.run_state import RecordSink, RunState
 from quarterdeck.backend.simulation.simulated_driver import SimulatedDriver
 from quarterdeck.backend.simulation.virtual_time.forked_world import snapshot_of
 
@@ -150,7 +150,7 @@ class SimulatedCluster:
         self._settled: list[tuple[Future[Any], Answer | BaseException | None]] = []
         """Futures and their ends, which they receive when the turn is over."""
         self._progress = ScenarioProgress(scenario)
-        self._run_state = _ObservedLedger(self._take_record)
+        self._run_state = ObservedLedger(self._take_record)
         self._stage = _TimeControlledStage(
             scenario, seed, self._run_state, f"{name}-seed-{seed}", self._answered, self._let_pass, begin
         )
@@ -378,11 +378,11 @@ class SimulatedCluster:
                 done.set_result(end)
 
 
-class _ObservedLedger(RunState):
+class ObservedLedger(RunState):
     """Hands out every record, and folds and judges them as long as a scenario goes by that."""
 
-    def __init__(self, on_record: Callable[[Record], None]) -> None:
-        super().__init__()
+    def __init__(self, on_record: Callable[[Record], None], journal: RecordSink | None = None) -> None:
+        super().__init__(journal)
         self.judging = True
         self._on_record = on_record
 

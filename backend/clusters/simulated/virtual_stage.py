@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from concurrent.futures import Future
 
+from quarterdeck.backend.clusters.simulated.simulated_cluster import ObservedLedger
 from quarterdeck.backend.core.commands.commands import Command, CommandRefused
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.scenarios.format.scenario import Scenario
-from quarterdeck.backend.scenarios.run_state import RecordSink, RunState
+from quarterdeck.backend.scenarios.run_state import RecordSink
 from quarterdeck.backend.simulation.simulated_driver import SimulatedDriver
 
 
@@ -17,8 +18,9 @@ class VirtualStage:
     def __init__(
         self, scenario: Scenario, seed: int, journal: RecordSink | None = None, *, run: str | None = None
     ) -> None:
-        self._records = _Collector(journal)
-        self._stage = SimulatedDriver(scenario, seed, self._records, run)
+        self._waiting: list[Record] = []
+        ledger = ObservedLedger(lambda record: self._waiting.append(record), journal)
+        self._stage = SimulatedDriver(scenario, seed, ledger, run)
         self._stage.start_members()
 
     def now_us(self) -> int:
@@ -39,17 +41,5 @@ class VirtualStage:
         self._stage.advance(by_us)
 
     def drain(self) -> list[Record]:
-        found, self._records.waiting = self._records.waiting, []
+        found, self._waiting = self._waiting, []
         return found
-
-
-class _Collector(RunState):
-    """Keeps what was not collected yet, besides what it adds up to."""
-
-    def __init__(self, journal: RecordSink | None) -> None:
-        super().__init__(journal)
-        self.waiting: list[Record] = []
-
-    def observe(self, record: Record) -> None:
-        super().observe(record)
-        self.waiting.append(record)

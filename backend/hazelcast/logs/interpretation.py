@@ -66,8 +66,7 @@ class EventReconstruction:
         self._incarnations = 0
         self._seen: Counter[str] = Counter()
         self._seqs: Counter[str] = Counter()
-        self._now = 0
-        self._utc = 0
+        self._now = self._utc = 0
         self._latest = 0, 0
         """The times of the message before."""
         self.uuid = ""

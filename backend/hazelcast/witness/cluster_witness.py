@@ -321,12 +321,11 @@ class ClusterWitness:
     def _member(self, address: Address) -> MemberWitness:
         if address not in self.members:
             is_logged = address in self._logged
-            self.members[address] = MemberWitness(address, *(WITH_LOGS if is_logged else ()))
+            self.members[address] = MemberWitness(address, *WITH_LOGS) if is_logged else MemberWitness(address)
         return self.members[address]
 
     def _members_of(self, listed: tuple[messages.ViewMember, ...]) -> tuple[Member, ...]:
-        """Return the members on a list. All members that report the same list share it."""
-        if listed != self._listed:
+        if listed != self._listed:  # all members that report the same list share it
             self._listed = listed
             self._members_listed = tuple(Member(member.address, member.uuid, 0, member.lite) for member in listed)
         return self._members_listed

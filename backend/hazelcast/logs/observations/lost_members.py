@@ -104,9 +104,9 @@ class LostMembers:
                 unknown.append((loss, standing))
         for group in consecutive_groups(unknown, _are_together):
             losses, by = [loss for loss, _ in group], group[0][1].by
-            last = losses[-1].installed
-            if len(group) > 1 and len(group) >= len(last.members):
-                yield _majority(losses, by, len(last.members), ends)
+            left = len(losses[-1].installed.members)
+            if len(group) > 1 and len(group) >= left:
+                yield _majority(losses, by, left, ends)
             else:
                 yield _lost(losses, _UNKNOWN, ends)
 
@@ -118,15 +118,11 @@ def _are_together(group: list[tuple[_Loss, LastStanding]], found: tuple[_Loss, L
 
 def _lost(losses: Sequence[_Loss], explanation: tuple[str, str], ends: LogEnds) -> Observation:
     first = losses[0]
-    what = "the master " if first.was_master else ""
+    whom = ("the master " if first.was_master else "") + listed([loss.address for loss in losses])
     verb = "was" if len(losses) == 1 else "were"
     after = f"; {first.installed.master} led from then on" if first.was_master else ""
-    return _observed(
-        losses,
-        f"{what}{listed([loss.address for loss in losses])} {verb} removed{_why(losses)} and did not come back{after}",
-        explanation,
-        ends,
-    )
+    headline = f"{whom} {verb} removed{_why(losses)} and did not come back{after}"
+    return _observed(losses, headline, explanation, ends)
 
 
 def _majority(losses: Sequence[_Loss], by: str, left: int, ends: LogEnds) -> Observation:
@@ -149,14 +145,14 @@ def _observed(losses: Sequence[_Loss], headline: str, explanation: tuple[str, st
     first = losses[0].first
     before_us = max(max(0, loss.first.at - ends.members.get(loss.address, loss.first.at)) for loss in losses)
     own = " ".join(_own_words(loss, ends, named=len(losses) > 1) for loss in losses[:6])
+    if len(losses) == 1:
+        own = f"The list of version {losses[0].installed.version} is the first one without it. {own}"
     cause, remedy = explanation
     return observation(
         "member-lost",
         [loss.address for loss in losses],
         headline,
-        detail=f"The list of version {losses[0].installed.version} is the first one without it. {own}"
-        if len(losses) == 1
-        else own,
+        detail=own,
         cause=cause,
         remedy=remedy,
         evidence=Evidence.joined([loss.evidence for loss in losses]),

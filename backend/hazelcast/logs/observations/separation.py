@@ -289,15 +289,11 @@ class Separation:
         if self._episode is not None:
             self._add_words(self._episode, message)
 
-    def _sides(self) -> list[_Side]:
-        """Return the clusters with masters of their own: the newest list of each lineage in use."""
-        newest: dict[str, int] = {}
+    def _compare(self, message: InterpretedMessage) -> None:
+        newest: dict[str, int] = {}  # by lineage in use; each is a cluster with a master of its own
         for installed in self._lists.values():
             newest[installed.lineage] = max(installed.version, newest.get(installed.lineage, 0))
-        return [self._sides_of[name] for name in sorted(newest.items())]
-
-    def _compare(self, message: InterpretedMessage) -> None:
-        sides, episode = self._sides(), self._episode
+        sides, episode = [self._sides_of[name] for name in sorted(newest.items())], self._episode
         apart = [side for side in sides if any(self._are_apart(side, other) for other in sides)]
         members = [it for side in apart for it in side.members]
         if len(apart) < 2:
