@@ -13,9 +13,9 @@ from quarterdeck.backend.hazelcast.logs import parsed_messages as logged
 from quarterdeck.backend.hazelcast.logs.interpretation import InterpretedMessage
 from quarterdeck.backend.hazelcast.logs.log_set import AlignedClock
 from quarterdeck.backend.hazelcast.logs.observations.observation import (
-    Evidence,
     EvidenceLine,
     LogEnds,
+    LogEvidence,
     Observation,
     observation,
 )
@@ -34,7 +34,7 @@ class _Jumps:
     gaps_us: list[int] = field(default_factory=list)
     is_backwards: bool = False
     accusers: set[str] = field(default_factory=set)
-    evidence: Evidence = field(default_factory=Evidence)
+    evidence: LogEvidence = field(default_factory=LogEvidence)
 
     def accuse(self, accusation: InterpretedMessage) -> None:
         self.accusers.add(accusation.member)

@@ -15,7 +15,7 @@ from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.core.witnessed.events import ConnectionChanged, MemberWitnessed
 from quarterdeck.backend.hazelcast.last_words import NOTICED_US, LastStanding, LastWords
 from quarterdeck.backend.hazelcast.logs.interpretation import InterpretedMessage
-from quarterdeck.backend.hazelcast.logs.observations.observation import Evidence, LogEnds, Observation, observation
+from quarterdeck.backend.hazelcast.logs.observations.observation import LogEnds, LogEvidence, Observation, observation
 from quarterdeck.backend.hazelcast.logs.observations.readmission import REMOVAL_REASONS
 from quarterdeck.backend.hazelcast.logs.observations.wording import consecutive_groups, lasted, listed
 
@@ -47,7 +47,7 @@ class _Loss:
     cause: SuspicionCause
     missing_on: set[str] = field(default_factory=set)
     """Members whose list had it and has it no more."""
-    evidence: Evidence = field(default_factory=Evidence)
+    evidence: LogEvidence = field(default_factory=LogEvidence)
 
 
 class LostMembers:
@@ -155,7 +155,7 @@ def _observed(losses: Sequence[_Loss], headline: str, explanation: tuple[str, st
         detail=own,
         cause=cause,
         remedy=remedy,
-        evidence=Evidence.joined([loss.evidence for loss in losses]),
+        evidence=LogEvidence.joined([loss.evidence for loss in losses]),
         first=first,
         start_us=first.at - before_us,
         is_open=True,

@@ -84,7 +84,7 @@ class Observer(Protocol):
         """Return what is observed if no more messages come. It may be asked again after more of them."""
 
 
-class Evidence:
+class LogEvidence:
     """The lines that show an observation: how many there are, the first ones, and the last."""
 
     first: InterpretedMessage
@@ -108,7 +108,7 @@ class Evidence:
             self.lines.append(line)
 
     @classmethod
-    def joined(cls, parts: Sequence[Evidence]) -> Evidence:
+    def joined(cls, parts: Sequence[LogEvidence]) -> LogEvidence:
         whole = cls()
         whole.lines = [line for part in parts for line in part.lines]
         whole.count = sum(part.count for part in parts)
@@ -123,7 +123,7 @@ def observation(
     detail: str,
     cause: str,
     remedy: str,
-    evidence: Evidence | Sequence[InterpretedMessage],
+    evidence: LogEvidence | Sequence[InterpretedMessage],
     first: InterpretedMessage | None = None,
     last: InterpretedMessage | None = None,
     start_us: int | None = None,
@@ -134,8 +134,8 @@ def observation(
 
     Where they are not given, they are those of the evidence; evidence that was joined has none. `first` alone is the last, too.
     """
-    if not isinstance(evidence, Evidence):
-        evidence = Evidence(evidence)
+    if not isinstance(evidence, LogEvidence):
+        evidence = LogEvidence(evidence)
     last = last or first or evidence.last
     first = first or evidence.first
     start_us = first.at if start_us is None else start_us

@@ -15,8 +15,8 @@ from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.hazelcast.logs.interpretation import InterpretedMessage
 from quarterdeck.backend.hazelcast.logs.observations.observation import (
     MAX_EVIDENCE,
-    Evidence,
     LogEnds,
+    LogEvidence,
     Observation,
     observation,
 )
@@ -86,7 +86,7 @@ class _Readmission:
     is_out: bool = False
     restarts: int = 0
     reasons: Counter[LoggedRemovalReason] = field(default_factory=Counter)
-    evidence: Evidence = field(default_factory=Evidence)
+    evidence: LogEvidence = field(default_factory=LogEvidence)
 
     @property
     def is_flapping(self) -> bool:
@@ -189,7 +189,7 @@ def _observed(group: list[_Readmission]) -> Observation:
     reasons = Counter(reason for episode in group for reason in episode.reasons.elements())
     why = max(reasons, key=lambda reason: (reasons[reason], reason)) if reasons else _NO_REASON
     removals, returns = sum(episode.removals for episode in group), sum(episode.returns for episode in group)
-    evidence = Evidence.joined([episode.evidence for episode in group])
+    evidence = LogEvidence.joined([episode.evidence for episode in group])
     evidence.lines.sort(key=lambda line: line.utc)
     took = lasted(last.last.at - first.at)
     happened = f"removed {times(removals)} and readmitted {times(returns)} in {took}"

@@ -16,7 +16,7 @@ from quarterdeck.backend.core.witnessed.discovery import ANY, JOIN_LIST, JOINER,
 from quarterdeck.backend.core.witnessed.events import ConnectionChanged
 from quarterdeck.backend.hazelcast.logs import parsed_messages as logged
 from quarterdeck.backend.hazelcast.logs.interpretation import InterpretedMessage
-from quarterdeck.backend.hazelcast.logs.observations.observation import Evidence, LogEnds, Observation, observation
+from quarterdeck.backend.hazelcast.logs.observations.observation import LogEnds, LogEvidence, Observation, observation
 from quarterdeck.backend.hazelcast.logs.observations.wording import lasted, listed, quoted, times
 
 Situation = Literal[
@@ -160,7 +160,7 @@ class _Apart:
     every_word: bool
     """Whether all is known that its masters say of merging."""
     words: dict[str, _Words] = field(default_factory=dict)
-    evidence: Evidence = field(default_factory=Evidence)
+    evidence: LogEvidence = field(default_factory=LogEvidence)
     end: InterpretedMessage | None = None
     merged_us: int | None = None
     """When the first of them began to merge."""
@@ -305,7 +305,7 @@ class Separation:
                 self._episode = None
         elif episode is None:
             start = max((side.since for side in apart), key=lambda since: since.at)
-            self._episode = _Apart(start, apart, self._every_word, evidence=Evidence([start]))
+            self._episode = _Apart(start, apart, self._every_word, evidence=LogEvidence([start]))
         elif apart != episode.sides and len(members) == len(set(members)):  # not while some go over to the other side
             episode.sides = apart
             episode.evidence.add(message)
@@ -379,7 +379,7 @@ def _observed(group: list[_Apart], logs: LogEnds, joiners: Mapping[str, str]) ->
         detail=" ".join(_last_words(last, sides)),
         cause=cause,
         remedy=remedy,
-        evidence=Evidence.joined([episode.evidence for episode in group]),
+        evidence=LogEvidence.joined([episode.evidence for episode in group]),
         first=first.start,
         end_us=ends[-1],
         is_open=last.end is None,

@@ -11,7 +11,7 @@ from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.hazelcast.logs import parsed_messages as logged
 from quarterdeck.backend.hazelcast.logs.interpretation import InterpretedMessage
-from quarterdeck.backend.hazelcast.logs.observations.observation import Evidence, LogEnds, Observation, observation
+from quarterdeck.backend.hazelcast.logs.observations.observation import LogEnds, LogEvidence, Observation, observation
 from quarterdeck.backend.hazelcast.logs.observations.wording import lasted, listed, times
 
 LASTING_US = 15 * SECOND_US
@@ -111,7 +111,7 @@ def _observed(key: tuple[str, ...], spells: list[_Spell], ends: LogEnds) -> Obse
         remedy=LASTING_REMEDY
         if is_open
         else f"It has ended; look what was between them. Where it lasts: {LASTING_REMEDY}",
-        evidence=Evidence(sorted(lines, key=lambda line: line.at)),
+        evidence=LogEvidence(sorted(lines, key=lambda line: line.at)),
         first=first,
         end_us=max(spell.end_us for spell in spells),
         is_open=is_open,
@@ -128,7 +128,7 @@ class MutualSuspicion:
         self._removals: list[InterpretedMessage] = []
         self._removed: Counter[str] = Counter()
         self._others: set[str] = set()
-        self._evidence = Evidence()
+        self._evidence = LogEvidence()
 
     def add(self, message: InterpretedMessage) -> None:
         if isinstance(message.parsed, events.DisconnectionReported):

@@ -13,8 +13,8 @@ from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.core.witnessed import events as witnessed
 from quarterdeck.backend.hazelcast.logs.interpretation import InterpretedMessage
 from quarterdeck.backend.hazelcast.logs.observations.observation import (
-    Evidence,
     LogEnds,
+    LogEvidence,
     Observation,
     ObservationKind,
     observation,
@@ -32,7 +32,7 @@ class _Leaving:
     """A member that asked its master to let it leave, and has not left."""
 
     asked: InterpretedMessage
-    evidence: Evidence = field(default_factory=Evidence)
+    evidence: LogEvidence = field(default_factory=LogEvidence)
     remaining: list[int] = field(default_factory=list)
     failed: int = 0
 
@@ -305,7 +305,7 @@ class _Lateness:
     members: tuple[str, ...]
     worst_us: int = 0
     what: str = ""
-    evidence: Evidence = field(default_factory=Evidence)
+    evidence: LogEvidence = field(default_factory=LogEvidence)
 
 
 class Diagnosed:
