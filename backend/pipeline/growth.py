@@ -6,6 +6,7 @@ finished files the numbers suffice, also when their writer has merged several in
 
 from __future__ import annotations
 
+import os
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -119,10 +120,11 @@ class GrowingJournals:
         if known is not None and known[0] == changed_ns:
             return known[1]
         finished: dict[str, set[int]] = defaultdict(set)
-        for file in directory.iterdir():
-            numbers = numbers_of(file.name)
-            if numbers.writer:
-                finished[numbers.writer].update(range(numbers.first, numbers.last + 1))
+        with os.scandir(directory) as files:
+            for file in files:
+                numbers = numbers_of(file.name)
+                if numbers.writer and file.is_file():
+                    finished[numbers.writer].update(range(numbers.first, numbers.last + 1))
         if time.time_ns() - changed_ns > SAME_TICK_NS:
             self._listed[directory] = changed_ns, finished
         return finished

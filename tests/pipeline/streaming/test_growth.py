@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from random import Random
 
@@ -144,3 +145,12 @@ def test_a_run_whose_clocks_leap_is_judged_as_a_whole(tmp_path: Path) -> None:
 
 def later(record: Record) -> Record:
     return replace(record, at=record.at + 10**15)
+
+
+def test_what_is_no_file_does_not_stop_a_stream(tmp_path: Path) -> None:
+    run = run_directory(tmp_path, RUN)
+    (run / "folder-000001.jsonl").mkdir(parents=True)
+    os.mkfifo(run / "pipe-000001.jsonl")
+    (run / "link-000001.jsonl").symlink_to("nowhere")
+    (run / "file-000001.jsonl").write_bytes(b"{}\n")
+    assert GrowingJournals([tmp_path]).offset() == {str(tmp_path): {RUN: {"file": "1"}}}
