@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from enum import StrEnum
+from math import isfinite
 from typing import Annotated, Any
 
 import typer
@@ -23,7 +24,15 @@ def flag(help: str, name: str) -> Any:
 
 def option(help: str, metavar: str | None = None, *names: str, **more: Any) -> Any:
     """Return an option that is followed by a value; its name is that of its parameter where no `names` are given."""
+    if "min" in more:
+        more.setdefault("callback", _finite)
     return typer.Option(*names, metavar=metavar, help=help, **more)
+
+
+def _finite(number: Any) -> Any:
+    if isinstance(number, float) and not isfinite(number):
+        raise typer.BadParameter(f"{number} is no amount; write a number")
+    return number
 
 
 def argument(help: str, metavar: str | None = None, **more: Any) -> Any:

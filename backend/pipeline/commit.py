@@ -14,13 +14,14 @@ import fcntl
 import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from uuid import uuid4
 
 import msgspec
 from msgspec import Struct
 
+from quarterdeck.backend.journal.files import NoJournal, journal_files
 from quarterdeck.backend.pipeline.address import Place
 
 BUILDING = ".building-"
@@ -139,6 +140,10 @@ def check(store: Place, tables: Sequence[str], maker: str = PIPELINE) -> None:
         for table in tables:
             if (store / table).exists():
                 raise StoreRefused(f"{store / table} exists and is no table of this pipeline; choose another directory")
+        if isinstance(store, Path) and store.is_dir():
+            with suppress(NoJournal):
+                journal_files(store)
+                raise StoreRefused(f"{store} holds a journal, which tables would hide; choose another directory")
 
 
 def finish(store: Path) -> None:

@@ -7,10 +7,11 @@ import io
 import json
 
 import pytest
+import typer
 from ruamel.yaml import YAML
 
 from quarterdeck.cli.exits import CommandFailed, ExitCode
-from quarterdeck.cli.output import TABLE_CHUNK_ROWS, Format, say, write_document, write_rows
+from quarterdeck.cli.output import TABLE_CHUNK_ROWS, Format, option, say, write_document, write_rows
 from tests.cli.conftest import Quarterdeck
 
 ROWS: list[dict[str, object]] = [
@@ -96,3 +97,10 @@ def test_empty_journal(quarterdeck: Quarterdeck) -> None:
     result = quarterdeck("journal", "ls", "-o", "json")
     assert (result.returncode, json.loads(result.stdout)) == (0, [])
     assert result.stderr == "nothing is recorded yet\n"
+
+
+@pytest.mark.parametrize("number", ["nan", "inf"])
+def test_an_amount_is_a_finite_number(number: str) -> None:
+    """A range does not refuse them: nothing is less than no number."""
+    with pytest.raises(typer.BadParameter, match=number):
+        option("How long.", "SECONDS", min=0).callback(float(number))

@@ -6,7 +6,10 @@ import msgspec
 import pytest
 
 from quarterdeck.backend.pipeline import commit
+from quarterdeck.backend.pipeline.audit import audit
 from quarterdeck.backend.pipeline.commit import StoreRefused, TableManifest
+from quarterdeck.backend.pipeline.tables.store import TableFormat, update_store
+from tests.pipeline.journal_builder import clean_story, write
 
 TABLES = ("events", "views")
 OLD, NEW = TableManifest("f", {"old": (1, 1)}), TableManifest("f", {"new": (2, 2)})
@@ -135,6 +138,18 @@ def test_what_is_no_store_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "torn" / commit.MANIFEST).write_text("{")
     with pytest.raises(StoreRefused, match=r"_store\.json"):
         commit.read_manifest(tmp_path / "torn")
+
+
+@pytest.mark.parametrize("table_format", ["", "delta"])
+def test_a_journal_is_not_made_a_store_which_would_hide_it(tmp_path: Path, table_format: TableFormat) -> None:
+    root = write(tmp_path / "journal", clean_story("one"))
+    before = sorted(root.rglob("*"))
+    for place in (root, root / "run=one"):
+        with pytest.raises(StoreRefused, match="holds a journal, which tables would hide"):
+            update_store([root], place, table_format)
+        with pytest.raises(StoreRefused, match="holds a journal"):
+            audit([root], place)
+    assert sorted(root.rglob("*")) == before
 
 
 def test_a_file_is_no_store(tmp_path: Path) -> None:

@@ -113,6 +113,8 @@ def _place(store: Path | str, table_format: TableFormat) -> Place:
     holds_other = {"parquet": is_delta, "delta": commit.read_manifest(place) is not None}
     if holds_other.get(table_format, False):
         raise StoreRefused(f"{place} holds tables of the other format; choose another directory")
+    if not is_delta:
+        commit.check(place, ())
     return address if is_delta or table_format == "delta" else place
 
 
