@@ -289,8 +289,16 @@ def _resolve_addresses(paths: Sequence[str], source: Source, spark: SparkSession
             raise NoJournal(f"{path}: nothing is there that can be read")
         state = newest(address) if len(paths) == 1 and source != "logs" else None
         if state is not None:
+            if not state.number:
+                raise NoJournal(
+                    f"{path}: the first update of these tables was not finished; run `pipeline tables` again"
+                )
             names = {str(file) for file in state.files("events")}
             events = tuple(file for file in found if file.read in names)
+            if missing := names - {file.read for file in events}:
+                raise commit.StoreRefused(
+                    f"{min(missing)}: the file is gone; remove the directory and make the tables anew"
+                )
             return AuditInput("store", tuple(paths), events, is_far=True, store=state)
         logs_here = [file for file in found if may_be_log(PurePosixPath(file.read)) and source != "journal"]
         sealed = (file for file in found if file.read.endswith(SEALED_SUFFIX) and source != "logs")

@@ -19,9 +19,11 @@ import pytest
 from deltalake import DeltaTable
 
 from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.journal.files import NoJournal
 from quarterdeck.backend.pipeline import delta_snapshot
 from quarterdeck.backend.pipeline.address import address_of
 from quarterdeck.backend.pipeline.audit import audit
+from quarterdeck.backend.pipeline.commit import StoreRefused
 from quarterdeck.backend.pipeline.delta_snapshot import DeltaSnapshot, newest
 from quarterdeck.backend.pipeline.metrics.measuring import measure
 from quarterdeck.backend.pipeline.spark.requirements import PipelineMissing
@@ -224,3 +226,20 @@ def test_what_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert not (tmp_path / "tables").exists()
     make: Callable[..., Any] = update_store
     assert make([journal], tmp_path / "tables").files_read == 1
+
+
+@pytest.mark.long
+def test_tables_that_are_not_whole_are_not_read_as_empty_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An audit of them would find nothing to complain of."""
+    journal, store = write(tmp_path / "journal", clean_story("calm")), tmp_path / "tables of é"
+    with monkeypatch.context() as patched, pytest.raises(TypeError):
+        patched.setattr(delta_store._Update, "_record", None)  # it ends before
+        update_store([journal], store, "delta")
+    with pytest.raises(NoJournal, match="the first update of these tables was not finished"):
+        audit([store])
+    update_store([journal], store)
+    assert audit([store]).counts == audit([journal]).counts
+    for file in state_of(store).files("events"):
+        Path(file.delta_uri.removeprefix("file://")).unlink()
+    with pytest.raises(StoreRefused, match="the file is gone"):
+        audit([store])
