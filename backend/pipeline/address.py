@@ -5,10 +5,12 @@ Every process can open them by itself, also a task of Spark's: Spark only distri
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TypeAlias, cast
 
@@ -38,6 +40,19 @@ BUFFER_BYTES = 1 << 20
 
 
 Place: TypeAlias = "Path | Address"
+
+
+@contextmanager
+def naming_damaged(place: object) -> Iterator[None]:
+    """Name the place where something is no whole Parquet file. Raises OSError."""
+    import pyarrow
+
+    try:
+        yield
+    except pyarrow.ArrowInvalid as problem:
+        raise OSError(errno.EIO, f"cannot be read ({problem})", str(place)) from problem
+
+
 """A file or directory, of this machine or at an address."""
 
 

@@ -203,6 +203,8 @@ def _resolve_here(paths: Sequence[Path], staging: Path, source: Source) -> Audit
     if source != "logs" and len(paths) == 1 and commit.read_manifest(paths[0]) is not None:
         store = paths[0].resolve()  # executors stand elsewhere
         files = sorted((store / "events").rglob("*.parquet"))
+        if not files:  # an empty table has one
+            raise commit.StoreRefused(f"{paths[0]}: its events are gone; remove the directory and make the tables anew")
         return AuditInput("store", tuple(paths), tuple(_input_file(file, file) for file in files), store=store)
     kind = kind_of(paths) if source == "auto" else source
     found = (_input_file(file, file) for file in log_files(paths)) if kind == "logs" else _journals(paths, staging)

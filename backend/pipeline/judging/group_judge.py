@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from quarterdeck.backend.hazelcast.logs.observations.story import LogStory
 from quarterdeck.backend.journal.files import NOT_DECODABLE, SEALED_SUFFIX, current_path, naming, numbers_of
-from quarterdeck.backend.pipeline.address import BUFFER_BYTES
+from quarterdeck.backend.pipeline.address import BUFFER_BYTES, naming_damaged
 from quarterdeck.backend.pipeline.audit_input import InputFile
 from quarterdeck.backend.pipeline.judging.lines import (
     Line,
@@ -79,8 +79,9 @@ def lines_of_file(file: InputFile) -> Iterator[bytes]:
         if file.read.endswith(PARQUET):  # which has lost the order of its lines
             import pyarrow.parquet
 
-            for batch in pyarrow.parquet.ParquetFile(content).iter_batches(columns=["raw"]):
-                yield from map(str.encode, batch.column("raw").to_pylist())
+            with naming_damaged(file.listed):
+                for batch in pyarrow.parquet.ParquetFile(content).iter_batches(columns=["raw"]):
+                    yield from map(str.encode, batch.column("raw").to_pylist())
         else:
             yield from content if file.source is None else BufferedReader(content, BUFFER_BYTES)  # type: ignore[type-var]
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from quarterdeck.backend.journal.files import NoJournal
+from quarterdeck.backend.pipeline.address import naming_damaged
 from quarterdeck.backend.pipeline.audit_input import resolve_input
 from quarterdeck.backend.pipeline.spark.requirements import needing_packages
 
@@ -66,7 +67,7 @@ def measure(paths: Sequence[Path | str], by: By, table: str = "", *, master: str
         by_run = {run: result for results in done for run, result in results.by_run.items()}
         quarantined = sum(results.quarantined for results in done)
         for part in found.stored_files("quarantine"):
-            with part.open("rb") as content:
+            with part.open("rb") as content, naming_damaged(part):
                 quarantined += pyarrow.parquet.ParquetFile(content).metadata.num_rows
     columns = tuple((METRICS[table].schema if table else SUMMARY).names)
     if table:

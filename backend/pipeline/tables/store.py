@@ -23,7 +23,7 @@ from pyarrow.dataset import Dataset, dataset, partitioning
 
 from quarterdeck.backend.journal.files import NoJournal
 from quarterdeck.backend.pipeline import commit
-from quarterdeck.backend.pipeline.address import Address, Place, address_of, place_of
+from quarterdeck.backend.pipeline.address import Address, Place, address_of, naming_damaged, place_of
 from quarterdeck.backend.pipeline.audit_input import AuditInput, resolve_input
 from quarterdeck.backend.pipeline.commit import PARQUET, StoreRefused, TableManifest
 from quarterdeck.backend.pipeline.delta_snapshot import DeltaSnapshot, newest
@@ -158,7 +158,7 @@ def update_parquet(store: Path, found: AuditInput, form: str) -> tuple[Counts, i
                 fold.make_anew()
             counts = fold.counts
             _replace(store, building, TableManifest(form, manifest.files), None)
-    with commit.open_for_build(store, tuple(ARROW)) as building:
+    with commit.open_for_build(store, tuple(ARROW)) as building, naming_damaged(store):
         manifest = commit.read_manifest(store) or TableManifest(form, {})
         new = found.without(manifest.files)
         if new.files:

@@ -4,6 +4,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -369,3 +370,23 @@ def test_a_line_that_is_no_text_is_told_of_a_store_as_of_its_journal(spark: Spar
     update_store([journal], tmp_path / "store")
     (told,), (kept,) = audit([journal]).problems, audit([tmp_path / "store"]).problems
     assert (kept.line, kept.reason) == (told.line, told.reason) == ("\ufffd\ufffd{}", TORN)
+
+
+@pytest.mark.long
+def test_a_store_that_was_damaged_is_named_not_read_as_an_empty_one(tmp_path: Path) -> None:
+    journal, place = write(tmp_path / "journal", clean_story("calm")), tmp_path / "tables"
+    update_store([journal], place)
+    for damage, refused, reason in (
+        (b"PAR1 cut", OSError, "cannot be read"),
+        (None, commit.StoreRefused, "its events are gone"),
+    ):
+        for file in (place / "events").glob("*.parquet"):
+            file.unlink()
+            if damage is not None:
+                file.write_bytes(damage)
+        for read in (audit, partial(measure, by="all")):
+            with pytest.raises(refused, match=reason):
+                read([place])
+        if damage is not None:
+            with pytest.raises(OSError, match=reason):
+                update_store([journal], place)
