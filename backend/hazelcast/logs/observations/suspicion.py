@@ -231,7 +231,7 @@ class ClaimsNotAccepted:
             if found.refusers:
                 parts.append(f"refused by {listed(sorted(found.refusers))}")
             if silent := found.left_out - found.refusers:
-                parts.append(f"not answered in time by {listed(sorted(silent))}")
+                parts.append(f"not accepted by {listed(sorted(silent))}")
             if found.unfinished:
                 waited = f" for {lasted(ends.of(claimant) - still_open[claimant].at)}" if claimant in still_open else ""
                 parts.append(f"not finished {times(found.unfinished)}{waited}")

@@ -9,6 +9,7 @@ import pytest
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import Event, Record
 from quarterdeck.backend.core.membership.events import (
+    ClaimFinished,
     JoinListChanged,
     ListInstalled,
     MemberMerging,
@@ -341,3 +342,11 @@ def test_weeks_of_pods_with_ever_new_addresses_do_not_grow(monkeypatch: pytest.M
             assert len(pickle.dumps(observers)) < 4_000_000
     assert max(sizes[2:]) < 1.5 * max(sizes[:2]), sizes
     assert {observation.kind for observation in recording.observed()} >= {"partition-lost"}
+
+
+def test_a_claim_left_a_member_out_that_may_have_refused_or_been_silent() -> None:
+    recording = Recording()
+    recording.follows("2a4a")
+    recording.happens(1, 2, ClaimFinished(5, "lineage", (), (Address(D),)))
+    (claim,) = recording.observed()
+    assert claim.headline == f"the mastership claim of {B} was not accepted by {D}"
