@@ -18,7 +18,7 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyarrow.parquet import read_table, write_table
+from pyarrow.parquet import ParquetFile, write_table
 from pyspark.sql.types import BinaryType, IntegerType, LongType, StructField, StructType
 
 from quarterdeck.backend.pipeline.judging.group_judge import collector_paused
@@ -161,7 +161,7 @@ class LevelWork(NamedTuple):
         changes = pc.not_equal(codes[1:], codes[:-1]).combine_chunks()
         once = ordered.filter(pa.concat_arrays([pa.array([True]), changes]))
         for file in met_files(self.folder, self.level, part, self.parts):
-            met = read_table(file, columns=["code"])["code"]
+            met = ParquetFile(file).read(columns=["code"])["code"]
             again = met.filter(pc.is_in(met, value_set=once["code"]))  # the smaller one is hashed
             once = once.filter(pc.invert(pc.is_in(once["code"], value_set=again)))
         return once.sort_by("way")  # as one process looks at them: what is alike is near each other
@@ -169,7 +169,7 @@ class LevelWork(NamedTuple):
 
 def _states_in(file: Path) -> Iterator[tuple[bytes, Reached]]:
     decode = msgspec.msgpack.Decoder(State).decode
-    for batch in read_table(file).to_batches(ROWS_IN_A_BATCH):
+    for batch in ParquetFile(file).iter_batches(ROWS_IN_A_BATCH):
         for code, way, history, state in zip(*(column.to_pylist() for column in batch.columns), strict=True):
             yield code, Reached(decode(state), way, history)
 

@@ -37,7 +37,7 @@ from quarterdeck.backend.simulation.model_checking.exploration import Exploratio
 from quarterdeck.backend.simulation.model_checking.model import Model
 from quarterdeck.backend.simulation.model_checking.share import Broken, ShareSettings, StateShare
 
-STATES_A_PART = 20_000
+STATES_A_PART = 40_000
 """Some seconds of work; a task costs some hundredths of one."""
 
 FEW_STATES = 2_000
