@@ -12,6 +12,7 @@ from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.hazelcast.wire.connection import MemberWatch
 from quarterdeck.backend.hazelcast.wire.messages import ConnectionReport, Heard, Message, Observation
 from quarterdeck.backend.hazelcast.wire.route import SECOND_US, Pace, WatchSettings
+from tests.waiting import LIMIT_SECONDS
 
 QUICK = Pace(
     state_us=SECOND_US // 50,
@@ -43,7 +44,7 @@ class Watched:
         self.heard.append(observation)
         self._news.set()
 
-    async def until(self, condition: Callable[[], bool], seconds: float = 10.0) -> None:
+    async def until(self, condition: Callable[[], bool], seconds: float = LIMIT_SECONDS) -> None:
         """Wait until `condition` holds, looking whenever something has been heard."""
         async with asyncio.timeout(seconds):
             while not condition():

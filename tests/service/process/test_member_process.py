@@ -53,7 +53,8 @@ def test_a_member_joins_says_so_serves_and_leaves(tmp_path: Path, monkeypatch: p
             assert said["address"] == f"127.0.0.1:{member.port}" and said["pid"] == member.process.pid
             assert systemd.recv(100) == b"READY=1"
             for port in (member.port, BASE_PORT + 5):
-                assert httpx.get(f"http://127.0.0.1:{port}/hazelcast/health").json()["nodeState"] == "ACTIVE"
+                health = httpx.get(f"http://127.0.0.1:{port}/hazelcast/health", timeout=60).json()
+                assert health["nodeState"] == "ACTIVE"
             assert member.get("/quarterdeck/v1/member").json()["label"] == "athens"
             listed = f"Members {{size:1, ver:1}} [\n\tMember [127.0.0.1]:{member.port} - {said['uuid']} this\n]"
             assert listed in member.log
