@@ -8,6 +8,7 @@ and not a bound that is too short.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 
 from quarterdeck.backend.core.events import Record
@@ -23,28 +24,23 @@ from quarterdeck.backend.core.membership.views.joining import REQUESTS_BEFORE_NE
 from quarterdeck.backend.core.partitions.migration.migration_queue import FAILURE_PAUSE_US, MOST_PAUSES
 from quarterdeck.backend.core.properties import MILLISECOND_US, SECOND_US, Settings
 from quarterdeck.backend.invariants.incarnations import IncarnationHistory
-from quarterdeck.backend.invariants.invariant import Invariant, PendingObligation, Rule, Violation
-from quarterdeck.backend.invariants.partition_tables import PartitionTables
+from quarterdeck.backend.invariants.invariant import Invariant, PendingObligation, Rule
 
 FEW_SPARE_GROUPS = 3
 """With fewer groups of members beyond those that one row takes, what would make a table even may cost a copy for a while."""
 
 
+@dataclass(eq=False)
 class Convergence(Invariant):
     """Within a stated bound after the last fault heals, one cluster has one view and one table, balanced and safe."""
 
     name = "convergence"
 
-    def __init__(self, tables: PartitionTables, bound_us: int | None = None) -> None:
-        """Set the bound within which the members must converge.
-
-        `bound_us` is how long it may take; by default as long as the documented settings allow, which others hardly exceed.
-        """
-        self._tables = tables
-        self._bound_us = bound_us
-        self._known: dict[str, Record] = {}
-        """By incarnation, the latest record by which it is known."""
-        self._begins_us: int | None = None
+    _bound_us: int | None = None
+    """How long it may take; by default as long as the documented settings allow, which others hardly exceed."""
+    _known: dict[str, Record] = field(default_factory=dict)
+    """By incarnation, the latest record by which it is known."""
+    _begins_us: int | None = None
 
     def rules(self) -> Mapping[type, Rule]:
         kinds = (ListInstalled, SuspicionRaised, SuspicionCleared, MemberStarted, MemberStopped, MemberMerging)
@@ -63,7 +59,7 @@ class Convergence(Invariant):
         shown = latest.view_record or max((self._known[incarnation.uuid] for incarnation in alive), key=_when)
         bound_us = self._bound_us if self._bound_us is not None else documented_bound_us(len(alive))
         # Before the first record nothing is known: that time does not count as undisturbed.
-        yield PendingObligation(Violation(self.name, why, (shown,)), self._begins_us or 0, tuple(alive), bound_us)
+        yield PendingObligation(self.violated(why, shown), self._begins_us or 0, tuple(alive), bound_us)
 
     def _why_not(self, alive: Sequence[IncarnationHistory]) -> str:
         """Return the first thing that is not as it should be; empty when all is."""

@@ -44,14 +44,17 @@ class IncarnationHistory:
     suspected: dict[str, Record] = field(default_factory=dict)
     """The incarnations that it suspects, and since which record."""
 
+    @property
+    def members(self) -> tuple[Member, ...]:
+        """The members on its list; none before its first one."""
+        return self.view.members if self.view is not None else ()
+
     def is_author_of(self, event: events.ListInstalled) -> bool:
         """Return whether this incarnation made the list itself, as a master does."""
         return event.author == self.address
 
     def older(self) -> tuple[Member, ...]:
-        """Return the members before it on its list."""
-        members = self.view.members if self.view else ()
-        return members[: next((place for place, one in enumerate(members) if one.uuid == self.uuid), 0)]
+        return self.members[: next((place for place, one in enumerate(self.members) if one.uuid == self.uuid), 0)]
 
 
 class RunIncarnations(EventRules):
@@ -83,7 +86,6 @@ class RunIncarnations(EventRules):
         return incarnation
 
     def has_disturbed_link(self, one: IncarnationHistory) -> bool:
-        """Return whether any link from or to the member is disturbed."""
         return any(one.label in link for link in self._conditions)
 
     def blocked_since(self, one: IncarnationHistory, other: IncarnationHistory) -> Record | None:
@@ -106,8 +108,7 @@ class RunIncarnations(EventRules):
     def _install(self, record: Record, event: events.ListInstalled) -> None:
         incarnation = self._begun(record)
         if incarnation.address is None:
-            here = next((member.address for member in event.members if member.uuid == record.uuid), None)
-            if here is not None:
+            for here in (member.address for member in event.members if member.uuid == record.uuid):
                 incarnation.address = here
                 self.by_address[here] = incarnation
         incarnation.before, incarnation.before_record = incarnation.view, incarnation.view_record

@@ -11,7 +11,8 @@ from msgspec import Struct
 
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.invariants.event_rules import EventRules
-from quarterdeck.backend.invariants.incarnations import IncarnationHistory, RunIncarnations
+from quarterdeck.backend.invariants.incarnations import IncarnationHistory
+from quarterdeck.backend.invariants.partition_tables import PartitionTables
 
 
 class Violation(Struct, frozen=True):
@@ -37,23 +38,25 @@ class PendingObligation:
     """How long it may be owed, where the invariant knows that better than the caller. The sentence then says it."""
 
 
+@dataclass(eq=False)
 class Invariant(EventRules):
-    """One invariant."""
+    """One invariant. What is known of all tables and incarnations must be shown each record before it is."""
 
     name: ClassVar[str]
+    _tables: PartitionTables
+
+    def __post_init__(self) -> None:
+        self._incarnations = self._tables.incarnations
 
     @classmethod
     def statement(cls) -> str:
         """Return the invariant in words, for readers of an audit: the first paragraph of its class's docstring."""
         return " ".join((getdoc(cls) or cls.name).partition("\n\n")[0].split())
 
+    def violated(self, text: str, *witnesses: Record | None) -> Violation:
+        """Return how it is violated, in words, with those of the witnesses that are known."""
+        return Violation(self.name, text, tuple(filter(None, witnesses)))
+
     def pending_obligations(self) -> Iterable[PendingObligation]:
         """Return what is owed at this moment; nothing for an invariant that is settled record by record."""
         return ()
-
-
-class MembershipInvariant(Invariant):
-    """An invariant of membership. It reads what is known of all incarnations, which sees each record before it does."""
-
-    def __init__(self, incarnations: RunIncarnations) -> None:
-        self._incarnations = incarnations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 from msgspec import Struct
@@ -15,7 +16,7 @@ from quarterdeck.backend.invariants.data.holder_losses import HolderLosses
 from quarterdeck.backend.invariants.data.linearizability import JudgedWrites, Linearizability
 from quarterdeck.backend.invariants.data.undivided_clusters import UndividedClusters
 from quarterdeck.backend.invariants.incarnations import RunIncarnations
-from quarterdeck.backend.invariants.invariant import Invariant, MembershipInvariant, Rule, Violation
+from quarterdeck.backend.invariants.invariant import Invariant, Rule, Violation
 from quarterdeck.backend.invariants.list_views import (
     AgeOrder,
     OneAuthor,
@@ -41,7 +42,7 @@ from quarterdeck.backend.invariants.membership_changes import (
 )
 from quarterdeck.backend.invariants.migrations import CommitOrder, Eviction, MigrationsAllowed, OneAtATime, OneDecision
 from quarterdeck.backend.invariants.partial_disconnection import FullyConnected, NoFlapping
-from quarterdeck.backend.invariants.partition_tables import PartitionTables, TableInvariant
+from quarterdeck.backend.invariants.partition_tables import PartitionTables
 from quarterdeck.backend.invariants.table_invariants import (
     GroupReplicas,
     LatestTable,
@@ -89,7 +90,7 @@ class InvariantChecker:
         self.writes = NoLostWrite(self.tables, losses)
         self.operations = Linearizability(self.tables, losses, clusters)
         of_data = self.writes, self.operations
-        every = (*membership_invariants(self._incarnations), *partition_invariants(self.tables), *of_data)
+        every = (*membership_invariants(self.tables), *partition_invariants(self.tables), *of_data)
         self.invariants: tuple[Invariant, ...] = tuple(rule for rule in every if names is None or rule.name in names)
         if names is not None and Convergence.name in names:
             self.invariants += (Convergence(self.tables, convergence_us),)
@@ -103,7 +104,6 @@ class InvariantChecker:
         self._rules = {kind: tuple(rules_of_kind) for kind, rules_of_kind in rules.items()}
 
     def is_relevant(self, kind: type) -> bool:
-        """Return whether events of this class make any difference."""
         return kind in self._rules
 
     def observe(self, record: Record) -> Sequence[Violation]:
@@ -117,11 +117,9 @@ class InvariantChecker:
         return found
 
     def judged_writes(self) -> JudgedWrites:
-        """How much of what was written was judged so far."""
         acknowledged = self.operations.acknowledged()
-        return JudgedWrites(
-            acknowledged, self.writes.survived(), acknowledged - self.operations.judged() - self.operations.found()
-        )
+        unjudged = acknowledged - self.operations.judged() - self.operations.found()
+        return JudgedWrites(acknowledged, self.writes.survived(), unjudged)
 
     def conclude(self, at_us: int, bound_us: int) -> Conclusion:
         """Return the verdict at `at_us`. It changes nothing, so the run may go on and be concluded again.
@@ -139,9 +137,8 @@ class InvariantChecker:
                 if why:
                     still_open.append(f"{pending.violation.text} ({why})")
                 else:
-                    violations.append(
-                        pending.violation if pending.bound_us is None else _after(pending.violation, waited_us)
-                    )
+                    found = pending.violation
+                    violations.append(found if pending.bound_us is None else _after(found, waited_us))
         return Conclusion(tuple(violations), tuple(still_open))
 
 
@@ -150,36 +147,36 @@ def _after(violation: Violation, calm_us: int) -> Violation:
     return Violation(violation.invariant, text, violation.witnesses)
 
 
-def membership_invariants(incarnations: RunIncarnations) -> tuple[Invariant, ...]:
-    """Make every invariant of membership. `incarnations` must see each record before they do."""
+def membership_invariants(tables: PartitionTables) -> tuple[Invariant, ...]:
+    """Make every invariant of membership."""
     kinds: tuple[type[Invariant], ...] = (
         *(Numbering, ViewIntegrity, VersionMonotone, UniqueContent, OneMaster, ViewOrder, AgeOrder, OneAuthor),
         *(ViewAgreement, ClaimSoundness, ClaimCompleteness, OldestLeads, LineageChange, MergedVersion, RemovalReason),
         *(IncarnationOrder, AdmissionRecorded, NoJoinsWhileClosed, FullyConnected, NoFlapping),
     )
-    return tuple(kind(incarnations) if issubclass(kind, MembershipInvariant) else kind() for kind in kinds)
+    return tuple(kind(tables) for kind in kinds)
 
 
 def partition_invariants(tables: PartitionTables) -> tuple[Invariant, ...]:
-    """Make every invariant of the partition table and of migrations. `tables` must see each record before they do."""
+    """Make every invariant of the partition table and of migrations."""
     kinds: tuple[type[Invariant], ...] = (
         *(TableMonotone, TableContent, TableAuthor, TableSteps, RowSanity, Replicas, LatestTable, GroupReplicas),
         *(OneDecision, CommitOrder, OneAtATime, MigrationsAllowed, Eviction),
     )
-    return tuple(kind(tables) if issubclass(kind, TableInvariant) else kind() for kind in kinds)
+    return tuple(kind(tables) for kind in kinds)
 
 
 BEGINS_LATE = "begins with record"
 """In what is said of an incarnation whose first records are missing."""
 
 
+@dataclass(eq=False)
 class Numbering(Invariant):
     """The records of an incarnation count from 1 without gaps, and its time never goes back."""
 
     name = "numbering"
 
-    def __init__(self) -> None:
-        self._latest: dict[str, Record] = {}
+    _latest: dict[str, Record] = field(default_factory=dict)
 
     def rules(self) -> Mapping[type, Rule]:
         return dict.fromkeys(get_args(Event), self._follow)
@@ -192,9 +189,9 @@ class Numbering(Invariant):
         if latest is None:
             if record.seq == 1:
                 return None
-            return Violation(self.name, f"{record.member} {BEGINS_LATE} {record.seq}, not 1", (record,))
+            return self.violated(f"{record.member} {BEGINS_LATE} {record.seq}, not 1", record)
         if record.seq != latest.seq + 1:
             text = f"record {record.seq} of {record.member} follows record {latest.seq}"
         else:
             text = f"the time of {record.member} went back from {latest.at} to {record.at} µs"
-        return Violation(self.name, text, (latest, record))
+        return self.violated(text, latest, record)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
@@ -10,8 +11,8 @@ from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.membership.events import ListInstalled
 from quarterdeck.backend.core.membership.views.identity import Member
-from quarterdeck.backend.invariants.incarnations import IncarnationHistory, RunIncarnations
-from quarterdeck.backend.invariants.invariant import Invariant, MembershipInvariant, PendingObligation, Violation
+from quarterdeck.backend.invariants.incarnations import IncarnationHistory
+from quarterdeck.backend.invariants.invariant import Invariant, PendingObligation, Violation
 
 View = tuple[str, int]
 """Lineage and version: what identifies a list."""
@@ -25,76 +26,60 @@ class ViewIntegrity(Invariant):
     def _install(self, record: Record, event: ListInstalled) -> Violation | None:
         if any(member.uuid == record.uuid for member in event.members):
             return None
-        return Violation(self.name, f"{record.member} installed v{event.version}, which does not contain it", (record,))
+        return self.violated(f"{record.member} installed v{event.version}, which does not contain it", record)
 
 
-class VersionMonotone(MembershipInvariant):
+class VersionMonotone(Invariant):
     """Within one incarnation the version only grows, also from one lineage to another (M1')."""
 
     name = "version"
 
     def _install(self, record: Record, event: ListInstalled) -> Violation | None:
         incarnation = self._incarnations.of(record)
-        if (
-            incarnation.before is None
-            or incarnation.before_record is None
-            or event.version > incarnation.before.version
-        ):
+        was = incarnation.before
+        if was is None or event.version > was.version:
             return None
-        return Violation(
-            self.name,
-            f"{record.member} installed v{event.version} of {event.lineage} after v{incarnation.before.version} "
-            f"of {incarnation.before.lineage}",
-            (incarnation.before_record, record),
-        )
+        now = f"v{event.version} of {event.lineage}"
+        text = f"{record.member} installed {now} after v{was.version} of {was.lineage}"
+        return self.violated(text, incarnation.before_record, record)
 
 
+@dataclass(eq=False)
 class UniqueContent(Invariant):
     """One version of a lineage has one content, order included (M4)."""
 
     name = "unique content"
 
-    def __init__(self) -> None:
-        self._first: dict[View, tuple[ListInstalled, Record]] = {}
+    _first: dict[View, tuple[ListInstalled, Record]] = field(default_factory=dict)
 
     def _install(self, record: Record, event: ListInstalled) -> Violation | None:
         first, witness = self._first.setdefault((event.lineage, event.version), (event, record))
         if first.members is event.members or first.members == event.members:
             return None
-        return Violation(
-            self.name,
-            f"v{event.version} of {event.lineage} has one content at {witness.member} and another at {record.member}",
-            (witness, record),
-        )
+        members = f"one content at {witness.member} and another at {record.member}"
+        return self.violated(f"v{event.version} of {event.lineage} has {members}", witness, record)
 
 
+@dataclass(eq=False)
 class OneMaster(Invariant):
     """All who install one version of a lineage follow one master, and it is the oldest on the list."""
 
     name = "one master"
 
-    def __init__(self) -> None:
-        self._first: dict[View, tuple[str, Record]] = {}
+    _first: dict[View, tuple[str, Record]] = field(default_factory=dict)
 
     def _install(self, record: Record, event: ListInstalled) -> Violation | None:
         master, witness = self._first.setdefault((event.lineage, event.version), (event.master, record))
         if event.master != master:
-            return Violation(
-                self.name,
-                f"with v{event.version} of {event.lineage}, {witness.member} follows {master} "
-                f"and {record.member} {event.master}",
-                (witness, record),
-            )
+            followed = f"{witness.member} follows {master} and {record.member} {event.master}"
+            return self.violated(f"with v{event.version} of {event.lineage}, {followed}", witness, record)
         if event.members and event.members[0].address != master:
-            return Violation(
-                self.name,
-                f"{record.member} follows {master} with v{event.version}, "
-                f"whose oldest member is {event.members[0].address}",
-                (record,),
-            )
+            view = f"v{event.version}, whose oldest member is {event.members[0].address}"
+            return self.violated(f"{record.member} follows {master} with {view}", record)
         return None
 
 
+@dataclass(eq=False)
 class ViewOrder(Invariant):
     """Two views installed in one order by one incarnation are never installed in the other order by another (M1).
 
@@ -104,10 +89,9 @@ class ViewOrder(Invariant):
 
     name = "view order"
 
-    def __init__(self) -> None:
-        self._journeys: dict[str, dict[View, Record]] = {}
-        self._lineages: dict[str, dict[str, None]] = {}
-        self._crossings: dict[tuple[str, str], dict[str, None]] = {}
+    _journeys: dict[str, dict[View, Record]] = field(default_factory=dict)
+    _lineages: dict[str, dict[str, None]] = field(default_factory=dict)
+    _crossings: dict[tuple[str, str], dict[str, None]] = field(default_factory=dict)
 
     def _install(self, record: Record, event: ListInstalled) -> Violation | None:
         view = (event.lineage, event.version)
@@ -129,16 +113,14 @@ class ViewOrder(Invariant):
         places = {one: place for place, one in enumerate(other)}
         for earlier, own in self._journeys[record.uuid].items():
             if places.get(view, len(places)) < places.get(earlier, -1):
-                return Violation(
-                    self.name,
-                    f"{record.member} installed v{earlier[1]} of {earlier[0]} before v{view[1]} of {view[0]}, "
-                    f"{other[view].member} the other way round",
-                    (own, record, other[view], other[earlier]),
-                )
+                order = f"v{earlier[1]} of {earlier[0]} before v{view[1]} of {view[0]}"
+                text = f"{record.member} installed {order}, {other[view].member} the other way round"
+                return self.violated(text, own, record, other[view], other[earlier])
         return None
 
 
-class AgeOrder(MembershipInvariant):
+@dataclass(eq=False)
+class AgeOrder(Invariant):
     """From one list of an incarnation to its next, those on both keep order, and newcomers of a lineage stand at its end (M7).
 
     A joiner that was removed before it heard that it is in may be let in again under the same uuid. It is a newcomer then:
@@ -151,15 +133,13 @@ class AgeOrder(MembershipInvariant):
 
     name = "age order"
 
-    def __init__(self, incarnations: RunIncarnations) -> None:
-        super().__init__(incarnations)
-        self._sound: dict[tuple[View, View], tuple[tuple[Member, ...], tuple[Member, ...]]] = {}
-        """Steps from view to view already found in order, with their contents: all members take the same ones."""
+    _sound: dict[tuple[View, View], tuple[tuple[Member, ...], tuple[Member, ...]]] = field(default_factory=dict)
+    """Steps from view to view already found in order, with their contents: all members take the same ones."""
 
     def _install(self, record: Record, event: ListInstalled) -> Violation | None:
         incarnation = self._incarnations.of(record)
-        was, witness = incarnation.before, incarnation.before_record
-        if was is None or witness is None:
+        was = incarnation.before
+        if was is None:
             return None
         step = ((was.lineage, was.version), (event.lineage, event.version))
         contents = (was.members, event.members)
@@ -168,37 +148,30 @@ class AgeOrder(MembershipInvariant):
         if (_in_place if event.lineage == was.lineage else _in_order)(was, event):
             self._sound[step] = contents
             return None
-        return Violation(
-            self.name,
-            f"{record.member} went from v{was.version} to v{event.version}, in which the members of both do not stand "
-            "first and in the same order",
-            (witness, record),
-        )
+        step_text = f"{record.member} went from v{was.version} to v{event.version}"
+        text = f"{step_text}, in which the members of both do not stand first and in the same order"
+        return self.violated(text, incarnation.before_record, record)
 
 
+@dataclass(eq=False)
 class OneAuthor(Invariant):
     """Only the master of a lineage changes its list (M5, M8): each comes from the master it names, one for a lineage."""
 
     name = "one author"
 
-    def __init__(self) -> None:
-        self._first: dict[str, tuple[Address, str, Record]] = {}
+    _first: dict[str, tuple[Address, str, Record]] = field(default_factory=dict)
 
     def _install(self, record: Record, event: ListInstalled) -> Violation | None:
         master_uuid = event.members[0].uuid if event.members else ""
         author, uuid, witness = self._first.setdefault(event.lineage, (event.author, master_uuid, record))
         if event.author != author:
-            text = f"{event.lineage} was changed by {author} and by {event.author}"
-            return Violation(self.name, text, (witness, record))
+            return self.violated(f"{event.lineage} was changed by {author} and by {event.author}", witness, record)
         if master_uuid != uuid:
             text = f"{event.lineage} was changed by two lives of {author}: {uuid} and {master_uuid}"
-            return Violation(self.name, text, (witness, record))
+            return self.violated(text, witness, record)
         if event.author != event.master:
-            return Violation(
-                self.name,
-                f"{record.member} installed v{event.version} from {event.author}, while its master is {event.master}",
-                (record,),
-            )
+            source = f"{event.author}, while its master is {event.master}"
+            return self.violated(f"{record.member} installed v{event.version} from {source}", record)
         return None
 
 
@@ -220,7 +193,7 @@ def _in_order(was: ListInstalled, now: ListInstalled) -> bool:
     return before == after
 
 
-class ViewAgreement(MembershipInvariant):
+class ViewAgreement(Invariant):
     """If one incarnation installs a list, then each other one on it installs that one or a later one of its lineage.
 
     It is excused when a later list of the first does not hold it, or when either of the two ends or merges. As whole lists
@@ -241,9 +214,7 @@ class ViewAgreement(MembershipInvariant):
             other = self._incarnations.by_uuid.get(member.uuid)
             if other is None or other.ended or other.reached.get(view.lineage, 0) >= view.version:
                 continue
-            text = (
-                f"{incarnation.label} stands at v{view.version} of {view.lineage}, {other.label} on it never came there"
-            )
-            witnesses = (record,) if other.view_record is None else (record, other.view_record)
+            here = f"{incarnation.label} stands at v{view.version} of {view.lineage}"
+            missed = self.violated(f"{here}, {other.label} on it never came there", record, other.view_record)
             master = self._incarnations.by_address.get(view.master, incarnation)
-            yield PendingObligation(Violation(self.name, text, witnesses), record.at, (incarnation, other, master))
+            yield PendingObligation(missed, record.at, (incarnation, other, master))

@@ -13,8 +13,7 @@ from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.membership.views.identity import Member
-from quarterdeck.backend.invariants.incarnations import RunIncarnations
-from quarterdeck.backend.invariants.invariant import MembershipInvariant, Violation
+from quarterdeck.backend.invariants.invariant import Invariant, Violation
 
 BY_CLAIM = "mastership claim"
 """The cause of the list that a claim ends with."""
@@ -28,13 +27,17 @@ class _Claim:
     """The newest list among the claimant's own and those answered; None when it is not known from the records."""
     answers: dict[Address, tuple[events.ClaimAnswered, Record]] = field(default_factory=dict)
 
+    def newest_answer(self) -> Record | None:
+        """Return the record of the first answer with the newest list that was answered."""
+        versions = ((answer.version, record) for answer, record in self.answers.values())
+        return next((record for version, record in versions if version == self.latest_version), None)
 
-class ClaimInvariant(MembershipInvariant):
+
+@dataclass(eq=False)
+class ClaimInvariant(Invariant):
     """Follows the claims under way, by claimant, with the newest list that each has learned of."""
 
-    def __init__(self, incarnations: RunIncarnations) -> None:
-        super().__init__(incarnations)
-        self._claims: dict[str, _Claim] = {}
+    _claims: dict[str, _Claim] = field(default_factory=dict)
 
     def _start(self, record: Record, event: events.ClaimStarted) -> None:
         view = self._incarnations.of(record).view
@@ -47,14 +50,15 @@ class ClaimInvariant(MembershipInvariant):
         claim.answers[event.by] = event, record
         if event.answer == "accepted" and event.version > claim.latest_version:
             other = self._incarnations.by_address.get(event.by)
-            known = other is not None and other.view is not None and other.view.version == event.version
+            view = other.view if other is not None else None
             claim.latest_version = event.version
-            claim.latest = other.view.members if known and other is not None and other.view is not None else None
+            claim.latest = view.members if view is not None and view.version == event.version else None
 
     def _abandon(self, record: Record, event: events.ClaimAbandoned) -> None:
         self._claims.pop(record.uuid, None)
 
 
+@dataclass(eq=False)
 class ClaimSoundness(ClaimInvariant):
     """A claim ends newer than every list answered, with the claimant and just those who accepted (M9).
 
@@ -64,47 +68,34 @@ class ClaimSoundness(ClaimInvariant):
 
     name = "claim soundness"
 
-    def __init__(self, incarnations: RunIncarnations) -> None:
-        super().__init__(incarnations)
-        self._finished: dict[str, tuple[events.ClaimFinished, Record]] = {}
-        """By claimant, until the list is installed."""
+    _finished: dict[str, tuple[events.ClaimFinished, Record]] = field(default_factory=dict)
+    """By claimant, until the list is installed."""
 
     def _finish(self, record: Record, event: events.ClaimFinished) -> Violation | None:
         self._finished[record.uuid] = event, record
         claim = self._claims.pop(record.uuid, None)
         if claim is None:
-            return self._unsound(f"{record.member} finished a claim that it never started", record)
+            return self.violated(f"{record.member} finished a claim that it never started", record)
         if event.version <= claim.latest_version:
-            newest = next(
-                (answered for answer, answered in claim.answers.values() if answer.version == claim.latest_version),
-                claim.started,
-            )
-            return self._unsound(
-                f"{record.member} claimed v{event.version}, no newer than v{claim.latest_version}, which it knew",
-                newest,
-                record,
-            )
+            text = f"{record.member} claimed v{event.version}, no newer than v{claim.latest_version}, which it knew"
+            return self.violated(text, claim.newest_answer() or claim.started, record)
         for address in event.accepted:
             answer, answered = claim.answers.get(address, (None, claim.started))
             if answer is None or answer.answer != "accepted":
                 how = "never answered" if answer is None else f"answered {answer.answer!r}"
-                return self._unsound(f"{record.member} takes {address} along, which {how}", answered, record)
+                return self.violated(f"{record.member} takes {address} along, which {how}", answered, record)
         for address, (answer, answered) in claim.answers.items():
-            if (
-                answer.answer == "accepted"
-                and address not in event.accepted
-                and not self._excused(record, claim, address)
-            ):
-                return self._unsound(f"{record.member} leaves {address} out, which accepted", answered, record)
+            is_left_out = answer.answer == "accepted" and address not in event.accepted
+            if is_left_out and not self._excused(record, claim, address):
+                return self.violated(f"{record.member} leaves {address} out, which accepted", answered, record)
         return None
 
     def _excused(self, record: Record, claim: _Claim, address: Address) -> bool:
         if claim.latest is None:
             return True
         claimant = self._incarnations.of(record)
-        own = claimant.view.members if claimant.view is not None else ()
         # The incarnation that accepted stands on the claimant's own list; another may live at its address by now.
-        incarnations = {member.uuid for member in (*claim.latest, *own) if member.address == address}
+        incarnations = {member.uuid for member in (*claim.latest, *claimant.members) if member.address == address}
         listed = any(member.address == address for member in claim.latest)
         return not listed or not incarnations.isdisjoint(claimant.suspected)
 
@@ -113,21 +104,17 @@ class ClaimSoundness(ClaimInvariant):
             return None
         finished, witness = self._finished.pop(record.uuid, (None, record))
         if finished is None:
-            return self._unsound(f"{record.member} installed a list by a claim that it has not finished", record)
+            return self.violated(f"{record.member} installed a list by a claim that it has not finished", record)
         addresses = tuple(member.address for member in event.members)
         promised = (self._incarnations.of(record).address, *finished.accepted)
         if addresses != promised or (event.version, event.lineage) != (finished.version, finished.lineage):
-            return self._unsound(
-                f"the list that {record.member} installed is not the one of its claim", witness, record
-            )
+            text = f"the list that {record.member} installed is not the one of its claim"
+            return self.violated(text, witness, record)
         suspected = self._incarnations.of(record).suspected
         for member in event.members:
             if (since := suspected.get(member.uuid)) is not None:
-                return self._unsound(f"{record.member} takes {member.address} along, which it suspects", since, record)
+                return self.violated(f"{record.member} takes {member.address} along, which it suspects", since, record)
         return None
-
-    def _unsound(self, text: str, *witnesses: Record) -> Violation:
-        return Violation(self.name, text, witnesses)
 
 
 class ClaimCompleteness(ClaimInvariant):
@@ -150,14 +137,11 @@ class ClaimCompleteness(ClaimInvariant):
         for member in younger:
             if member.address not in asked and member.uuid not in suspected:
                 text = f"{record.member} leaves {member.address} out, which it neither asked nor suspects"
-                answered = next(
-                    (one for answer, one in claim.answers.values() if answer.version == claim.latest_version), None
-                )
-                return Violation(self.name, text, tuple(filter(None, (claim.started, answered, record))))
+                return self.violated(text, claim.started, claim.newest_answer(), record)
         return None
 
 
-class OldestLeads(MembershipInvariant):
+class OldestLeads(Invariant):
     """A master was the oldest of its list, or it and all who accepted its claim suspected those who were older (M6)."""
 
     name = "oldest leads"
@@ -177,9 +161,8 @@ class OldestLeads(MembershipInvariant):
         trusted = [member.address for member in older if member.uuid not in incarnation.suspected]
         if not trusted:
             return None
-        witnesses = (record,) if incarnation.view_record is None else (incarnation.view_record, record)
         text = f"{record.member} {what} without suspecting {', '.join(trusted)}, who are older"
-        return Violation(self.name, text, witnesses)
+        return self.violated(text, incarnation.view_record, record)
 
     def _install(self, record: Record, event: events.ListInstalled) -> Violation | None:
         incarnation = self._incarnations.of(record)
@@ -189,28 +172,27 @@ class OldestLeads(MembershipInvariant):
         if before is None or witness is None:
             if len(event.members) == 1:
                 return None
-            return Violation(self.name, f"{record.member} made its first list of more than itself", (record,))
+            return self.violated(f"{record.member} made its first list of more than itself", record)
         if before.members and before.members[0].uuid == record.uuid:
             return None
         text = f"{record.member} made v{event.version} without a claim, while {before.master} led v{before.version}"
-        return Violation(self.name, text, (witness, record))
+        return self.violated(text, witness, record)
 
 
-class LineageChange(MembershipInvariant):
+@dataclass(eq=False)
+class LineageChange(Invariant):
     """Within an incarnation the lineage changes only by a claim: one's own, or one that it accepted (M1')."""
 
     name = "lineage"
 
-    def __init__(self, incarnations: RunIncarnations) -> None:
-        super().__init__(incarnations)
-        self._claims: dict[str, tuple[events.ClaimFinished, Record]] = {}
-        """By the lineage that they founded."""
+    _claims: dict[str, tuple[events.ClaimFinished, Record]] = field(default_factory=dict)
+    """By the lineage that they founded."""
 
     def _finish(self, record: Record, event: events.ClaimFinished) -> Violation | None:
         _, witness = self._claims.setdefault(event.lineage, (event, record))
         if witness is record:
             return None
-        return Violation(self.name, f"{event.lineage} was founded by two claims", (witness, record))
+        return self.violated(f"{event.lineage} was founded by two claims", witness, record)
 
     def _install(self, record: Record, event: events.ListInstalled) -> Violation | None:
         incarnation = self._incarnations.of(record)
@@ -220,14 +202,14 @@ class LineageChange(MembershipInvariant):
         claim = self._claims.get(event.lineage)
         step = f"{record.member} went from {before.lineage} to {event.lineage}"
         if claim is None:
-            return Violation(self.name, f"{step}, which no claim founded", (witness, record))
+            return self.violated(f"{step}, which no claim founded", witness, record)
         finished, founded = claim
         if founded.uuid == record.uuid or incarnation.address in finished.accepted:
             return None
-        return Violation(self.name, f"{step}, whose claim it did not accept", (witness, founded, record))
+        return self.violated(f"{step}, whose claim it did not accept", witness, founded, record)
 
 
-class MergedVersion(MembershipInvariant):
+class MergedVersion(Invariant):
     """An incarnation that merged into another cluster begins there with a greater version than it had before the merge (M1').
 
     Only a winner that still leads has promised that. If it died meanwhile, or does not answer, the incarnation that merges joins
@@ -246,4 +228,4 @@ class MergedVersion(MembershipInvariant):
         if event.version > old.view.version:
             return None
         text = f"{record.member} merged from v{old.view.version} into v{event.version} of {event.lineage}"
-        return Violation(self.name, text, (old.view_record, record))
+        return self.violated(text, old.view_record, record)

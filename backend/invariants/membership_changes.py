@@ -7,28 +7,27 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.cluster_profile import allows_joins
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.membership.events import ClusterStateChanged, ListInstalled, MemberAdmitted, MemberRemoved
 from quarterdeck.backend.core.properties import Settings
-from quarterdeck.backend.invariants.incarnations import IncarnationHistory, RunIncarnations
-from quarterdeck.backend.invariants.invariant import MembershipInvariant, PendingObligation, Violation
+from quarterdeck.backend.invariants.incarnations import IncarnationHistory
+from quarterdeck.backend.invariants.invariant import Invariant, PendingObligation, Violation
 
 STALE_JOIN_PREVENTION = "hazelcast.stale.join.prevention.duration.seconds"
 
 
-class RemovalReason(MembershipInvariant):
+@dataclass(eq=False)
+class RemovalReason(Invariant):
     """A master that leaves a member off its next list has recorded that it removes it, and whom it removes it leaves off."""
 
     name = "removal"
 
-    def __init__(self, incarnations: RunIncarnations) -> None:
-        super().__init__(incarnations)
-        self._recorded: dict[str, dict[str, Record]] = {}
-        """By master, the incarnations that its next list must not hold."""
+    _recorded: dict[str, dict[str, Record]] = field(default_factory=dict)
+    """By master, the incarnations that its next list must not hold."""
 
     def _remove(self, record: Record, event: MemberRemoved) -> None:
         self._recorded.setdefault(record.uuid, {})[event.removed_uuid] = record
@@ -41,7 +40,7 @@ class RemovalReason(MembershipInvariant):
         for member in event.members:
             if member.uuid in recorded:
                 text = f"{record.member} removed {member.address} and keeps it in v{event.version}"
-                return Violation(self.name, text, (recorded[member.uuid], record))
+                return self.violated(text, recorded[member.uuid], record)
         before, witness = incarnation.before, incarnation.before_record
         if before is None or witness is None or before.lineage != event.lineage:
             return None
@@ -49,7 +48,7 @@ class RemovalReason(MembershipInvariant):
         for member in before.members:
             if member.uuid not in present and member.uuid not in recorded:
                 text = f"{record.member} left {member.address} off v{event.version} without a word"
-                return Violation(self.name, text, (witness, record))
+                return self.violated(text, witness, record)
         return None
 
 
@@ -64,7 +63,8 @@ class _LatestIncarnation:
     """When the first list without it was made."""
 
 
-class IncarnationOrder(MembershipInvariant):
+@dataclass(eq=False)
+class IncarnationOrder(Invariant):
     """A master takes in no incarnation of a member that was started before another one that is on its list, or has just left.
 
     It remembers the other one for as long as stale-join prevention lasts. What an incarnation sends may arrive long after its
@@ -73,10 +73,8 @@ class IncarnationOrder(MembershipInvariant):
 
     name = "incarnation order"
 
-    def __init__(self, incarnations: RunIncarnations) -> None:
-        super().__init__(incarnations)
-        self._latest: dict[str, dict[Address, _LatestIncarnation]] = defaultdict(dict)
-        """By lineage and address."""
+    _latest: dict[str, dict[Address, _LatestIncarnation]] = field(default_factory=lambda: defaultdict(dict))
+    """By lineage and address."""
 
     def _install(self, record: Record, event: ListInstalled) -> Violation | None:
         author = self._incarnations.of(record)
@@ -101,26 +99,25 @@ class IncarnationOrder(MembershipInvariant):
                 latest[member.address] = _LatestIncarnation(incarnation.started, record)
             else:
                 text = f"{record.member} takes {incarnation.label} in as it was before its last start"
-                return Violation(self.name, text, (last.listed, incarnation.started, last.started, record))
+                return self.violated(text, last.listed, incarnation.started, last.started, record)
         return None
 
 
-class AdmissionRecorded(MembershipInvariant):
+@dataclass(eq=False)
+class AdmissionRecorded(Invariant):
     """A member that a master puts on its list is recorded as admitted, once, or is removed again."""
 
     name = "admission"
 
-    def __init__(self, incarnations: RunIncarnations) -> None:
-        super().__init__(incarnations)
-        self._owed: dict[tuple[str, str], tuple[Record, Address]] = {}
-        """By the incarnations of master and newcomer: the list that took it in."""
+    _owed: dict[tuple[str, str], tuple[Record, Address]] = field(default_factory=dict)
+    """By the incarnations of master and newcomer: the list that took it in."""
 
     def pending_obligations(self) -> Iterator[PendingObligation]:
         for (master_uuid, _), (record, address) in self._owed.items():
             master = self._incarnations.by_uuid[master_uuid]
             if not master.ended:
                 text = f"{master.label} put {address} on its list and never admitted it"
-                yield PendingObligation(Violation(self.name, text, (record,)), record.at, (master,))
+                yield PendingObligation(self.violated(text, record), record.at, (master,))
 
     def _install(self, record: Record, event: ListInstalled) -> None:
         incarnation = self._incarnations.of(record)
@@ -130,29 +127,27 @@ class AdmissionRecorded(MembershipInvariant):
     def _admit(self, record: Record, event: MemberAdmitted) -> Violation | None:
         if self._owed.pop((record.uuid, event.joined_uuid), None) is not None:
             return None
-        text = f"{record.member} admitted {event.address}, which is no newcomer on its list"
-        return Violation(self.name, text, (record,))
+        return self.violated(f"{record.member} admitted {event.address}, which is no newcomer on its list", record)
 
     def _remove(self, record: Record, event: MemberRemoved) -> None:
         self._owed.pop((record.uuid, event.removed_uuid), None)
 
 
-class NoJoinsWhileClosed(MembershipInvariant):
+@dataclass(eq=False)
+class NoJoinsWhileClosed(Invariant):
     """While the cluster is FROZEN or PASSIVE its master takes in no one who was no member before (Hazelcast: missing members)."""
 
     name = "no newcomers"
 
-    def __init__(self, incarnations: RunIncarnations) -> None:
-        super().__init__(incarnations)
-        self._closed: dict[str, tuple[Record, set[Address]]] = {}
-        """By incarnation: the record that closed the cluster, and who may come back."""
+    _closed: dict[str, tuple[Record, set[Address]]] = field(default_factory=dict)
+    """By incarnation: the record that closed the cluster, and who may come back."""
 
     def _change(self, record: Record, event: ClusterStateChanged) -> None:
         if allows_joins(event.state):
             self._closed.pop(record.uuid, None)
         elif record.uuid not in self._closed:
-            view = self._incarnations.of(record).view
-            self._closed[record.uuid] = record, {member.address for member in view.members} if view else set()
+            members = self._incarnations.of(record).members
+            self._closed[record.uuid] = record, {member.address for member in members}
 
     def _install(self, record: Record, event: ListInstalled) -> Violation | None:
         if record.uuid not in self._closed:
@@ -162,7 +157,7 @@ class NoJoinsWhileClosed(MembershipInvariant):
         for _, address in _newcomers(incarnation, event):
             if address not in known:
                 text = f"{record.member} took in {address} while the cluster lets no newcomers in"
-                return Violation(self.name, text, (witness, record))
+                return self.violated(text, witness, record)
         # What others decided is theirs to answer for: from a list that this incarnation did not extend, all may come back.
         known.update(member.address for member in event.members)
         return None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 from quarterdeck.backend.core.cluster_profile import allows_migrations
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.membership.events import ClusterStateChanged
@@ -15,10 +17,10 @@ from quarterdeck.backend.core.partitions.events import (
     TableRecoveryStarted,
 )
 from quarterdeck.backend.invariants.invariant import Invariant, Violation
-from quarterdeck.backend.invariants.partition_tables import PartitionTables, TableInvariant
 
 
-class OneDecision(TableInvariant):
+@dataclass(eq=False)
+class OneDecision(Invariant):
     """A migration is committed for all or for none, masters and participants, and no master decides it twice.
 
     What a destination did that is gone does not count: the others decided without it (Avoid Data Loss on Migration, 2.1). Two
@@ -27,17 +29,14 @@ class OneDecision(TableInvariant):
 
     name = "one decision"
 
-    def __init__(self, tables: PartitionTables) -> None:
-        super().__init__(tables)
-        self._decisions: dict[str, tuple[bool, Record]] = {}
-        self._decided: dict[tuple[str, str], Record] = {}
-        """By master and migration, the record of its decision."""
+    _decisions: dict[str, tuple[bool, Record]] = field(default_factory=dict)
+    _decided: dict[tuple[str, str], Record] = field(default_factory=dict)
+    """By master and migration, the record of its decision."""
 
     def _decide(self, record: Record, event: MigrationDecided) -> Violation | None:
         first = self._decided.setdefault((record.uuid, event.migration_id), record)
         if first is not record:
-            text = f"{record.member} decided migration {event.migration_id} twice"
-            return Violation(self.name, text, (first, record))
+            return self.violated(f"{record.member} decided migration {event.migration_id} twice", first, record)
         return self._learn_in_order(record, event.migration_id, event.committed)
 
     def _finish(self, record: Record, event: MigrationFinished) -> Violation | None:
@@ -56,13 +55,12 @@ class OneDecision(TableInvariant):
             self._decisions[migration_id] = committed, record
             return None
         words = {True: "committed", False: "rolled back"}
-        text = (
-            f"migration {migration_id} is {words[known]} at {witness.member} and {words[committed]} at {record.member}"
-        )
-        return Violation(self.name, text, (witness, record))
+        ends = f"{words[known]} at {witness.member} and {words[committed]} at {record.member}"
+        return self.violated(f"migration {migration_id} is {ends}", witness, record)
 
 
-class CommitOrder(TableInvariant):
+@dataclass(eq=False)
+class CommitOrder(Invariant):
     """The destination commits before the master does, and the master before the source (Avoid Data Loss on Migration, 2.1).
 
     A new master commits what destinations of its list have committed (2.2). While members are divided nothing is said.
@@ -70,13 +68,11 @@ class CommitOrder(TableInvariant):
 
     name = "commit order"
 
-    def __init__(self, tables: PartitionTables) -> None:
-        super().__init__(tables)
-        self._at_destination: dict[str, str] = {}
-        """By migration, the incarnation of the destination that has committed it."""
-        self._at_master: set[str] = set()
-        self._recovering: set[str] = set()
-        """The incarnations that search for the latest table: they finish their own part before they record how it ended."""
+    _at_destination: dict[str, str] = field(default_factory=dict)
+    """By migration, the incarnation of the destination that has committed it."""
+    _at_master: set[str] = field(default_factory=set)
+    _recovering: set[str] = field(default_factory=set)
+    """The incarnations that search for the latest table: they finish their own part before they record how it ended."""
 
     def _search(self, record: Record, event: TableRecoveryStarted) -> None:
         self._recovering.add(record.uuid)
@@ -85,9 +81,8 @@ class CommitOrder(TableInvariant):
         return self._master_commits(record, event.migration_id) if event.committed else None
 
     def _recover(self, record: Record, event: TableRecovered) -> Violation | None:
-        view = self._tables.incarnations.of(record).view
         self._recovering.discard(record.uuid)
-        listed = {member.uuid for member in view.members} if view else set()
+        listed = {member.uuid for member in self._tables.incarnations.of(record).members}
         self._at_master.update(one for one, destination in self._at_destination.items() if destination in listed)
         return next(filter(None, (self._master_commits(record, name) for name in event.committed_ids)), None)
 
@@ -95,8 +90,7 @@ class CommitOrder(TableInvariant):
         self._at_master.add(migration_id)
         if migration_id in self._at_destination or self._tables.division:
             return None
-        text = f"{record.member} committed migration {migration_id}, its destination has not"
-        return Violation(self.name, text, (record,))
+        return self.violated(f"{record.member} committed migration {migration_id}, its destination has not", record)
 
     def _finish(self, record: Record, event: MigrationFinished) -> Violation | None:
         if not event.committed:
@@ -107,17 +101,17 @@ class CommitOrder(TableInvariant):
         known = self._at_destination if record.uuid in self._recovering else self._at_master
         if event.migration_id not in known and not self._tables.division:
             text = f"{record.member}, the source, committed migration {event.migration_id}, no master has"
-            return Violation(self.name, text, (record,))
+            return self.violated(text, record)
         return None
 
 
+@dataclass(eq=False)
 class MigrationsAllowed(Invariant):
     """A master begins no migration while the state of its cluster allows none (Hazelcast: cluster states)."""
 
     name = "migrations allowed"
 
-    def __init__(self) -> None:
-        self._forbidden: dict[str, tuple[Record, ClusterStateChanged]] = {}
+    _forbidden: dict[str, tuple[Record, ClusterStateChanged]] = field(default_factory=dict)
 
     def _change(self, record: Record, event: ClusterStateChanged) -> None:
         if allows_migrations(event.state):
@@ -130,27 +124,25 @@ class MigrationsAllowed(Invariant):
             return None
         witness, change = self._forbidden[record.uuid]
         text = f"{record.member} began migration {event.migration_id} in a cluster that is {change.state}"
-        return Violation(self.name, text, (witness, record))
+        return self.violated(text, witness, record)
 
 
+@dataclass(eq=False)
 class OneAtATime(Invariant):
     """No member takes part in two migrations of one partition at a time (Avoid Data Loss on Migration, 2.1)."""
 
     name = "one at a time"
 
-    def __init__(self) -> None:
-        self._active: dict[tuple[str, int], tuple[str, Record]] = {}
-        """By incarnation and partition, the migration that it takes part in."""
+    _active: dict[tuple[str, int], tuple[str, Record]] = field(default_factory=dict)
+    """By incarnation and partition, the migration that it takes part in."""
 
     def _accept(self, record: Record, event: MigrationAccepted) -> Violation | None:
         key = record.uuid, event.partition
         known, witness = self._active.setdefault(key, (event.migration_id, record))
         if known == event.migration_id:
             return None
-        text = (
-            f"{record.member} takes part in {event.migration_id} of partition {event.partition}, and in {known} still"
-        )
-        return Violation(self.name, text, (witness, record))
+        both = f"{event.migration_id} of partition {event.partition}, and in {known} still"
+        return self.violated(f"{record.member} takes part in {both}", witness, record)
 
     def _finish(self, record: Record, event: MigrationFinished) -> None:
         key = record.uuid, event.partition
@@ -158,7 +150,8 @@ class OneAtATime(Invariant):
             del self._active[key]
 
 
-class Eviction(TableInvariant):
+@dataclass(eq=False)
+class Eviction(Invariant):
     """A master forgets a migration only when every member of its list knows how it ended (Avoid Data Loss on Migration, 2.1).
 
     Two halves of a split may end it differently: once the members were divided a master answers for its own decisions only.
@@ -166,10 +159,8 @@ class Eviction(TableInvariant):
 
     name = "eviction"
 
-    def __init__(self, tables: PartitionTables) -> None:
-        super().__init__(tables)
-        self._final: dict[str, dict[str, tuple[int, int, Record]]] = {}
-        """By migration and master, its partition and the version after the decision; the latest decision last."""
+    _final: dict[str, dict[str, tuple[int, int, Record]]] = field(default_factory=dict)
+    """By migration and master, its partition and the version after the decision; the latest decision last."""
 
     def _decide(self, record: Record, event: MigrationDecided) -> None:
         by_master = self._final.setdefault(event.migration_id, {})
@@ -177,7 +168,7 @@ class Eviction(TableInvariant):
         by_master[record.uuid] = event.partition, event.partition_version, record
 
     def _evict(self, record: Record, event: CompletedEvicted) -> Violation | None:
-        view = self._tables.incarnations.of(record).view
+        members = self._tables.incarnations.of(record).members
         for migration_id in event.migration_ids:
             by_master = self._final.get(migration_id, {})
             latest = None if self._tables.divided else next(reversed(by_master.values()), None)
@@ -185,13 +176,11 @@ class Eviction(TableInvariant):
             if decision is None:
                 continue
             partition, version, witness = decision
-            for member in view.members if view else ():
+            for member in members:
                 table = self._tables.by_incarnation.get(member.uuid)
                 row = table.rows.get(partition) if table else None
                 if row is None or row.version < version:
-                    text = (
-                        f"{record.member} forgot migration {migration_id}; {self._tables.label(member.uuid)} "
-                        f"has version {row.version if row else 0} of partition {partition}, not {version}"
-                    )
-                    return Violation(self.name, text, (witness, record))
+                    has = f"has version {row.version if row else 0} of partition {partition}, not {version}"
+                    text = f"{record.member} forgot migration {migration_id}; {self._tables.label(member.uuid)} {has}"
+                    return self.violated(text, witness, record)
         return None

@@ -6,6 +6,7 @@ The rules are those of Partial Member Disconnection Resolution; Decisions: Equal
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import combinations
 
 from quarterdeck.backend.core.address import Address
@@ -13,8 +14,8 @@ from quarterdeck.backend.core.events import ProcessKilled, ProcessPaused, Proces
 from quarterdeck.backend.core.link_condition import LinkChanged
 from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.membership.views.identity import Member
-from quarterdeck.backend.invariants.incarnations import IncarnationHistory, RunIncarnations
-from quarterdeck.backend.invariants.invariant import MembershipInvariant, Violation
+from quarterdeck.backend.invariants.incarnations import IncarnationHistory
+from quarterdeck.backend.invariants.invariant import Invariant, Violation
 
 MOST_RECOMPUTED = 12
 """Up to so many members in conflict, a decision is compared with all 4096 others that were possible."""
@@ -25,7 +26,8 @@ MOST_REMOVALS = 3
 Conflict = frozenset[Address]
 
 
-class FullyConnected(MembershipInvariant):
+@dataclass(eq=False)
+class FullyConnected(Invariant):
     """A master's decision leaves no reported conflict between two who stay, removes only who was in one, and no more than needed.
 
     M15 and M16. Most data members stay, then most members; which of equal ones is not judged here.
@@ -33,11 +35,9 @@ class FullyConnected(MembershipInvariant):
 
     name = "full connection"
 
-    def __init__(self, incarnations: RunIncarnations) -> None:
-        super().__init__(incarnations)
-        self._reports: dict[str, dict[Address, events.DisconnectionReported]] = {}
-        """By master and reporter."""
-        self._recorded: dict[str, dict[Address, Record]] = {}
+    _reports: dict[str, dict[Address, events.DisconnectionReported]] = field(default_factory=dict)
+    """By master and reporter."""
+    _recorded: dict[str, dict[Address, Record]] = field(default_factory=dict)
 
     def _report(self, record: Record, event: events.DisconnectionReported) -> None:
         self._reports.setdefault(record.uuid, {})[event.reporter] = event
@@ -53,23 +53,19 @@ class FullyConnected(MembershipInvariant):
 
     def _resolve(self, record: Record, event: events.DisconnectionResolved) -> Violation | None:
         reports, recorded = self._reports.pop(record.uuid, {}), self._recorded.pop(record.uuid, {})
-        view = self._incarnations.of(record).view
-        members = view.members if view else ()
+        members = self._incarnations.of(record).members
         places = {member.address: place for place, member in enumerate(members)}
         # A conflict that names the master, who is the first, or a member that is gone, does not count.
-        conflicts = {
-            frozenset((reporter, suspect))
-            for reporter, report in reports.items()
-            for suspect in report.suspects
-            if places.get(reporter) and places.get(suspect)
-        }
+        pairs = ((reporter, suspect) for reporter, report in reports.items() for suspect in report.suspects)
+        conflicts = {frozenset(pair) for pair in pairs if all(map(places.get, pair))}
         text = _flaw(event, members, conflicts)
         if text is None:
             return None
-        return Violation(self.name, f"{record.member} {text}", (*recorded.values(), record))
+        return self.violated(f"{record.member} {text}", *recorded.values(), record)
 
 
-class NoFlapping(MembershipInvariant):
+@dataclass(eq=False)
+class NoFlapping(Invariant):
     """A member that a master removed for a partial disconnection stays out while a link of it is blocked (M17).
 
     No member whose own links are sound is removed again and again. A removed member has to prove its links before it comes back.
@@ -80,12 +76,10 @@ class NoFlapping(MembershipInvariant):
 
     name = "no flapping"
 
-    def __init__(self, incarnations: RunIncarnations) -> None:
-        super().__init__(incarnations)
-        self._removed: dict[str, dict[Address, Record]] = {}
-        """By master: whom it removed so, and when."""
-        self._sound: dict[str, list[Record]] = {}
-        """By label: the removals of a member since anything was done to it or to a link of it."""
+    _removed: dict[str, dict[Address, Record]] = field(default_factory=dict)
+    """By master: whom it removed so, and when."""
+    _sound: dict[str, list[Record]] = field(default_factory=dict)
+    """By label: the removals of a member since anything was done to it or to a link of it."""
 
     def _touch_link(self, record: Record, event: LinkChanged) -> None:
         self._sound.pop(event.source, None)
@@ -105,26 +99,23 @@ class NoFlapping(MembershipInvariant):
             if len(removals) > MOST_REMOVALS:
                 del self._sound[member.label]
                 text = f"{record.member} removed {address} {len(removals)} times, although nothing was done to it or its links"
-                return Violation(self.name, text, tuple(removals))
+                return self.violated(text, *removals)
         return None
 
     def _install(self, record: Record, event: events.ListInstalled) -> Violation | None:
         removed = self._removed.get(record.uuid)
         if not removed:
             return None
-        present = (
-            {member.uuid for member in before.members} if (before := self._incarnations.of(record).before) else set()
-        )
+        before = self._incarnations.of(record).before
+        present = {member.uuid for member in before.members} if before is not None else set()
         for member in event.members:
             if member.uuid not in present and member.address in removed:
                 witness = removed.pop(member.address)
                 newcomer = self._incarnations.by_uuid.get(member.uuid)
                 block = self._block(newcomer, event.members, witness) if newcomer is not None else None
                 if block is not None:
-                    text = (
-                        f"{record.member} took {member.address} in again, although a link to a member is still blocked"
-                    )
-                    return Violation(self.name, text, (witness, block, record))
+                    what = "in again, although a link to a member is still blocked"
+                    return self.violated(f"{record.member} took {member.address} {what}", witness, block, record)
         return None
 
     def _block(self, newcomer: IncarnationHistory, members: Sequence[Member], removed: Record) -> Record | None:
@@ -154,14 +145,12 @@ def _flaw(event: events.DisconnectionResolved, members: Sequence[Member], confli
         worth = _worth([member for member in disputed if member.address in kept])
         best = max(map(_worth, _possible(disputed, conflicts)))
         if worth < best:
-            return (
-                f"keeps {worth[1]} of the members in conflict, {worth[0]} with data; {best[1]} and {best[0]} could stay"
-            )
+            kept_text = f"{worth[1]} of the members in conflict, {worth[0]} with data"
+            return f"keeps {kept_text}; {best[1]} and {best[0]} could stay"
     return None
 
 
 def _worth(members: Sequence[Member]) -> tuple[int, int]:
-    """Return the number of data members, and of members in total."""
     return sum(not member.lite for member in members), len(members)
 
 

@@ -19,7 +19,6 @@ from quarterdeck.backend.core.partitions import events as partition_events
 from quarterdeck.backend.core.partitions.arrangement.member_groups import GroupedMember, grouped
 from quarterdeck.backend.invariants.event_rules import EventRules
 from quarterdeck.backend.invariants.incarnations import IncarnationHistory, RunIncarnations
-from quarterdeck.backend.invariants.invariant import Invariant
 from quarterdeck.backend.picture.fold.belief import Unsafety
 
 
@@ -31,7 +30,6 @@ class PartitionRow(NamedTuple):
 
     @property
     def replicas(self) -> int:
-        """How many replicas of the partition have a holder."""
         return sum(holder is not None for holder in self.holders)
 
 
@@ -95,20 +93,12 @@ class PartitionTables(EventRules):
 
     @property
     def in_use(self) -> bool:
-        """Whether any member ever had a table."""
         return bool(self.by_incarnation)
-
-    def greatest_version(self, uuids: Iterable[str]) -> int:
-        """Return the greatest table version that one of these incarnations has; 0 when none has a table."""
-        return max((self.by_incarnation[uuid].version for uuid in uuids if uuid in self.by_incarnation), default=0)
 
     def alive(self) -> Iterator[IncarnationHistory]:
         """Return the incarnations that are members of a cluster and have not ended."""
-        return (
-            incarnation
-            for incarnation in self.incarnations.by_uuid.values()
-            if incarnation.view is not None and incarnation.uuid not in self._gone
-        )
+        known = self.incarnations.by_uuid.values()
+        return (one for one in known if one.view is not None and one.uuid not in self._gone)
 
     def why_not_safe(self) -> str:
         """Return what keeps the data from being safe now, in words; empty when nothing does.
@@ -222,9 +212,7 @@ class PartitionTables(EventRules):
         return [member for member in self.alive() if member.view is not None and member.view.master == member.address]
 
     def data_members(self, master: IncarnationHistory, without: Collection[str] = ()) -> list[Member]:
-        """Return the members of a master's list that may hold data, but for those `without`."""
-        members = master.view.members if master.view is not None else ()
-        return [member for member in members if not member.lite and member.uuid not in without]
+        return [member for member in master.members if not member.lite and member.uuid not in without]
 
     def grouped(self, master: IncarnationHistory, without: Collection[str] = ()) -> list[GroupedMember]:
         """Return the members that may hold data, each with its group: no group has two replicas of a partition.
@@ -368,10 +356,3 @@ class PartitionTables(EventRules):
         self._gone.add(uuid)
         self.bringing.pop(uuid, None)
         self._look_whether_one()
-
-
-class TableInvariant(Invariant):
-    """An invariant of tables and migrations. It reads `tables`, which must see each record before it does."""
-
-    def __init__(self, tables: PartitionTables) -> None:
-        self._tables = tables

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection
+from dataclasses import dataclass, field
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import Record
@@ -11,25 +12,19 @@ from quarterdeck.backend.core.membership.events import ListInstalled, MasterChan
 from quarterdeck.backend.core.partitions.events import DrainStarted, MigrationsPlanned, TableChanged, TableRecovered
 from quarterdeck.backend.core.partitions.migration.migration import FAILURE_INCREMENT, SUCCESS_INCREMENT
 from quarterdeck.backend.invariants.incarnations import IncarnationHistory
-from quarterdeck.backend.invariants.invariant import Violation
-from quarterdeck.backend.invariants.partition_tables import (
-    IncarnationTable,
-    PartitionRow,
-    PartitionTables,
-    TableInvariant,
-)
+from quarterdeck.backend.invariants.invariant import Invariant, Violation
+from quarterdeck.backend.invariants.partition_tables import IncarnationTable, PartitionRow
 
 
-class TableMonotone(TableInvariant):
+@dataclass(eq=False)
+class TableMonotone(Invariant):
     """Within an incarnation the version of a partition only grows, and the table's version is the sum of them."""
 
     name = "table version"
 
-    def __init__(self, tables: PartitionTables) -> None:
-        super().__init__(tables)
-        self._latest: dict[str, Record] = {}
-        self._sums: Counter[str] = Counter()
-        """By incarnation, the sum of the versions of its partitions, kept up to date with every changed row."""
+    _latest: dict[str, Record] = field(default_factory=dict)
+    _sums: Counter[str] = field(default_factory=Counter)
+    """By incarnation, the sum of the versions of its partitions, kept up to date with every changed row."""
 
     def _change(self, record: Record, event: TableChanged) -> Violation | None:
         latest = self._latest.get(record.uuid, record)
@@ -43,15 +38,16 @@ class TableMonotone(TableInvariant):
             row = table.rows[partition]
             if before is not None and row.version <= before.version:
                 text = f"{record.member} went from version {before.version} of partition {partition} to {row.version}"
-                return Violation(self.name, text, (latest, record))
+                return self.violated(text, latest, record)
         total = self._sums[record.uuid]
         if total != event.table_version:
             text = f"{record.member} has table version {event.table_version}, its partitions add up to {total}"
-            return Violation(self.name, text, (latest, record))
+            return self.violated(text, latest, record)
         return None
 
 
-class TableContent(TableInvariant):
+@dataclass(eq=False)
+class TableContent(Invariant):
     """One version of a partition has one content, so it has one owner.
 
     Everywhere while the members are one undivided cluster; among what one author published afterwards, since two halves of
@@ -60,18 +56,14 @@ class TableContent(TableInvariant):
 
     name = "table content"
 
-    def __init__(self, tables: PartitionTables) -> None:
-        super().__init__(tables)
-        self._seen: dict[tuple[str, int, int], tuple[PartitionRow, list[Record]]] = {}
-        """By author, partition and version: the content, and the records of those who had it."""
+    _seen: dict[tuple[str, int, int], tuple[PartitionRow, list[Record]]] = field(default_factory=dict)
+    """By author, partition and version: the content, and the records of those who had it."""
 
     def _change(self, record: Record, event: TableChanged) -> Violation | None:
         table = self._tables.by_incarnation[record.uuid]
         author = event.author if self._tables.divided else ""
-        found = [
-            self._compare(record, (author, partition, table.rows[partition].version)) for partition in table.before
-        ]
-        return next(filter(None, found), None)
+        keys = [(author, partition, table.rows[partition].version) for partition in table.before]
+        return next(filter(None, [self._compare(record, key) for key in keys]), None)
 
     def _compare(self, record: Record, key: tuple[str, int, int]) -> Violation | None:
         _, partition, version = key
@@ -84,22 +76,19 @@ class TableContent(TableInvariant):
         if witness is None:
             self._seen[key] = row, [record]
             return None
-        text = (
-            f"version {version} of partition {partition} is {self._tables.names(known.holders)} "
-            f"at {witness.member} and {self._tables.names(row.holders)} at {record.member}"
-        )
-        return Violation(self.name, text, (witness, record))
+        first, second = self._tables.names(known.holders), self._tables.names(row.holders)
+        both = f"{first} at {witness.member} and {second} at {record.member}"
+        return self.violated(f"version {version} of partition {partition} is {both}", witness, record)
 
 
-class TableAuthor(TableInvariant):
+@dataclass(eq=False)
+class TableAuthor(Invariant):
     """A member that changes its table takes the change from the master that it follows, or is master itself."""
 
     name = "table author"
 
-    def __init__(self, tables: PartitionTables) -> None:
-        super().__init__(tables)
-        self._followed: dict[str, tuple[Address | None, Record]] = {}
-        """By incarnation, its master by its own account: of its list, or one that it has promised to follow since."""
+    _followed: dict[str, tuple[Address | None, Record]] = field(default_factory=dict)
+    """By incarnation, its master by its own account: of its list, or one that it has promised to follow since."""
 
     def _follow(self, record: Record, event: ListInstalled | MasterChanged) -> None:
         self._followed[record.uuid] = event.master, record
@@ -110,10 +99,10 @@ class TableAuthor(TableInvariant):
         if author is not None and author.address == master:
             return None
         text = f"{record.member} follows {master} and takes a table from {self._tables.label(event.author)}"
-        return Violation(self.name, text, (witness, record))
+        return self.violated(text, witness, record)
 
 
-class TableSteps(TableInvariant):
+class TableSteps(Invariant):
     """At its author a version grows for a reason: 1 for a commit and each repaired slot, 2 for a failed migration."""
 
     name = "table steps"
@@ -126,7 +115,7 @@ class TableSteps(TableInvariant):
             row = table.rows[partition]
             if problem := _step_problem(before, row, event):
                 text = f"{record.member} took partition {partition} to version {row.version}: {problem}"
-                return Violation(self.name, text, (record,))
+                return self.violated(text, record)
         return None
 
 
@@ -147,7 +136,8 @@ def _step_problem(before: PartitionRow | None, row: PartitionRow, event: TableCh
     return "" if 1 <= grown <= max(1, changed) else f"{changed} repaired slots raised the version by {grown}"
 
 
-class RowSanity(TableInvariant):
+@dataclass(eq=False)
+class RowSanity(Invariant):
     """Every row is of one width, names no member twice, and has an owner before it has backups.
 
     At the master, a member that gets a slot stands on the list and may hold data.
@@ -155,9 +145,7 @@ class RowSanity(TableInvariant):
 
     name = "row"
 
-    def __init__(self, tables: PartitionTables) -> None:
-        super().__init__(tables)
-        self._widths: dict[str, int] = {}
+    _widths: dict[str, int] = field(default_factory=dict)
 
     def _change(self, record: Record, event: TableChanged) -> Violation | None:
         table = self._tables.by_incarnation[record.uuid]
@@ -166,7 +154,7 @@ class RowSanity(TableInvariant):
             problem = self._problem(record, holders) or self._unexpected_holder(record, event, table, partition)
             if problem:
                 text = f"partition {partition} is {self._tables.names(holders)} at {record.member}: {problem}"
-                return Violation(self.name, text, (record,))
+                return self.violated(text, record)
         return None
 
     def _problem(self, record: Record, holders: tuple[str | None, ...]) -> str:
@@ -189,7 +177,7 @@ class RowSanity(TableInvariant):
         return f"{self._tables.label(strangers[0])} may not hold data" if strangers else ""
 
 
-class Replicas(TableInvariant):
+class Replicas(Invariant):
     """No migration takes away a replica that is wanted, unless it is marked as unavoidable."""
 
     name = "replicas"
@@ -206,11 +194,11 @@ class Replicas(TableInvariant):
             started = migrations.latest.get(partition) if migrations is not None else None
             if started is None or (row.replicas < started[1].replicas_wanted and not started[1].unavoidable):
                 text = f"a migration left partition {partition} {row.replicas} of {before.replicas} replicas"
-                return Violation(self.name, text, (started[0], record) if started else (record,))
+                return self.violated(text, started[0] if started else None, record)
         return None
 
 
-class LatestTable(TableInvariant):
+class LatestTable(Invariant):
     """A new master's table has no partition older than any member of its list has it (Avoid Data Loss on Migration, 1.2).
 
     Members that are in another cluster by then do not count, for the master does not know that they left: their list is of a
@@ -222,27 +210,24 @@ class LatestTable(TableInvariant):
     def _recover(self, record: Record, event: TableRecovered) -> Violation | None:
         master = self._tables.incarnations.of(record)
         ours = self._tables.by_incarnation.get(record.uuid)
-        for member in master.view.members if master.view else ():
+        for member in master.members:
             follower = self._tables.incarnations.by_uuid.get(member.uuid)
             view = follower.view if follower is not None else None
-            if view is not None and (
-                view.lineage not in master.reached or all(member.uuid != record.uuid for member in view.members)
-            ):
+            is_listed = view is None or any(member.uuid == record.uuid for member in view.members)
+            if not is_listed or (view is not None and view.lineage not in master.reached):
                 continue
             theirs = self._tables.by_incarnation.get(member.uuid)
             for partition, row in theirs.rows.items() if theirs else ():
                 own = ours.rows.get(partition) if ours else None
                 if own is None or own.version < row.version:
-                    text = (
-                        f"{record.member} recovered version {own.version if own else 0} of partition {partition}, "
-                        f"{self._tables.label(member.uuid)} has version {row.version}"
-                    )
-                    witness = theirs.record if theirs else None
-                    return Violation(self.name, text, (witness, record) if witness else (record,))
+                    mine = f"{record.member} recovered version {own.version if own else 0} of partition {partition}"
+                    text = f"{mine}, {self._tables.label(member.uuid)} has version {row.version}"
+                    return self.violated(text, theirs.record if theirs else None, record)
         return None
 
 
-class GroupReplicas(TableInvariant):
+@dataclass(eq=False)
+class GroupReplicas(Invariant):
     """When a master has nothing left to migrate, no group (such as a zone) has two replicas of a partition.
 
     What members that leave or are to be demoted have still does not count: nothing is planned for them.
@@ -250,15 +235,11 @@ class GroupReplicas(TableInvariant):
 
     name = "groups"
 
-    def __init__(self, tables: PartitionTables) -> None:
-        super().__init__(tables)
-        self._leaving: set[str] = set()
+    _leaving: set[str] = field(default_factory=set)
 
     def _drain(self, record: Record, event: DrainStarted) -> None:
-        view = self._tables.incarnations.of(record).view
-        self._leaving.update(
-            member.uuid for member in (view.members if view is not None else ()) if member.address == event.address
-        )
+        members = self._tables.incarnations.of(record).members
+        self._leaving.update(member.uuid for member in members if member.address == event.address)
 
     def _plan(self, record: Record, event: MigrationsPlanned) -> Violation | None:
         table = self._tables.by_incarnation.get(record.uuid)
@@ -266,8 +247,7 @@ class GroupReplicas(TableInvariant):
         if event.planned or table is None or (migrations is not None and migrations.running):
             return None
         master = self._tables.incarnations.of(record)
-        members = master.view.members if master.view is not None else ()
-        leaving = self._leaving.union(member.uuid for member in members if member.address in event.without)
+        leaving = self._leaving.union(member.uuid for member in master.members if member.address in event.without)
         groups = self._groups(master, leaving)
         if len(set(groups.values())) == len(groups) or self._tables.division:
             return None
@@ -280,7 +260,7 @@ class GroupReplicas(TableInvariant):
             if count > 1:
                 names = self._tables.names(row.holders)
                 text = f"{record.member} leaves partition {partition} at {names}, {count} of them in group {group}"
-                return Violation(self.name, text, (record,))
+                return self.violated(text, record)
         return None
 
     def _groups(self, master: IncarnationHistory, leaving: Collection[str]) -> dict[str, str]:

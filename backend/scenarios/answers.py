@@ -22,15 +22,13 @@ class OpenQuestion:
     list_before: tuple[str, ...]
     """The greatest list of a running member when it was asked."""
 
-    def truth(self, picture: Picture, invariant_checker: InvariantChecker, recent: Sequence[Record]) -> RightAnswer:
+    def truth(self, picture: Picture, checker: InvariantChecker, recent: Sequence[Record]) -> RightAnswer:
         """Return the right answer as things stand. `recent` are the records since the last action."""
         if self.ask.right is None:
             return RightAnswer(self.ask, self.ask.answer or "")
-        return RightAnswer(self.ask, self._read(self.ask.right, picture, invariant_checker, recent))
+        return RightAnswer(self.ask, self._read(self.ask.right, picture, checker, recent))
 
-    def _read(
-        self, right: AnswerSource, picture: Picture, invariant_checker: InvariantChecker, recent: Sequence[Record]
-    ) -> str:
+    def _read(self, right: AnswerSource, picture: Picture, checker: InvariantChecker, recent: Sequence[Record]) -> str:
         match right.form:
             case "masters":
                 return _names(picture.masters())
@@ -52,7 +50,7 @@ class OpenQuestion:
             case "merges":
                 return _names(_merged(recent) if right.of == "who" else _merged_into(picture, recent))
             case "holders_of":
-                return _names(_holders(picture, invariant_checker, right.of))
+                return _names(_holders(picture, checker, right.of))
             case "lost_partitions":
                 events = [record.event for record in recent if isinstance(record.event, PartitionLost)]
                 return str(len({event.partition for event in events if event.lost_backups == ALL_LOST}))
@@ -83,11 +81,6 @@ class RightAnswer:
         return words_of(self.ask.text_of_choice(answer)) == words_of(self.text)
 
 
-def opened_question(ask: ScenarioQuestion, picture: Picture) -> OpenQuestion:
-    """Open the question as it is asked at this moment."""
-    return OpenQuestion(ask, greatest_list(picture))
-
-
 def greatest_list(picture: Picture) -> tuple[str, ...]:
     """Return the longest list of a running member; of several the one of the member that started first."""
     return max((list_labels(picture, belief) for belief in running(picture).values()), key=len, default=())
@@ -106,13 +99,12 @@ def _merged_into(picture: Picture, recent: Sequence[Record]) -> Iterable[str]:
     )
 
 
-def _holders(picture: Picture, invariant_checker: InvariantChecker, partition: int) -> Sequence[str]:
-    """Who holds a partition, as the first master knows it."""
+def _holders(picture: Picture, checker: InvariantChecker, partition: int) -> Sequence[str]:
     for label in picture.masters():
-        table = invariant_checker.tables.by_incarnation.get(picture.members[label].uuid)
+        table = checker.tables.by_incarnation.get(picture.members[label].uuid)
         row = table.rows.get(partition) if table else None
         if row is not None:
-            return [invariant_checker.tables.label(uuid) for uuid in row.holders if uuid is not None]
+            return [checker.tables.label(uuid) for uuid in row.holders if uuid is not None]
     return ()
 
 

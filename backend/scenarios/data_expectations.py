@@ -20,17 +20,13 @@ from quarterdeck.backend.scenarios.format.scenario import Expect, ExpectedValue
 NO_TABLE: dict[Unsafety, str] = {"no-table": "nobody has a partition table"}
 
 
-def data_missing(
-    expect: Expect, picture: Picture, invariant_checker: InvariantChecker, records: Sequence[Record]
-) -> str:
+def data_missing(expect: Expect, picture: Picture, checker: InvariantChecker, records: Sequence[Record]) -> str:
     """Return what `expect` says of partitions and data and does not hold, in words; empty when all of it does."""
-    return "; ".join(_missing(expect, picture, invariant_checker, records))
+    return "; ".join(_missing(expect, picture, checker, records))
 
 
-def _missing(
-    expect: Expect, picture: Picture, invariant_checker: InvariantChecker, records: Sequence[Record]
-) -> Iterator[str]:
-    tables = invariant_checker.tables
+def _missing(expect: Expect, picture: Picture, checker: InvariantChecker, records: Sequence[Record]) -> Iterator[str]:
+    tables = checker.tables
     for partition, labels in expect.table.items():
         yield from _row_missing(picture, tables, partition, labels)
     if expect.safe is not None:
@@ -87,18 +83,15 @@ def why_not_balanced(tables: PartitionTables, *, leniently: bool = False) -> str
     return f"the shares at replica index {found.replica_index} differ by {found.difference}; expected {most} at most"
 
 
-def writes_missing(invariant_checker: InvariantChecker) -> str:
+def writes_missing(checker: InvariantChecker) -> str:
     """Why it cannot be said that no acknowledged write is lost, after every key was read; empty when none is."""
-    lost = [
-        violation.text
-        for violation in invariant_checker.violations
-        if violation.invariant == invariant_checker.writes.name
-    ]
-    if lost:
-        return lost[0]
-    if unread := next(invariant_checker.writes.unreadable(), ""):
+    writes = checker.writes
+    for violation in checker.violations:
+        if violation.invariant == writes.name:
+            return violation.text
+    if unread := next(writes.unreadable(), ""):
         return f"could not be read: {unread}"
-    if why_uncertain := invariant_checker.writes.why_uncertain():
+    if why_uncertain := writes.why_uncertain():
         return f"cannot be judged: {why_uncertain}"
     return ""
 
@@ -125,12 +118,8 @@ def _row_missing(
 
 def _value_missing(wanted: ExpectedValue, records: Sequence[Record], since: str) -> Iterator[str]:
     what = f"{wanted.key} of {wanted.map}"
-    answers = [
-        record.event
-        for record in records
-        if isinstance(record.event, CallFinished)
-        and (record.event.operation, record.event.map, record.event.key) == ("get", wanted.map, wanted.key)
-    ]
+    ends = [record.event for record in records if isinstance(record.event, CallFinished)]
+    answers = [end for end in ends if (end.operation, end.map, end.key) == ("get", wanted.map, wanted.key)]
     if not answers:
         yield f"no get of {what} has ended since {since}"
     elif answers[-1].problem:

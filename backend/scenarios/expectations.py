@@ -6,7 +6,6 @@ Pure functions. A live and a simulated run are checked by the same ones.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.picture.fold.picture import MemberBelief, Picture
@@ -14,18 +13,12 @@ from quarterdeck.backend.scenarios.event_patterns import events_missing, forbidd
 from quarterdeck.backend.scenarios.format.scenario import Expect
 
 
-@dataclass(frozen=True)
-class Evaluation:
-    """Whether an expectation is met; `missing` says in words what is not, and is empty when it is."""
+def members_missing(expect: Expect, picture: Picture, records: Sequence[Record], refusal: str | None = None) -> str:
+    """Return what of `expect` does not hold now, in words; empty when all does.
 
-    met: bool
-    missing: str
-
-
-def evaluate(expect: Expect, picture: Picture, records: Sequence[Record], refusal: str | None = None) -> Evaluation:
-    """Whether `expect` holds now. `records` are those that count; only `event` and `never` look at them."""
-    missing = "; ".join((*_missing(expect, picture, records), *_healing_missing(expect, picture, refusal)))
-    return Evaluation(not missing, missing)
+    `records` are those that count; only `event` and `never` look at them.
+    """
+    return "; ".join((*_missing(expect, picture, records), *_healing_missing(expect, picture, refusal)))
 
 
 def running(picture: Picture) -> dict[str, MemberBelief]:
@@ -45,13 +38,17 @@ def suspect_labels(picture: Picture, belief: MemberBelief) -> tuple[str, ...]:
 
 def _missing(expect: Expect, picture: Picture, records: Sequence[Record]) -> Iterator[str]:
     for label, view in expect.views.items():
-        yield from _view_missing(picture, label, view)
+        belief = picture.members.get(label)
+        if belief is None or set(list_labels(picture, belief)) != set(view):
+            yield f"{_standing(picture, label)}; expected {_names(view)}"
     for label, view in expect.order.items():
         belief = picture.members.get(label)
         if belief is None or list_labels(picture, belief) != tuple(view):
             yield f"{_standing(picture, label)}; expected {_names(view)} in this order"
     for label, master in expect.masters.items():
-        yield from _master_missing(picture, label, master)
+        belief = picture.members.get(label)
+        if (followed := _follows(picture, belief, "")) != master:
+            yield f"{label} follows {followed or 'nobody'}; expected {master}"
     for label, version in expect.versions.items():
         belief = picture.members.get(label)
         if belief is None or belief.version != version:
@@ -100,19 +97,6 @@ def _healing_missing(expect: Expect, picture: Picture, refusal: str | None) -> I
             yield f"the last command was refused for another reason: {refusal}; expected {expect.refused!r}"
 
 
-def _view_missing(picture: Picture, label: str, view: Sequence[str]) -> Iterator[str]:
-    belief = picture.members.get(label)
-    if belief is None or set(list_labels(picture, belief)) != set(view):
-        yield f"{_standing(picture, label)}; expected {_names(view)}"
-
-
-def _master_missing(picture: Picture, label: str, master: str) -> Iterator[str]:
-    belief = picture.members.get(label)
-    actual = picture.label_of(belief.master) if belief and belief.master else ""
-    if actual != master:
-        yield f"{label} follows {actual or 'nobody'}; expected {master}"
-
-
 def _one_cluster_missing(picture: Picture, wanted: bool) -> Iterator[str]:
     why_not = _why_not_one_cluster(picture)
     if wanted and why_not:
@@ -146,8 +130,8 @@ def _standing(picture: Picture, label: str) -> str:
     return f"{label}'s list is v{belief.version} {_names(list_labels(picture, belief))}"
 
 
-def _follows(picture: Picture, belief: MemberBelief) -> str:
-    return picture.label_of(belief.master) if belief.master else "nobody"
+def _follows(picture: Picture, belief: MemberBelief | None, none: str = "nobody") -> str:
+    return picture.label_of(belief.master) if belief is not None and belief.master else none
 
 
 def _names(labels: Iterable[str]) -> str:

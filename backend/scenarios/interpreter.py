@@ -7,7 +7,6 @@ from typing import Literal, Protocol
 
 from quarterdeck.backend.core.commands.commands import Command, CommandRefused
 from quarterdeck.backend.core.properties import SECOND_US
-from quarterdeck.backend.scenarios.expectations import running
 from quarterdeck.backend.scenarios.format.actions import ScenarioAction
 from quarterdeck.backend.scenarios.format.scenario import (
     Expect,
@@ -84,7 +83,6 @@ class Interpreter:
         return tuple(self.outcomes)
 
     def take(self, step: ScenarioStep) -> StepOutcome | None:
-        """Take a step more than the scenario has."""
         return self._take(len(self._scenario.steps) + 1, step)
 
     def _take(self, number: int, step: ScenarioStep) -> StepOutcome | None:
@@ -212,16 +210,10 @@ def conclude(
         expectations=steps,
         violations=violations,
         members=run_state.beliefs(),
-        table=TableOutcome(_table_version(run_state)),
+        table=TableOutcome(run_state.table_version()),
         virtual_seconds=round(now_us / SECOND_US, 6),
         events=events,
         messages=messages,
         fingerprint=fingerprint,
         source=source,
-    )
-
-
-def _table_version(run_state: RunState) -> int:
-    return run_state.invariant_checker.tables.greatest_version(
-        belief.uuid for belief in running(run_state.picture).values()
     )

@@ -9,10 +9,10 @@ from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.operations import Get
 from quarterdeck.backend.invariants import InvariantChecker
 from quarterdeck.backend.picture.fold.picture import MemberBelief, Picture
-from quarterdeck.backend.scenarios.answers import OpenQuestion, RightAnswer, opened_question
+from quarterdeck.backend.scenarios.answers import OpenQuestion, RightAnswer, greatest_list
 from quarterdeck.backend.scenarios.data_expectations import data_missing, why_not_balanced, why_not_safe, writes_missing
 from quarterdeck.backend.scenarios.event_patterns import forbidden_event
-from quarterdeck.backend.scenarios.expectations import evaluate, list_labels, running, suspect_labels
+from quarterdeck.backend.scenarios.expectations import list_labels, members_missing, running, suspect_labels
 from quarterdeck.backend.scenarios.format.scenario import Expect, ScenarioQuestion
 from quarterdeck.backend.scenarios.outcome import MemberOutcome
 
@@ -71,7 +71,7 @@ class RunState:
         It reads no keys: see `writes_missing`.
         """
         records = self.recent[self._counted_from :]
-        of_members = evaluate(expect, self.picture, records, self.refusal).missing
+        of_members = members_missing(expect, self.picture, records, self.refusal)
         of_data = data_missing(expect, self.picture, self.invariant_checker, records)
         return "; ".join(filter(None, (of_members, of_data)))
 
@@ -80,15 +80,12 @@ class RunState:
         return bool(forbidden_event(expect.never, self.picture, self.recent[self._counted_from :]))
 
     def asked(self, ask: ScenarioQuestion) -> OpenQuestion:
-        """Open a question of a scenario now."""
-        return opened_question(ask, self.picture)
+        return OpenQuestion(ask, greatest_list(self.picture))
 
     def answer(self, question: OpenQuestion) -> RightAnswer:
-        """Return the right answer, as things stand, to a question that was asked before."""
         return question.truth(self.picture, self.invariant_checker, self.recent)
 
     def writes_missing(self) -> str:
-        """Why it cannot be said that no acknowledged write is lost, after every key was read; empty when none is."""
         return writes_missing(self.invariant_checker)
 
     def reader(self) -> MemberBelief | None:
@@ -96,25 +93,28 @@ class RunState:
         return next((belief for belief in running(self.picture).values() if belief.status == "member"), None)
 
     def reads_of_everything(self, reader: MemberBelief) -> list[CallMap]:
-        """Return calls that read every key that was ever written."""
         return [CallMap(reader.label, Get(name, key)) for name, key in self.invariant_checker.writes.written()]
 
     def is_reading(self, reader: MemberBelief) -> bool:
-        """Whether calls through this incarnation have not ended yet."""
         return bool(self.invariant_checker.writes.reads_under_way(reader.uuid))
 
     def is_settled(self) -> bool:
-        """Whether the members are one cluster whose data is safe and evenly spread."""
         return not self.why_not_settled()
 
     def why_not_settled(self) -> str:
         """Return what keeps the members from being one cluster whose data is safe and evenly spread; empty when nothing does."""
         tables = self.invariant_checker.tables
         return (
-            evaluate(ONE_CLUSTER, self.picture, ()).missing
+            members_missing(ONE_CLUSTER, self.picture, ())
             or next((words for _, words in why_not_safe(self.picture, tables)), "")
             or (why_not_balanced(tables, leniently=True) if tables.in_use else "")
         )
+
+    def table_version(self) -> int:
+        """Return the greatest table version that a running member has; 0 when none has a table."""
+        tables = self.invariant_checker.tables.by_incarnation
+        uuids = (belief.uuid for belief in running(self.picture).values())
+        return max((tables[uuid].version for uuid in uuids if uuid in tables), default=0)
 
     def beliefs(self) -> dict[str, MemberOutcome]:
         return {

@@ -24,7 +24,7 @@ from quarterdeck.backend.core.membership.events import (
     SuspicionRaised,
 )
 from quarterdeck.backend.core.membership.views.identity import Member
-from quarterdeck.backend.invariants import InvariantChecker, RunIncarnations, Violation
+from quarterdeck.backend.invariants import InvariantChecker, Violation
 from quarterdeck.backend.invariants.invariant_checker import membership_invariants
 
 A, B, C, D = (
@@ -352,7 +352,7 @@ def must_be_found(name: str, history: tuple[Happened, ...]) -> None:
 def test_each_invariant_is_planted_somewhere() -> None:
     others = {"numbering", "view agreement"}
     assert others | {name for name, _ in PLANTED.values()} == {
-        invariant.name for invariant in membership_invariants(RunIncarnations())
+        invariant.name for invariant in membership_invariants(InvariantChecker().tables)
     }
 
 

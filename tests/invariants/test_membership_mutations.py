@@ -33,7 +33,7 @@ from quarterdeck.backend.core.membership.undertakings import HAS_JOINED, Claim, 
 from quarterdeck.backend.core.membership.views import admission, publishing, readmission
 from quarterdeck.backend.core.membership.views.member_list import MemberList
 from quarterdeck.backend.core.properties import SECOND_US, Settings
-from quarterdeck.backend.invariants import Conclusion, InvariantChecker, RunIncarnations
+from quarterdeck.backend.invariants import Conclusion, InvariantChecker
 from quarterdeck.backend.invariants.invariant_checker import membership_invariants
 from quarterdeck.backend.simulation.virtual_time.world import World
 from tests.invariants.mutation import SEEDS, Mutation, Patch
@@ -371,7 +371,7 @@ def test_a_claimant_that_leaves_itself_out_is_noticed(monkeypatch: Patch) -> Non
 def test_every_invariant_has_a_mutation() -> None:
     """But for one of which every order of events is tried: tests/simulation/model_checking."""
     broken = {"view integrity", "incarnation order", *(mutation.breaks for mutation in MUTATIONS)}
-    assert broken == {invariant.name for invariant in membership_invariants(RunIncarnations())}
+    assert broken == {invariant.name for invariant in membership_invariants(InvariantChecker().tables)}
 
 
 def test_what_a_fault_prevents_is_left_open() -> None:

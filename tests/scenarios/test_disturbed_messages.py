@@ -116,7 +116,7 @@ def test_one_fault_is_healed_and_the_others_stay() -> None:
     links.apply(DelayLink(*ENDS, 5, kinds=kinds))
     links.apply(LoseOnLink(*ENDS, 0.5, kinds=kinds))
     links.apply(DropMessages(*ENDS, ("join-request",)))
-    links.hold(*ENDS, ())
+    links.apply(HoldMessages(*ENDS, ()))
     everything, heartbeats = KindCondition("", held=True), KindCondition("heartbeat", 5, loss=0.5)
     full = LinkChanged(
         *LINK, "blackhole", 7, dropped_kinds=("join-request",), delay_up_to=9, of_kinds=(everything, heartbeats)

@@ -15,7 +15,7 @@ from quarterdeck.backend.core.membership.events import (
 )
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.picture.fold.picture import Picture
-from quarterdeck.backend.scenarios.expectations import evaluate
+from quarterdeck.backend.scenarios.expectations import members_missing
 from quarterdeck.backend.scenarios.format.scenario import Expect
 
 ATHENS, CYRENE = Address("127.0.0.1:5701"), Address("127.0.0.1:5702")
@@ -27,7 +27,7 @@ def missing(expect: dict[str, object], *happened: tuple[str, Event], refusal: st
     for label, event in (*STARTS, *happened):
         uuid = f"{label}-{len(happened)}" if event in happened and isinstance(event, MemberStarted) else label
         picture.apply(Record("run", label, uuid, 1, 0, 0, event))
-    return evaluate(Expect.model_validate(expect), picture, (), refusal).missing
+    return members_missing(Expect.model_validate(expect), picture, (), refusal)
 
 
 FROZEN = ("athens", ClusterStateChanged("FROZEN", "asked"))

@@ -6,6 +6,7 @@ read began has certainly replaced it since. Whether a write that ended with a pr
 
 from __future__ import annotations
 
+import dataclasses
 from collections import defaultdict
 from collections.abc import Iterator
 from math import inf
@@ -17,7 +18,6 @@ from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.partitions.events import ALL_LOST, PartitionLost
 from quarterdeck.backend.invariants.data.holder_losses import HolderLosses
 from quarterdeck.backend.invariants.invariant import Invariant, Violation
-from quarterdeck.backend.invariants.partition_tables import PartitionTables
 
 Key = tuple[str, str]
 """A map and a key of it."""
@@ -64,7 +64,6 @@ class Register(Struct, eq=False):
         self.by_value = {None: list(self.writes)}
 
     def begin(self, record: Record, event: CallStarted, now: int) -> Write:
-        """Add a write of this key that is under way."""
         write = Write(event.value if event.operation == "put" else None, record, now)
         self.writes.append(write)
         self.by_value.setdefault(write.value, []).append(write)
@@ -141,6 +140,7 @@ class Register(Struct, eq=False):
         return None
 
 
+@dataclasses.dataclass(eq=False)
 class NoLostWrite(Invariant):
     """A write that was acknowledged is read back, as long as no more members were lost at once than there are backups.
 
@@ -150,19 +150,16 @@ class NoLostWrite(Invariant):
 
     name = "no lost write"
 
-    def __init__(self, tables: PartitionTables, losses: HolderLosses) -> None:
-        self._tables = tables
-        self._losses = losses
-        self._registers: dict[Key, Register] = defaultdict(Register)
-        self._calls: dict[tuple[str, int, Key], OpenCall] = {}
-        """By incarnation, number and what is asked for, the calls that are under way."""
+    _losses: HolderLosses
+    _registers: dict[Key, Register] = dataclasses.field(default_factory=lambda: defaultdict(Register))
+    _calls: dict[tuple[str, int, Key], OpenCall] = dataclasses.field(default_factory=dict)
+    """By incarnation, number and what is asked for, the calls that are under way."""
 
     def written(self) -> list[Key]:
         """List every map and key that a client wanted to write, in the order of their first use."""
         return [key for key, register in self._registers.items() if len(register.writes) > 1]
 
     def reads_under_way(self, uuid: str) -> int:
-        """How many reads the incarnation has not answered."""
         return sum(call.write is None for (caller, _, _), call in self._calls.items() if caller == uuid)
 
     def unreadable(self) -> Iterator[str]:
@@ -194,7 +191,7 @@ class NoLostWrite(Invariant):
         if len(lost) >= replicas:
             return None
         text = f"partition {event.partition} had {replicas} replicas, lost {len(lost)} of them, and is lost"
-        return Violation(self.name, text, (record,))
+        return self.violated(text, record)
 
     def _begin(self, record: Record, event: CallStarted) -> None:
         key, now = (event.map, event.key), self._losses.clock

@@ -213,11 +213,8 @@ class KeyHistory(Struct, eq=False):
         """Return the writes of a register that nothing has looked at, not even in another cluster."""
         if not register.is_forgotten:
             return register.unseen
-        return [
-            write
-            for write in register.unseen
-            if write.value is None or self.doubtful.pop(write.value, None) is not None
-        ]
+        doubtful, unseen = self.doubtful, register.unseen
+        return [one for one in unseen if one.value is None or doubtful.pop(one.value, None) is not None]
 
     def _forget(self, writes: Iterable[KnownOperation]) -> None:
         """Note that nothing is certain any more of these acknowledged writes."""

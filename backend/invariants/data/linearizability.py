@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 
 from msgspec import Struct
 
@@ -18,9 +19,9 @@ from quarterdeck.backend.invariants.data.holder_losses import HolderLosses
 from quarterdeck.backend.invariants.data.key_history import Contradiction, KeyHistory
 from quarterdeck.backend.invariants.data.undivided_clusters import UndividedClusters
 from quarterdeck.backend.invariants.invariant import Invariant, Violation
-from quarterdeck.backend.invariants.partition_tables import PartitionTables
 
 
+@dataclass(eq=False)
 class Linearizability(Invariant):
     """In an undivided cluster, operations on one key look as if done one by one, each between its call and its answer.
 
@@ -30,14 +31,11 @@ class Linearizability(Invariant):
 
     name = "linearizability"
 
-    def __init__(self, tables: PartitionTables, losses: HolderLosses, clusters: UndividedClusters) -> None:
-        self._incarnations = tables.incarnations
-        self._losses = losses
-        self._clusters = clusters
-        self._histories: dict[Key, KeyHistory] = defaultdict(KeyHistory)
+    _losses: HolderLosses
+    _clusters: UndividedClusters
+    _histories: dict[Key, KeyHistory] = field(default_factory=lambda: defaultdict(KeyHistory))
 
     def acknowledged(self) -> int:
-        """How many writes were acknowledged."""
         return sum(history.acknowledged for history in self._histories.values())
 
     def judged(self) -> int:
@@ -49,7 +47,6 @@ class Linearizability(Invariant):
         return sum(history.found for history in self._histories.values())
 
     def given_up(self) -> int:
-        """How many times the search for an order was given up."""
         return sum(history.given_up for history in self._histories.values())
 
     def _begin(self, record: Record, event: CallStarted) -> Violation | None:
@@ -100,7 +97,6 @@ def together(judged: Iterable[JudgedWrites]) -> JudgedWrites:
 
 
 def _violation(contradiction: Contradiction) -> Violation:
-    """Put an answer that cannot be into words."""
     record, before = contradiction.record, contradiction.before
     event = record.event
     assert isinstance(event, CallFinished)

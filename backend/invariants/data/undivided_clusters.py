@@ -141,8 +141,8 @@ class UndividedClusters(EventRules):
         """Note a loss for all members of the cluster: the master that records it may leave."""
         if event.lost_backups >= ALL_LOST:
             reporter = self._tables.incarnations.by_uuid.get(record.uuid)  # None where records begin later
-            view = reporter.view if reporter is not None else None
-            for uuid in {record.uuid, *(member.uuid for member in (view.members if view is not None else ()))}:
+            members = reporter.members if reporter is not None else ()
+            for uuid in {record.uuid, *(member.uuid for member in members)}:
                 self._lost[uuid].add(event.partition)
             self._lost_anywhere.add(event.partition)
 
@@ -165,7 +165,7 @@ class UndividedClusters(EventRules):
 
     def _fill(self, winner: IncarnationHistory, policy: str) -> None:
         """Note what a merge does to the values of the members on the winner's list."""
-        for member in winner.view.members if winner.view is not None else ():
+        for member in winner.members:
             self._is_filled[member.uuid] = policy in FILLING and self._is_filled.get(member.uuid, True)
 
     def _stop(self, record: Record, event: MemberStopped) -> None:
@@ -260,8 +260,8 @@ class UndividedClusters(EventRules):
 
     def _fewest_holders(self, uuid: str, members: set[str]) -> int:
         """Return how many of these members hold a partition, by the member's table, of which the fewest hold any."""
-        table, view = self._tables.by_incarnation.get(uuid), self._tables.incarnations.by_uuid[uuid].view
-        holding = members - {member.uuid for member in (view.members if view is not None else ()) if member.lite}
+        table, listed = self._tables.by_incarnation.get(uuid), self._tables.incarnations.by_uuid[uuid].members
+        holding = members - {member.uuid for member in listed if member.lite}
         return min((len(holding.intersection(row.holders)) for row in table.rows.values()), default=0) if table else 0
 
     def _lists(self, uuid: str, lineage: str, members: set[str]) -> bool:

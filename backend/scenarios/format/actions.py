@@ -184,14 +184,10 @@ def _each_once(value: object) -> object:
     return value
 
 
-def _plainest(addresses: dict[str, str | None]) -> object:
-    return addresses if any(addresses.values()) else list(addresses)
-
-
 Restarts = Annotated[
     dict[Label, AddressText | None],
     BeforeValidator(_each_once, json_schema_input_type=str | tuple[str, ...] | dict[str, str | None]),
-    PlainSerializer(_plainest),
+    PlainSerializer(lambda addresses: addresses if any(addresses.values()) else list(addresses)),
     Field(min_length=1),
 ]
 """Members, and where each starts; None: where it was."""
@@ -383,11 +379,8 @@ def _sentence(command: do.Command) -> str:
 def _example(word: str) -> str:
     description = ACTIONS.get(word)
     if description is None:
-        return {
-            "wait": "2s",
-            "load": "{at: [athens], keys: 10, rate: 10, for: 20s}",
-            "wait-until-safe": "{within: 60s}",
-        }.get(word, "athens")
+        load = "{at: [athens], keys: 10, rate: 10, for: 20s}"
+        return {"wait": "2s", "load": load, "wait-until-safe": "{within: 60s}"}.get(word, "athens")
     details = [(detail, YAML_EXAMPLES[detail.kind]) for detail in description.details if detail.kind in YAML_EXAMPLES]
     if description.target == "groups":
         return "[[athens], [byzantium]]"

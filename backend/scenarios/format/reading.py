@@ -89,7 +89,9 @@ def _field(place: FieldPath) -> str:
 
 def known_in_scenarios(place: FieldPath) -> tuple[str, Iterable[str]]:
     """Return what an unknown name at this place of a scenario could have been meant to be."""
-    return _noun(place), _names(_model_around(place))
+    model = _model_around(place)
+    nouns = {ScenarioAction: "action", Expect: "expectation", ScenarioStep: "kind of step"}
+    return nouns.get(model, "field"), [field.alias or name for name, field in model.model_fields.items()]
 
 
 MODELS: dict[FieldPath, type[ScenarioModel]] = {
@@ -116,16 +118,6 @@ def _model_around(place: FieldPath) -> type[ScenarioModel]:
     if place[2:4] == ("do", "kill-at"):
         return ACTION_MODELS["kill-at"]
     return MODELS[place[2:-1]] if len(place) > 3 else ScenarioStep
-
-
-def _noun(place: FieldPath) -> str:
-    return {ScenarioAction: "action", Expect: "expectation", ScenarioStep: "kind of step"}.get(
-        _model_around(place), "field"
-    )
-
-
-def _names(model: type[ScenarioModel]) -> list[str]:
-    return [field.alias or name for name, field in model.model_fields.items()]
 
 
 def _property_problems(scenario: Scenario) -> Iterator[Problem]:

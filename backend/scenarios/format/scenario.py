@@ -15,7 +15,6 @@ from quarterdeck.backend.core.cluster_profile import ClusterState
 from quarterdeck.backend.core.commands.catalogue import description_of
 from quarterdeck.backend.core.messages import MESSAGE_KINDS
 from quarterdeck.backend.core.properties import Settings
-from quarterdeck.backend.documents.validation import did_you_mean
 from quarterdeck.backend.picture.fold.belief import Unsafety
 from quarterdeck.backend.scenarios.event_patterns import EventPatterns, event_text
 from quarterdeck.backend.scenarios.format.actions import ScenarioAction
@@ -34,6 +33,7 @@ from quarterdeck.backend.scenarios.format.values import (
     ScenarioModel,
     Version,
     duration_text,
+    known,
     plain_value,
 )
 
@@ -45,18 +45,12 @@ class ScheduleDoesNotFit(ValueError):
     """A schedule asks for what cannot happen: the scenario, the model or the core is not the one that it was made of."""
 
 
-def _known_kind(kind: str) -> str:
-    if kind != UNREACHABLE and kind not in MESSAGE_KINDS:
-        raise ValueError(f"there is no message {kind!r}; {did_you_mean(kind, (*MESSAGE_KINDS, UNREACHABLE))}")
-    return kind
-
-
 class OnItsWay(ScenarioModel):
     """A message on its way. Where several of a kind are between two members, `which` counts them, in the order of their text."""
 
     source: Label = Field(alias="from")
     target: Label = Field(alias="to")
-    kind: Annotated[str, AfterValidator(_known_kind)]
+    kind: Annotated[str, known("message", (*MESSAGE_KINDS, UNREACHABLE))]
     which: Annotated[int, Field(ge=1, strict=True)] = 1
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Annotated, Any, ClassVar
 
 from pydantic import (
@@ -19,10 +19,10 @@ from pydantic import (
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from quarterdeck.backend.core.address import DEFAULT_PORT, BadAddress, BadJoinList, parse_address, parse_join_list
+from quarterdeck.backend.core.address import DEFAULT_PORT, BadJoinList, parse_address, parse_join_list
 from quarterdeck.backend.core.events import EVENT_KINDS
 from quarterdeck.backend.core.messages import MESSAGE_KINDS
-from quarterdeck.backend.core.properties import SECOND_US, BadProperty, PropertyValue, check_changeable
+from quarterdeck.backend.core.properties import SECOND_US, PropertyValue, check_changeable
 from quarterdeck.backend.documents.validation import did_you_mean
 
 LABEL_FORM = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
@@ -104,16 +104,15 @@ def _number_of_members(value: object) -> object:
     return value
 
 
-def _known_kind(kind: str) -> str:
-    if kind not in EVENT_KINDS:
-        raise ValueError(f"there is no event {kind!r}; {did_you_mean(kind, EVENT_KINDS)}")
-    return kind
+def known(what: str, names: Collection[str]) -> AfterValidator:
+    """Return a validator that refuses a name that is none of these `names`, of events say."""
 
+    def check(name: str) -> str:
+        if name not in names:
+            raise ValueError(f"there is no {what} {name!r}; {did_you_mean(name, names)}")
+        return name
 
-def _known_message(kind: str) -> str:
-    if kind not in MESSAGE_KINDS:
-        raise ValueError(f"there is no message {kind!r}; {did_you_mean(kind, MESSAGE_KINDS)}")
-    return kind
+    return AfterValidator(check)
 
 
 def plain_value(value: object) -> object:
@@ -133,10 +132,7 @@ def settings_text(properties: Mapping[str, object]) -> str:
 
 
 def _changeable(properties: dict[str, PropertyValue]) -> dict[str, PropertyValue]:
-    try:
-        check_changeable(properties)
-    except BadProperty as problem:
-        raise ValueError(str(problem)) from problem
+    check_changeable(properties)
     return properties
 
 
@@ -157,8 +153,8 @@ Members = Annotated[
     AfterValidator(without_repeats),
     Field(min_length=1, max_length=MOST_MEMBERS),
 ]
-EventKind = Annotated[str, AfterValidator(_known_kind), Field(json_schema_extra={"enum": sorted(EVENT_KINDS)})]
-MessageKind = Annotated[str, AfterValidator(_known_message), Field(json_schema_extra={"enum": sorted(MESSAGE_KINDS)})]
+EventKind = Annotated[str, known("event", EVENT_KINDS), Field(json_schema_extra={"enum": sorted(EVENT_KINDS)})]
+MessageKind = Annotated[str, known("message", MESSAGE_KINDS), Field(json_schema_extra={"enum": sorted(MESSAGE_KINDS)})]
 MessageKinds = Annotated[
     tuple[MessageKind, ...], BeforeValidator(one_or_many, json_schema_input_type=MessageKind | tuple[MessageKind, ...])
 ]
@@ -172,15 +168,7 @@ Properties = Annotated[
 Name = Annotated[str, Field(min_length=1)]
 """Of a map or a key: any text."""
 
-
-def _address(text: str) -> str:
-    try:
-        return parse_address(text, DEFAULT_PORT)
-    except BadAddress as problem:
-        raise ValueError(str(problem)) from problem
-
-
-AddressText = Annotated[str, AfterValidator(_address)]
+AddressText = Annotated[str, AfterValidator(lambda text: parse_address(text, DEFAULT_PORT))]
 """Of a member; the port may be left out."""
 
 
