@@ -144,15 +144,13 @@ class HeldSuspicion(NamedTuple):
 STAND_IN = "\N{REPLACEMENT CHARACTER}"
 
 
-def one_line(text: str) -> str:
-    """`text` with every unprintable character replaced: line ends, escapes, marks of reading direction."""
+def one_line(text: str, kept: str = "") -> str:
+    """`text` with every unprintable character replaced but those `kept`: line ends, escapes, marks of reading direction."""
     if text.isprintable():
         return text
-    return "".join(letter if letter.isprintable() else STAND_IN for letter in text)
+    return "".join(letter if letter.isprintable() or letter in kept else STAND_IN for letter in text)
 
 
 def several_lines(text: str) -> str:
     """Return the same for text that may have several lines, and tabs."""
-    if text.isprintable():
-        return text
-    return "".join(letter if letter.isprintable() or letter in "\n\t" else STAND_IN for letter in text)
+    return one_line(text, kept="\n\t")

@@ -28,27 +28,20 @@ class LinkConditions:
         self.conditions: dict[Link, LinkChanged] = {}
 
     def of(self, source: str, target: str) -> LinkChanged | None:
-        """Return the condition of one link, or None when it is plain."""
         return self.conditions.get((source, target))
 
-    def apply(self, command: do.LinkCommand) -> tuple[LinkChanged, ...]:
+    def apply(self, command: do.LinkCommand | do.HoldMessages | do.ReplayMessages) -> tuple[LinkChanged, ...]:
         """Change the conditions as `command` says; the changes that this made, in a fixed order."""
         if isinstance(command, do.Heal):
             return self._set(LinkChanged(source, target) for source, target in sorted(self.conditions))
-        if isinstance(command, do.HealLink):
-            return self._set(self._healed(link, command.only) for link in links_of(command))
+        if isinstance(command, do.HealLink | do.ReplayMessages):
+            only: Sequence[do.LinkFault] = command.only if isinstance(command, do.HealLink) else ("hold",)
+            return self._set(self._healed(link, only) for link in links_of(command))
         changed = _CHANGED[type(command)](command)
         kinds = () if isinstance(command, do.DropMessages) else getattr(command, "kinds", ())
+        if isinstance(command, do.HoldMessages):
+            kinds = kinds or ("",)
         return self._set(self._of_kinds(link, kinds, **changed) for link in links_of(command))
-
-    def hold(self, sources: Sequence[str], targets: Sequence[str], kinds: Sequence[str]) -> tuple[LinkChanged, ...]:
-        """Messages of these kinds, or all, wait from now on; the changes that this made."""
-        links = _links(sources, targets, one_way=True)
-        return self._set(self._of_kinds(link, kinds or ("",), held=True) for link in links)
-
-    def release(self, sources: Sequence[str], targets: Sequence[str]) -> tuple[LinkChanged, ...]:
-        """No message waits any more; the changes that this made."""
-        return self._set(self._healed(link, ("hold",)) for link in _links(sources, targets, one_way=True))
 
     def _of_kinds(self, link: Link, kinds: Sequence[str], **changed: Any) -> LinkChanged:
         """Return the condition with messages of these kinds, or of all when there are none, treated otherwise."""
@@ -85,12 +78,13 @@ class LinkConditions:
         return tuple(made)
 
 
-_CHANGED: dict[type[do.LinkCommand], Callable[[Any], dict[str, Any]]] = {
+_CHANGED: dict[type[do.Command], Callable[[Any], dict[str, Any]]] = {
     **dict.fromkeys((do.Partition, do.CutLink), lambda command: {"blocked": command.mode}),
     do.DelayLink: lambda command: {"delay": command.delay_us, "delay_up_to": command.up_to_us},
     do.LoseOnLink: lambda command: {"loss": command.probability},
     do.DuplicateOnLink: lambda command: {"duplicate": command.probability},
     do.DropMessages: lambda command: {"dropped_kinds": tuple(sorted(command.kinds))},
+    do.HoldMessages: lambda _: {"held": True},
 }
 """What each command changes in the conditions of its links."""
 
@@ -149,7 +143,7 @@ def links_of(command: do.Partition | do.LinksCommand) -> Iterator[Link]:
             for other in command.groups[place + 1 :]:
                 yield from _links(group, other, one_way=False)
     else:
-        one_way = getattr(command, "one_way", isinstance(command, do.DropMessages))
+        one_way = getattr(command, "one_way", not isinstance(command, do.HealLink))
         yield from _links(command.sources, command.targets, one_way)
 
 

@@ -59,7 +59,6 @@ _DECLARED: list[Property] = []
 
 
 def _read(kind: Property, value: PropertyValue) -> PropertyValue:
-    """Return what `Settings` holds for a value as people write it."""
     if kind.unit == "choice":
         if value not in kind.choices:
             raise BadProperty(kind.name, f"{value!r} is not known; write one of {', '.join(kind.choices)}")
@@ -294,7 +293,6 @@ class Settings(Struct, frozen=True):
         return f"custom {'; '.join(groups)}"
 
     def as_properties(self) -> dict[str, PropertyValue]:
-        """Return the settings as people write them."""
         return {name: _shown(kind, getattr(self, attribute)) for name, (attribute, kind) in PROPERTIES.items()}
 
     def not_as_documented(self) -> dict[str, str]:
@@ -365,7 +363,9 @@ def _by_field(properties: Mapping[str, PropertyValue]) -> dict[str, Any]:
     changed: dict[str, Any] = {}
     for name, value in properties.items():
         if name not in PROPERTIES:
-            raise BadProperty(name, f"there is no such property{_suggestion(name)}")
+            close = difflib.get_close_matches(name, PROPERTIES, n=1, cutoff=0.6)
+            suggestion = f"; did you mean {close[0]}?" if close else ""
+            raise BadProperty(name, f"there is no such property{suggestion}")
         attribute, kind = PROPERTIES[name]
         changed[attribute] = _read(kind, value)
     return changed
@@ -394,11 +394,6 @@ def group_patterns(text: str) -> dict[str, tuple[str, ...]]:
             raise ValueError(f"the group {name.strip()} is named twice")
         groups[name.strip()] = texts
     return groups
-
-
-def _suggestion(name: str) -> str:
-    close = difflib.get_close_matches(name, PROPERTIES, n=1, cutoff=0.6)
-    return f"; did you mean {close[0]}?" if close else ""
 
 
 DOCUMENTED = Settings().as_properties()

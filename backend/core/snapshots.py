@@ -133,7 +133,6 @@ SPECIAL: dict[Any, Plain] = {
 
 
 def _one_of(kinds: Sequence[Any]) -> Plain:
-    """One of several types, or None."""
     by_kind = {get_origin(kind) or kind: _plain(kind) for kind in kinds}
     if all(plain is _unchanged for plain in by_kind.values()):
         return _unchanged

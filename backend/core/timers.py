@@ -25,18 +25,21 @@ class Timers:
     earliest: Instant = NEVER
 
     def set(self, name: str, at_us: int) -> None:
-        """Set the deadline `name`, in place of the one it had."""
         self.deadlines[name] = at_us
         if at_us < self.earliest:
             self.soonest, self.earliest = name, at_us
         elif name == self.soonest:
             self._refresh()
 
+    def set_by(self, name: str, at_us: int) -> None:
+        """Set the deadline `name` so that it comes no later than `at_us`."""
+        if at_us < self.deadlines.get(name, NEVER):
+            self.set(name, at_us)
+
     def is_set(self, name: str) -> bool:
         return name in self.deadlines
 
     def deadline_us(self, name: str) -> int | None:
-        """Return the deadline `name`; None when it is not set."""
         return self.deadlines.get(name)
 
     def clear(self, name: str) -> None:

@@ -47,12 +47,10 @@ class Argument(Struct, frozen=True):
 
     @property
     def key(self) -> str:
-        """How the argument is called in a scenario."""
         return self.yaml or self.name
 
     @property
     def optional(self) -> bool:
-        """Whether the prompt may leave it out."""
         return self.usage.startswith("[")
 
 
@@ -352,11 +350,8 @@ def command_text(command: do.Command) -> str:
 
 def members_ended(commands: Iterable[do.Command], *endings: Ending) -> list[str]:
     """Return the members that one of `commands` stops, kills or freezes, in order."""
-    return [
-        command.member
-        for command in commands
-        if hasattr(command, "member") and description_of(command).ending in endings
-    ]
+    to_members = (command for command in commands if hasattr(command, "member"))
+    return [command.member for command in to_members if description_of(command).ending in endings]
 
 
 @cache

@@ -47,8 +47,9 @@ def check(command: Command, labels: Sequence[str], condition_of: Callable[[str],
         _check_links(arguments.sources, arguments.targets, labels)
     elif description.target == "groups":
         _check_groups(arguments.groups, labels)
-    for name, check_value in _VALUE_CHECKS[type(command)]:
-        check_value(getattr(command, name))
+    for name, problem_of in _VALUE_CHECKS[type(command)]:
+        if problem := problem_of(getattr(command, name)):
+            raise CommandRefused(problem)
     if isinstance(command, DelayLink) and 0 < command.up_to_us < command.delay_us:
         raise CommandRefused(
             f"a range from {command.delay_us} down to {command.up_to_us} microseconds has nothing in it"
@@ -94,12 +95,8 @@ def with_names(
     by_kind: dict[str, Callable[[Any], Any]] = {
         "other member": name, "members": names, "groups": lambda groups: tuple(map(names, groups)), "join list": entries
     }  # fmt: skip
-    named = {
-        argument.name: by_kind[argument.kind](getattr(command, argument.name))
-        for argument in description_of(command).arguments
-        if argument.kind in by_kind
-    }
-    return msgspec.structs.replace(command, **named)
+    named = ((one.name, by_kind[one.kind]) for one in description_of(command).arguments if one.kind in by_kind)
+    return msgspec.structs.replace(command, **{field: of_kind(getattr(command, field)) for field, of_kind in named})
 
 
 def _check_member(
@@ -142,41 +139,27 @@ def _check_links(sources: Sequence[str], targets: Sequence[str], labels: Sequenc
         raise CommandRefused("there is no link between these; name a source and another member as target")
 
 
-def _check_duration(duration_us: int) -> None:
-    if duration_us < 0:
-        raise CommandRefused(f"a delay of {duration_us} microseconds is negative")
+def _unknown(what: str, kinds: Iterable[str], known: Iterable[str]) -> str:
+    strange = next((kind for kind in kinds if kind not in known), None)
+    return "" if strange is None else f"there is no kind of {what} {strange!r}; known: {', '.join(known)}"
 
 
-def _check_probability(probability: float) -> None:
-    if not 0 <= probability <= 1:
-        raise CommandRefused(f"{probability:g} is not a probability; it lies from 0 to 1")
-
-
-def _check_message_kinds(kinds: Sequence[str]) -> None:
-    unknown = [kind for kind in kinds if kind not in MESSAGE_KINDS]
-    if unknown:
-        raise CommandRefused(f"there is no kind of message {unknown[0]!r}; known: {', '.join(MESSAGE_KINDS)}")
-
-
-def _check_event_kind(event: str) -> None:
-    if event not in EVENT_KINDS:
-        raise CommandRefused(f"there is no kind of event {event!r}; known: {', '.join(EVENT_KINDS)}")
-
-
-def _check_address(address: str) -> None:
+def _address_problem(address: str) -> str:
     try:
         parse_address(address)
     except BadAddress as problem:
-        raise CommandRefused(str(problem)) from problem
+        return str(problem)
+    return ""
 
 
-_CHECKS: dict[ArgumentKind, Callable[[Any], None]] = {
-    "duration": _check_duration,
-    "probability": _check_probability,
-    "message kinds": _check_message_kinds,
-    "event kind": _check_event_kind,
-    "address": _check_address,
+_CHECKS: dict[ArgumentKind, Callable[[Any], str]] = {
+    "duration": lambda us: f"a delay of {us} microseconds is negative" if us < 0 else "",
+    "probability": lambda one: "" if 0 <= one <= 1 else f"{one:g} is not a probability; it lies from 0 to 1",
+    "message kinds": lambda kinds: _unknown("message", kinds, MESSAGE_KINDS),
+    "event kind": lambda kind: _unknown("event", (kind,), EVENT_KINDS),
+    "address": _address_problem,
 }
+"""What is wrong with arguments of each kind; empty when nothing is."""
 _VALUE_CHECKS = {
     command.command: tuple(
         (argument.name, _CHECKS[argument.kind]) for argument in command.arguments if argument.kind in _CHECKS

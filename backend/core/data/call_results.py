@@ -24,14 +24,6 @@ LONGEST_DELAY_US = 500 * MILLISECOND_US
 """After an answer that says to ask again."""
 
 
-def wake_at(state: MemberState, at_us: int) -> None:
-    """Let the timer of calls come no later than `at_us`."""
-    data = state.data
-    if not state.timers.is_set(CALLS) or at_us < data.calls_due_us:
-        data.calls_due_us = at_us
-        state.timers.set(CALLS, at_us)
-
-
 def partition_count(state: MemberState) -> int:
     """Return how many partitions the table has, or will have."""
     table = state.partitions.table
@@ -55,7 +47,7 @@ def on_map_answer(state: MemberState, now: int, sender: Address, answer: MapAnsw
             in_flight.refused = True
             in_flight.delay_us = min(max(FIRST_DELAY_US, 2 * in_flight.delay_us), LONGEST_DELAY_US)
             in_flight.resend_us = now + in_flight.delay_us
-            wake_at(state, in_flight.resend_us)
+            state.timers.set_by(CALLS, in_flight.resend_us)
         return
     queue.in_flight = None
     done = len(answer.answers)

@@ -58,23 +58,17 @@ def call(state: MemberState, now: int, number: int, operation: Operation, watche
         call_results.end(state, now, pending, Answer(problem=refusal, untouched=True))
         return
     state.data.pending[number] = pending
-    call_results.wake_at(state, pending.deadline_us)
+    state.timers.set_by(call_results.CALLS, pending.deadline_us)
     if state.partitions.table is None:
         state.data.waiting_for_table.append(number)
         if not allows_migrations(state.standing.state):
-            call_results.wake_at(state, now + UNARRANGED_US)
+            state.timers.set_by(call_results.CALLS, now + UNARRANGED_US)
         ask_for_arrangement(state, now)
     else:
         _place(state, now, pending)
 
 
-def ask_for_merge(
-    state: MemberState,
-    now: int,
-    partition: int,
-    operation: MergeBatch,
-    batch: int,
-) -> None:
+def ask_for_merge(state: MemberState, now: int, partition: int, operation: MergeBatch, batch: int) -> None:
     """Ask for the entries of `batch` to be merged. This is repeated until the incarnation ends. There must be a table."""
     state.data.merging[-batch] = PendingCall(-batch, operation, now, NEVER, outstanding=1)
     _enqueue(state, partition, SubOperation(-batch, operation, MOST_BATCH_BYTES))
@@ -90,9 +84,7 @@ def end_all(state: MemberState, now: int, reason: str) -> None:
 
 def on_table_changed(state: MemberState, now: int) -> None:
     """Send what waited for a table, and calls whose owner has changed to the new owner."""
-    table = state.partitions.table
-    if table is None:
-        return
+    table = state.table
     waiting_for_table, state.data.waiting_for_table = state.data.waiting_for_table, []
     for number in waiting_for_table:
         pending = state.data.pending_call(number)
@@ -145,11 +137,10 @@ def _set_timer(state: MemberState) -> None:
     if oldest is not None:
         due.append(oldest.deadline_us)
     if due:
-        call_results.wake_at(state, min(due))
+        state.timers.set_by(call_results.CALLS, min(due))
 
 
 def _refusal(state: MemberState, operation: Operation) -> str:
-    """Return why the operation cannot be begun; empty when it can."""
     if refusal := why_not_operating(state):
         return refusal
     if state.standing.state == "PASSIVE" and not isinstance(operation, map_owner.READS):
@@ -292,7 +283,7 @@ def _send(state: MemberState, now: int, partition: int, in_flight: InFlightCall)
     owner = None if table is None else table.owner(partition)
     in_flight.sent_to, in_flight.refused = owner, False
     in_flight.resend_us = now + in_flight.silence_us
-    call_results.wake_at(state, in_flight.resend_us)
+    state.timers.set_by(call_results.CALLS, in_flight.resend_us)
     if owner is None:
         return  # the table will change
     in_flight.asked_first = in_flight.asked_first or owner

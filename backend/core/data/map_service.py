@@ -27,7 +27,6 @@ class MapService:
 
     @property
     def name(self) -> str:
-        """What the service is called among those of a member."""
         return "map"
 
     def before(self, now: int, event: MigrationEvent) -> None:
@@ -37,11 +36,9 @@ class MapService:
         replica_sending.stop(self._state, event.partition)
 
     def begin_copy(self, partition: int) -> StoreCursor:
-        """Return a cursor before the beginning of the store."""
         return StoreCursor()
 
     def next_chunk(self, partition: int, cursor: StoreCursor, chunk_bytes: int) -> bytes | None:
-        """Return the next chunk of the store; see `store_transfer`."""
         return store_transfer.next_chunk(self._state.data.stores[partition], cursor, chunk_bytes)
 
     def receive(self, now: int, event: MigrationEvent, chunk: bytes) -> bool:

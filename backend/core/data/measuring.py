@@ -140,7 +140,6 @@ def _stored(state: MemberState) -> tuple[Totals, dict[str, tuple[int, int]]]:
 
 
 def _lags(state: MemberState, behind: dict[int, int]) -> dict[Address, _Lag]:
-    """Return the backups that lag, those with most writes first."""
     found: dict[Address, _Lag] = {}
     for partition, count in behind.items():
         if not count:
@@ -207,17 +206,8 @@ def _record(
     measurements.report_count += 1
     span, backup_writes = now - measurements.since_us, measurements.backup_writes
     while True:
-        state.record(
-            now,
-            DataMeasured(
-                span,
-                *totals,
-                backup_writes,
-                tuple(maps[:MOST_MAPS]),
-                tuple(rows[:MOST_PARTITIONS]),
-                lagging,
-            ),
-        )
+        shown = tuple(maps[:MOST_MAPS]), tuple(rows[:MOST_PARTITIONS])
+        state.record(now, DataMeasured(span, *totals, backup_writes, *shown, lagging))
         maps, rows, backup_writes = maps[MOST_MAPS:], rows[MOST_PARTITIONS:], 0
         if not maps and not rows:
             break

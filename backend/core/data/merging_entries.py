@@ -23,11 +23,8 @@ def collect(state: MemberState) -> MergeEntries | None:
     That is its partitions, and what it has itself brought and not placed. A partition whose owner is off the list is brought by
     the first member in its row that is on it.
     """
-    stores = [
-        store
-        for partition, store in state.data.stores.items()
-        if store.entries and _is_responsible_for(state, partition)
-    ]
+    held = state.data.stores.items()
+    stores = [store for partition, store in held if store.entries and _is_responsible_for(state, partition)]
     earlier = state.data.merge_entries
     if not stores and earlier is None:
         return None
@@ -66,9 +63,8 @@ def give_up(state: MemberState, now: int, reason: str) -> None:
     merge_entries = state.data.merge_entries
     if merge_entries is not None:
         state.data.merge_entries = None
-        state.record(
-            now, EntriesMerged(state.settings.merge_policy, merge_entries.offered, merge_entries.taken, reason)
-        )
+        policy = state.settings.merge_policy
+        state.record(now, EntriesMerged(policy, merge_entries.offered, merge_entries.taken, reason))
 
 
 def on_merging_timer(state: MemberState, now: int) -> None:
@@ -115,8 +111,5 @@ def _is_responsible_for(state: MemberState, partition: int) -> bool:
     table, members = state.partitions.table, state.members
     if table is None or members is None:
         return False
-    here = {member.uuid for member in members.members}
-    first = next(
-        (replica.uuid for replica in table.rows[partition] if replica is not None and replica.uuid in here), None
-    )
-    return first == state.uuid
+    holders = (replica.uuid for replica in table.rows[partition] if replica is not None)
+    return next((uuid for uuid in holders if uuid in members.uuids), None) == state.uuid

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from zlib import crc32
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from quarterdeck.backend.core.operations import Answer
 
@@ -70,7 +70,6 @@ class PartitionStore:
         return len(self.maps.get(map, ()))
 
     def put(self, map: str, key: str, entry: StoredEntry) -> None:
-        """Set the entry of `key` in `map`, in place of the one that is there."""
         entries = self.maps.setdefault(map, {})
         before = entries.get(key)
         if before is None:
@@ -96,19 +95,16 @@ class PartitionStore:
         entries[key] = entries.pop(key)
 
     def remember(self, caller: str, session: Session) -> None:
-        """Set the last writing call of a caller."""
         self.forget(caller)
         self.sessions[caller] = session
         self.memory += _answer_bytes(session)
 
     def forget(self, caller: str) -> None:
-        """Drop the last writing call of a caller, if there is one."""
         session = self.sessions.pop(caller, None)
         if session is not None:
             self.memory -= _answer_bytes(session)
 
     def remove(self, map: str, key: str) -> None:
-        """Remove an entry, if it is there."""
         entries = self.maps.get(map)
         before = None if entries is None else entries.pop(key, None)
         if entries is None or before is None:
@@ -159,9 +155,7 @@ def merged(policy: str, existing: StoredEntry | None, incoming: StoredEntry) -> 
     if not _prefers_incoming(policy, existing, incoming):
         return None
     version = incoming.version if existing is None else max(existing.version, incoming.version) + 1
-    return StoredEntry(
-        incoming.value, version, incoming.created_us, incoming.updated_us, incoming.accessed_us, incoming.hits
-    )
+    return structs.replace(incoming, version=version)
 
 
 def _prefers_incoming(policy: str, existing: StoredEntry | None, incoming: StoredEntry) -> bool:

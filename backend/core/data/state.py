@@ -203,16 +203,12 @@ class Data:
     """What was asked before there was a table."""
     queues: dict[int, PartitionQueue] = field(default_factory=dict)
     """The calls under way to each partition."""
-    calls_due_us: Instant = 0
-    """The time for which the timer of calls is set."""
     ready: dict[int, None] = field(default_factory=dict)
     """Partitions whose calls wait for the next tick."""
     owner_states: dict[int, OwnerState] = field(default_factory=dict)
     """By partition, where this member is the owner."""
     unsafe: dict[int, Instant] = field(default_factory=dict)
     """Partitions owned here that some backup has not confirmed, and when to look after them."""
-    backups_due_us: Instant = 0
-    """The time for which the timer of backups is set."""
     issued: dict[int, int] = field(default_factory=dict)
     """By partition, the number of the last stamp that this incarnation has given out: never the same twice."""
     early: dict[int, dict[Stamp, BackupWrite]] = field(default_factory=dict)
@@ -239,7 +235,6 @@ class Data:
         return self.pending.get(number) if number >= 0 else self.merging.get(number)
 
     def last_stamp(self, partition: int) -> Stamp:
-        """Return the stamp that this member's replica has come to."""
         store = self.stores.get(partition)
         return UNWRITTEN if store is None else store.stamp
 
@@ -255,7 +250,6 @@ class MemberState(PartitionedMember):
 
     @property
     def brings_entries(self) -> bool:
-        """Whether entries that this incarnation brought along from another cluster are not all placed yet."""
         return self.data.merge_entries is not None
 
     def counted_backups(self, row: Replicas) -> Iterator[Replica]:

@@ -40,14 +40,12 @@ def request(state: Membership, now: int, wanted: ClusterState) -> None:
     if isinstance(state.doing, Leading):
         begin_change(state, state.doing, now, ClusterStanding(wanted))
     elif isinstance(state.doing, Following) and state.master is not None and not state.suspects(state.master):
-        state.state_change_request = StateChangeRequest(
-            wanted, now + state.settings.state_lease_us, state.next_token(), state.context.cause
-        )
+        until_us = now + state.settings.state_lease_us
+        state.state_change_request = StateChangeRequest(wanted, until_us, state.next_token(), state.context.cause)
         _pass_on(state, now, state.master, state.state_change_request)
     else:
-        state.record(
-            now, ClusterStateRefused(wanted, "there is no master at present that could change it", "no-master")
-        )
+        reason = "there is no master at present that could change it"
+        state.record(now, ClusterStateRefused(wanted, reason, "no-master"))
 
 
 def on_request_timer(state: Membership, now: int) -> None:
@@ -58,16 +56,13 @@ def on_request_timer(state: Membership, now: int) -> None:
     state.context.act_for(pending_request.because)
     if now >= pending_request.until_us:
         state.state_change_request = None
-        state.record(
-            now, ClusterStateRefused(pending_request.wanted, "the master did not change it in time", "not-in-time")
-        )
+        reason = "the master did not change it in time"
+        state.record(now, ClusterStateRefused(pending_request.wanted, reason, "not-in-time"))
     elif state.master is not None:
         _pass_on(state, now, state.master, pending_request)
 
 
-def on_refusal(
-    state: Membership, following: Following, now: int, sender: Address, refusal: messages.StateRefusal
-) -> None:
+def on_refusal(state: Membership, _: Following, now: int, sender: Address, refusal: messages.StateRefusal) -> None:
     """Record that the master refuses the change."""
     pending_request = state.state_change_request
     if pending_request is not None and sender == state.master and refusal.token == pending_request.token:
@@ -118,11 +113,8 @@ def thaw_after_claim(state: Membership, now: int) -> None:
 
 def on_removed(state: Membership, now: int, fact: Removed) -> None:
     """Wait no longer for the answers of members that left."""
-    leading = state.doing
-    if not isinstance(leading, Leading) or leading.state_change is None:
-        return
-    change = leading.state_change
-    if change.waiting & fact.gone:
+    leading, change = state.doing, state.state_change
+    if isinstance(leading, Leading) and change is not None and change.waiting & fact.gone:
         change.waiting -= fact.gone
         _proceed(state, leading, now, change)
 
@@ -169,9 +161,7 @@ def on_lock_answer(
         _proceed(state, leading, now, change)
 
 
-def on_decision(
-    state: Membership, following: Following, now: int, sender: Address, decision: messages.StateDecision
-) -> None:
+def on_decision(state: Membership, _: Following, now: int, sender: Address, decision: messages.StateDecision) -> None:
     """Install what was decided, in the second phase at a slave."""
     if sender != state.master or not state.is_by(decision.token, sender):
         return
@@ -194,10 +184,9 @@ def on_decision_ack(
 
 def on_state_timer(state: Membership, now: int) -> None:
     """Ask again, or give up when the lease is over."""
-    leading = state.doing
-    if not isinstance(leading, Leading) or leading.state_change is None:
+    leading, change = state.doing, state.state_change
+    if not isinstance(leading, Leading) or change is None:
         return
-    change = leading.state_change
     state.context.act_for(change.because)
     if now < change.deadline_us:
         _ask(state, now, change)

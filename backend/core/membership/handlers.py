@@ -22,12 +22,7 @@ from quarterdeck.backend.core.membership.failure_detection import (
     suspicion,
 )
 from quarterdeck.backend.core.membership.partial_disconnection import disconnection_reports
-from quarterdeck.backend.core.membership.split_brain import (
-    cluster_search,
-    merging,
-    remembered_addresses,
-    runtime_join_list,
-)
+from quarterdeck.backend.core.membership.split_brain import cluster_search, merging, search_addresses
 from quarterdeck.backend.core.membership.state import Membership
 from quarterdeck.backend.core.membership.undertakings import (
     HAS_JOINED,
@@ -60,78 +55,74 @@ def _joined(rule: Rule) -> dict[type[Doing], Rule]:
     return dict.fromkeys(HAS_JOINED, rule)
 
 
-def _all_rules(table: dict[type, dict[type[Doing], Rule]]) -> dict[type, dict[type[Doing], Rule]]:
-    nothing: dict[type[Doing], Rule] = dict.fromkeys(get_args(Doing), ignore)
-    return {kind: nothing | rules for kind, rules in table.items()}
-
-
 def _always(rule: Rule) -> dict[type[Doing], Rule]:
     return dict.fromkeys((Idle, JoinSearch, *HAS_JOINED), rule)
 
 
-MESSAGE_RULES = _all_rules(
-    {
-        messages.WhoIsMaster: {
-            JoinSearch: joining.on_question_of_joiner,
-            Following: joining.on_who_is_master,
-            Leading: joining.on_who_is_master,
-        },
-        messages.MasterIs: {
-            JoinSearch: joining.on_master_is,
-            Following: cluster_search.on_master_named_to_slave,
-            Claim: cluster_search.on_master_named_to_slave,
-            Leading: cluster_search.on_master_named,
-        },
-        messages.FormationBid: {
-            JoinSearch: joining.on_formation_bid,
-            Following: joining.on_late_bid,
-            Leading: joining.on_late_bid,
-        },
-        messages.FormationVote: {JoinSearch: joining.on_formation_vote},
-        messages.JoinRequest: {Following: admission.on_request_to_slave, Leading: admission.on_join_request},
-        messages.JoinRefused: {JoinSearch: joining.on_join_refused},
-        messages.JoinHeld: {JoinSearch: readmission.on_join_held},
-        messages.FinalizeJoin: _joined(joining.on_foreign_join_answer) | {JoinSearch: joining.on_finalize_join},
-        messages.MembersUpdate: {
-            JoinSearch: list_updates.on_early_update,
-            Following: list_updates.on_members_update,
-            Claim: list_updates.on_list_for_claimant,
-            Leading: list_updates.on_foreign_list,
-        },
-        messages.MembersUpdateAck: {Leading: admission.on_acknowledgement},
-        messages.Heartbeat: {JoinSearch: explicit_suspicion.on_heartbeat_for_joiner} | _joined(heartbeats.on_heartbeat),
-        messages.HeartbeatComplaint: {Leading: explicit_suspicion.on_complaint},
-        messages.ExplicitSuspicion: _joined(explicit_suspicion.on_explicit_suspicion),
-        messages.TriggerExplicitSuspicion: {Following: explicit_suspicion.on_trigger},
-        messages.MastershipClaim: _always(mastership_claim.on_claim),
-        messages.ClaimAccepted: {Claim: mastership_claim.on_claim_accepted},
-        messages.ClaimRefused: {Claim: mastership_claim.on_claim_refused},
-        messages.MasterConfirmation: {
-            Following: master_confirmation.on_confirmation_of_slave,
-            Claim: master_confirmation.on_confirmation,
-            Leading: master_confirmation.on_confirmation,
-        },
-        messages.FailureReport: _joined(heartbeat_ring.on_failure_report),
-        messages.LinkProbe: _always(link_probes.on_probe),
-        messages.LinkProbeReply: _always(link_probes.on_reply),
-        messages.SplitBrainProbe: {Following: cluster_search.on_probe_of_slave, Leading: cluster_search.on_probe},
-        messages.SplitBrainAnswer: {Leading: cluster_search.on_answer},
-        messages.ProveLinks: {Following: link_probes.on_prove_links},
-        messages.LinksReport: {Leading: merging.on_links_report},
-        messages.MergeOffer: {Following: merging.on_offer_to_slave, Leading: merging.on_offer},
-        messages.MergeReply: {Leading: merging.on_reply},
-        messages.MergeClusters: _always(merging.on_merge_clusters),
-        messages.MergeClustersAck: {Leading: merging.on_merge_clusters_ack},
-        messages.JoinListUpdate: _joined(runtime_join_list.on_update),
-        messages.JoinListUpdateAck: _always(runtime_join_list.on_acknowledgement),
-        messages.StateRequest: {Leading: cluster_state.on_request},
-        messages.StateRefusal: {Following: cluster_state.on_refusal},
-        messages.StateLock: {Following: cluster_state.on_lock},
-        messages.StateLockAnswer: {Leading: cluster_state.on_lock_answer},
-        messages.StateDecision: {Following: cluster_state.on_decision},
-        messages.StateDecisionAck: {Leading: cluster_state.on_decision_ack},
-    }
-)
+_RULES: dict[type, dict[type[Doing], Rule]] = {
+    messages.WhoIsMaster: {
+        JoinSearch: joining.on_question_of_joiner,
+        Following: joining.on_who_is_master,
+        Leading: joining.on_who_is_master,
+    },
+    messages.MasterIs: {
+        JoinSearch: joining.on_master_is,
+        Following: cluster_search.on_master_named_to_slave,
+        Claim: cluster_search.on_master_named_to_slave,
+        Leading: cluster_search.on_master_named,
+    },
+    messages.FormationBid: {
+        JoinSearch: joining.on_formation_bid,
+        Following: joining.on_late_bid,
+        Leading: joining.on_late_bid,
+    },
+    messages.FormationVote: {JoinSearch: joining.on_formation_vote},
+    messages.JoinRequest: {Following: admission.on_request_to_slave, Leading: admission.on_join_request},
+    messages.JoinRefused: {JoinSearch: joining.on_join_refused},
+    messages.JoinHeld: {JoinSearch: readmission.on_join_held},
+    messages.FinalizeJoin: _joined(joining.on_foreign_join_answer) | {JoinSearch: joining.on_finalize_join},
+    messages.MembersUpdate: {
+        JoinSearch: list_updates.on_early_update,
+        Following: list_updates.on_members_update,
+        Claim: list_updates.on_list_for_claimant,
+        Leading: list_updates.on_foreign_list,
+    },
+    messages.MembersUpdateAck: {Leading: admission.on_acknowledgement},
+    messages.Heartbeat: {JoinSearch: explicit_suspicion.on_heartbeat_for_joiner} | _joined(heartbeats.on_heartbeat),
+    messages.HeartbeatComplaint: {Leading: explicit_suspicion.on_complaint},
+    messages.ExplicitSuspicion: _joined(explicit_suspicion.on_explicit_suspicion),
+    messages.TriggerExplicitSuspicion: {Following: explicit_suspicion.on_trigger},
+    messages.MastershipClaim: _always(mastership_claim.on_claim),
+    messages.ClaimAccepted: {Claim: mastership_claim.on_claim_accepted},
+    messages.ClaimRefused: {Claim: mastership_claim.on_claim_refused},
+    messages.MasterConfirmation: {
+        Following: master_confirmation.on_confirmation_of_slave,
+        Claim: master_confirmation.on_confirmation,
+        Leading: master_confirmation.on_confirmation,
+    },
+    messages.FailureReport: _joined(heartbeat_ring.on_failure_report),
+    messages.LinkProbe: _always(link_probes.on_probe),
+    messages.LinkProbeReply: _always(link_probes.on_reply),
+    messages.SplitBrainProbe: {Following: cluster_search.on_probe_of_slave, Leading: cluster_search.on_probe},
+    messages.SplitBrainAnswer: {Leading: cluster_search.on_answer},
+    messages.ProveLinks: {Following: link_probes.on_prove_links},
+    messages.LinksReport: {Leading: merging.on_links_report},
+    messages.MergeOffer: {Following: merging.on_offer_to_slave, Leading: merging.on_offer},
+    messages.MergeReply: {Leading: merging.on_reply},
+    messages.MergeClusters: _always(merging.on_merge_clusters),
+    messages.MergeClustersAck: {Leading: merging.on_merge_clusters_ack},
+    messages.JoinListUpdate: _joined(search_addresses.on_update),
+    messages.JoinListUpdateAck: _always(search_addresses.on_acknowledgement),
+    messages.StateRequest: {Leading: cluster_state.on_request},
+    messages.StateRefusal: {Following: cluster_state.on_refusal},
+    messages.StateLock: {Following: cluster_state.on_lock},
+    messages.StateLockAnswer: {Leading: cluster_state.on_lock_answer},
+    messages.StateDecision: {Following: cluster_state.on_decision},
+    messages.StateDecisionAck: {Leading: cluster_state.on_decision_ack},
+}
+MESSAGE_RULES: dict[type, dict[type[Doing], Rule]] = {
+    kind: {**dict.fromkeys(get_args(Doing), ignore), **rules} for kind, rules in _RULES.items()
+}
 """What a member does with each message, by what it is doing. It ignores what is not here."""
 
 MEMBERSHIP_TIMER_HANDLERS: dict[str, tuple[Callable[[Membership, int], None], ...]] = {
@@ -154,7 +145,7 @@ MEMBERSHIP_TIMER_HANDLERS: dict[str, tuple[Callable[[Membership, int], None], ..
     merging.MERGE: (merging.on_merge_timer,),
     cluster_state.STATE: (cluster_state.on_state_timer,),
     cluster_state.STATE_REQUEST: (cluster_state.on_request_timer,),
-    runtime_join_list.SPREAD: (runtime_join_list.on_spread_timer,),
+    search_addresses.SPREAD: (search_addresses.on_spread_timer,),
 }
 """Which handlers answer which timer, in order: the facts that a handler reports are settled before the next one."""
 
@@ -175,10 +166,10 @@ REACTIONS: dict[type, tuple[Reaction, ...]] = {
         connection_loss.on_installed,
         cluster_search.on_installed,
         present_incarnation.on_installed,
-        remembered_addresses.on_installed,
+        search_addresses.on_installed,
         cluster_state.on_installed,
     ),
-    facts.Joined: (heartbeats.on_joined, master_confirmation.on_joined),
+    facts.Joined: (lambda state, now, _: heartbeats.end_round(state, now), master_confirmation.on_joined),
     facts.BecameMaster: (publishing.on_mastership, cluster_search.on_mastership),
     facts.ListReceived: (list_updates.on_list_received,),
     facts.EvidenceFound: (suspicion.on_evidence,),

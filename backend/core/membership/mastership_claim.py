@@ -56,10 +56,8 @@ def _start_if_due(state: Membership, now: int) -> None:
     older = members.older_than(state.address)
     if not all(member.uuid in state.suspicions for member in older):
         return
-    claim = Claim(
-        _from_on(members, state.address), now + state.settings.mastership_claim_timeout_us, state.next_token()
-    )
-    state.doing = claim
+    deadline_us = now + state.settings.mastership_claim_timeout_us
+    claim = state.doing = Claim(_from_on(members, state.address), deadline_us, state.next_token())
     latest = state.latest_suspicion
     state.follow(now, state.address, Reason("suspects-older", "it suspects every older member", latest))
     asked = tuple(address for address in state.peers if not state.suspects(address))
@@ -182,11 +180,8 @@ def _why_refuse(state: Membership, claimant: Address, request: MastershipClaim) 
         return _refusal(request, "the member that was asked is master itself, or claims it")
     if not members.holds(claimant, request.uuid):
         return _refusal(request, "the claimant is not on the list of the member that was asked")
-    trusted = [
-        older.address
-        for older in members.older_than(claimant)
-        if older.uuid != state.uuid and older.uuid not in state.suspicions
-    ]
+    expected = {state.uuid, *state.suspicions}
+    trusted = [older.address for older in members.older_than(claimant) if older.uuid not in expected]
     if trusted:
         return _refusal(request, f"it does not suspect {', '.join(trusted)}, older than the claimant", retry=True)
     if any(older.address == state.address for older in members.older_than(claimant)):
@@ -209,14 +204,9 @@ def _is_awaited(claim: Claim, sender: Address, answer: ClaimAccepted | ClaimRefu
 
 def _outstanding(state: Membership, claim: Claim) -> list[Address]:
     known = {member.address: member.uuid for member in claim.latest.members}
-    return [
-        address
-        for address, uuid in claim.asked.items()
-        if address not in claim.accepted
-        and address not in claim.refused
-        and uuid not in state.suspicions
-        and known.get(address) == uuid
-    ]
+    settled = claim.accepted | claim.refused
+    open_questions = ((address, uuid) for address, uuid in claim.asked.items() if address not in settled)
+    return [one for one, uuid in open_questions if uuid not in state.suspicions and known.get(one) == uuid]
 
 
 def _ask_newly_known(state: Membership, now: int, claim: Claim) -> None:
@@ -225,9 +215,8 @@ def _ask_newly_known(state: Membership, now: int, claim: Claim) -> None:
         if is_new and member.uuid not in state.suspicions and member.address != state.address:
             claim.asked[member.address] = member.uuid
             if member.address in claim.accepted | claim.refused:
-                state.record(
-                    now, ClaimAnswered(member.address, "retry", 0, "another life is there since"), claim.started
-                )
+                answered = ClaimAnswered(member.address, "retry", 0, "another life is there since")
+                state.record(now, answered, claim.started)
                 claim.accepted.discard(member.address)
                 claim.refused.discard(member.address)
             if member.address not in state.peers:

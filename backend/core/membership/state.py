@@ -19,12 +19,7 @@ from quarterdeck.backend.core.membership.events import MasterChanged, MergeVerdi
 from quarterdeck.backend.core.membership.facts import Fact
 from quarterdeck.backend.core.membership.failure_detection.failure_detector import Peer, late_after_us, pause_us
 from quarterdeck.backend.core.membership.messages import JoinRequest
-from quarterdeck.backend.core.membership.views.identity import (
-    ListMetadata,
-    Randomness,
-    drawn_from,
-    fresh_uuid,
-)
+from quarterdeck.backend.core.membership.views.identity import ListMetadata, Randomness, drawn_from, fresh_uuid
 from quarterdeck.backend.core.membership.views.member_list import MemberList
 from quarterdeck.backend.core.messages import Message
 from quarterdeck.backend.core.properties import Settings
@@ -172,7 +167,7 @@ class Membership(Process):
     not_merging: dict[Address | None, str] = field(default_factory=dict)
     """Why this master is not merging, for each cluster that it has met; under None what keeps it from meeting any."""
     unusable: dict[Address, Reason[UnreachableCause]] = field(default_factory=dict)
-    """Addresses at which this member looks for others in vain, though not for silence (chapter `remembered_addresses`)."""
+    """Addresses at which this member looks for others in vain, though not for silence (chapter `search_addresses`)."""
     unanswered: set[Address] = field(default_factory=set)
     """Addresses that have not answered since the last search for other clusters."""
     operating: bool = True
@@ -221,12 +216,10 @@ class Membership(Process):
 
     @property
     def member_configuration(self) -> MemberConfiguration:
-        """All that this member was born with."""
         return self.context.member_configuration
 
     @property
     def joined(self) -> bool:
-        """Whether this member has a member list."""
         return self.members is not None
 
     @property
@@ -236,7 +229,6 @@ class Membership(Process):
 
     @property
     def cluster_state(self) -> ClusterState:
-        """The state of its cluster."""
         return self.standing.state
 
     @property
@@ -252,7 +244,6 @@ class Membership(Process):
 
     @property
     def search(self) -> undertakings.JoinSearch | None:
-        """The search of a member that has not joined."""
         return self.doing if type(self.doing) is undertakings.JoinSearch else None
 
     @property
@@ -265,7 +256,6 @@ class Membership(Process):
 
     @property
     def state_change(self) -> undertakings.StateChange | None:
-        """The change of the cluster's state that this master has under way."""
         return self.doing.state_change if type(self.doing) is undertakings.Leading else None
 
     @property
@@ -289,7 +279,6 @@ class Membership(Process):
 
     @property
     def begun(self) -> RecordId:
-        """The record of the beginning of this incarnation."""
         return RecordId(self.uuid, 1)
 
     @property

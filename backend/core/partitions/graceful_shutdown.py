@@ -41,13 +41,8 @@ def must_drain(state: PartitionedMember) -> bool:
     return any(index_of(state.uuid, row) >= 0 for row in table.rows) and len(data_members(state)) > 1
 
 
-def begin_drain(state: PartitionedMember, now: int) -> None:
-    """Ask to leave. `may_leave` says when this member may go."""
-    drain_until(state, now, now + state.settings.graceful_shutdown_us)
-
-
 def drain_until(state: PartitionedMember, now: int, until_us: int) -> None:
-    """Ask to leave, and wait no longer than `until_us`. An incarnation that follows one in a merge goes on asking."""
+    """Ask to leave, and wait no longer than `until_us`: `may_leave` says when. It goes on over a merge."""
     state.partitions.draining_until_us = until_us
     _ask(state, now)
 

@@ -224,7 +224,6 @@ class Partitions:
     """Migrations that this member committed as destination, and that no publication has listed yet."""
 
     def is_migrating(self, partition: int) -> bool:
-        """Whether this member takes part in a migration of the partition whose end it does not know."""
         return partition in self.active
 
 

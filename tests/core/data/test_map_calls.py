@@ -11,6 +11,7 @@ from quarterdeck.backend.core.data.events import CallFinished, CallStarted
 from quarterdeck.backend.core.data.messages import BackupWrite, MapAnswer, MapCall
 from quarterdeck.backend.core.data.partition_store import partition_of
 from quarterdeck.backend.core.effects import OperationAnswered
+from quarterdeck.backend.core.membership.messages import Leave
 from quarterdeck.backend.core.messages import MESSAGE_KINDS
 from quarterdeck.backend.core.operations import Answer, Get, Keys, Put, PutAll, Remove, Size
 from quarterdeck.backend.core.partitions.messages import ArrangeRequest
@@ -36,9 +37,10 @@ def test_keys_are_spread_evenly() -> None:
     assert 280 < min(counts) and max(counts) < 460
 
 
-def test_every_message_of_data_has_a_rule() -> None:
-    data = {kind for kind in MESSAGE_KINDS.values() if kind.__module__ == "quarterdeck.backend.core.data.messages"}
-    assert data == set(handlers.DATA_MESSAGE_HANDLERS)
+def test_every_message_of_partitions_and_data_has_a_handler() -> None:
+    rooms = {f"quarterdeck.backend.core.{room}.messages" for room in ("data", "partitions")}
+    kinds = {kind for kind in MESSAGE_KINDS.values() if kind.__module__ in rooms}
+    assert {*kinds, Leave} == set(handlers.MESSAGE_HANDLERS)
 
 
 @pytest.mark.parametrize("caller", "ABC")

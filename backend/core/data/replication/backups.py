@@ -56,9 +56,8 @@ def end_owning(state: MemberState, now: int, partition: int) -> None:
     if owner_state is None:
         return
     for _, to, answer in owner_state.waiting:
-        reply(
-            state, now, to, messages.MapAnswer(answer.caller, partition, answer.number, (), "the partition has moved")
-        )
+        moved = messages.MapAnswer(answer.caller, partition, answer.number, (), "the partition has moved")
+        reply(state, now, to, moved)
 
 
 def write(
@@ -115,7 +114,8 @@ def on_backup_ack(state: MemberState, now: int, sender: Address, ack: messages.B
         owner_state = data.owner_states.get(partition)
         if owner_state is None or Replica(sender, ack.backup) not in state.counted_backups(owner_state.row):
             continue
-        if _is_of_this_ownership(owner_state, position):
+        of_this_ownership = position == owner_state.base or any(one.stamp == position for one in owner_state.log)
+        if of_this_ownership:
             if position.number > owner_state.confirmed.get(ack.backup, -1):
                 owner_state.confirmed[ack.backup] = position.number
                 owner_state.delay_us = RESEND_US
@@ -163,7 +163,7 @@ def on_backups_timer(state: MemberState, now: int) -> None:
                 checks.setdefault(backup.address, []).append(checked(state, partition))
     send_checks(state, checks)
     if unsafe:
-        _wake_at(state, min(unsafe.values()))
+        state.timers.set_by(BACKUPS, min(unsafe.values()))
 
 
 def checked(state: MemberState, partition: int) -> messages.CheckedReplica:
@@ -212,13 +212,7 @@ def _settle(state: MemberState, now: int, partition: int, owner_state: OwnerStat
 
 def _look_at(state: MemberState, partition: int, at_us: int) -> None:
     state.data.unsafe[partition] = at_us
-    _wake_at(state, at_us)
-
-
-def _wake_at(state: MemberState, at_us: int) -> None:
-    if not state.timers.is_set(BACKUPS) or at_us < state.data.backups_due_us:
-        state.data.backups_due_us = at_us
-        state.timers.set(BACKUPS, at_us)
+    state.timers.set_by(BACKUPS, at_us)
 
 
 def _send_rest(state: MemberState, owner_state: OwnerState, backup: Replica) -> bool:
@@ -231,10 +225,6 @@ def _send_rest(state: MemberState, owner_state: OwnerState, backup: Replica) -> 
         if confirmed is None or message.stamp.number > confirmed:
             state.send(backup.address, message)
     return bool(owner_state.log) or confirmed is not None
-
-
-def _is_of_this_ownership(owner_state: OwnerState, position: Stamp) -> bool:
-    return position == owner_state.base or any(message.stamp == position for message in owner_state.log)
 
 
 # The backup
@@ -284,9 +274,8 @@ def on_backup_check(state: MemberState, now: int, sender: Address, message: mess
         if store is None:
             not_yet.append(check.partition)
         elif store.stamp == check.stamp and store.digest != check.digest:
-            replica_sync.request_copy(
-                state, now, check.partition, "other-digest", "its data has another digest than the owner's"
-            )
+            reason = "its data has another digest than the owner's"
+            replica_sync.request_copy(state, now, check.partition, "other-digest", reason)
         else:
             if store.stamp == check.stamp:
                 replica_sync.on_equal(state, now, check.partition, sender)
@@ -299,9 +288,8 @@ def on_backup_stale(state: MemberState, now: int, sender: Address, message: mess
     """Ask for a whole copy, since the owner cannot go on from here, unless this backup was brought in step meanwhile."""
     store = _replica_of(state, message.partition, Replica(sender, message.owner))
     if store is not None and store.stamp == message.position:
-        replica_sync.request_copy(
-            state, now, message.partition, "writes-missing", "it lacks writes that the owner does not keep"
-        )
+        reason = "it lacks writes that the owner does not keep"
+        replica_sync.request_copy(state, now, message.partition, "writes-missing", reason)
 
 
 def _replica_of(state: MemberState, partition: int, owner: Replica) -> PartitionStore | None:

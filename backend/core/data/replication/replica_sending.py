@@ -87,7 +87,6 @@ def on_sending_timer(state: MemberState, now: int) -> None:
 
 
 def _send_some(state: MemberState, now: int, partition: int, outgoing: Outgoing) -> None:
-    """Send until the window is full or all is sent."""
     store = state.data.stores[partition]
     while not outgoing.exhausted and len(outgoing.unacknowledged) < state.settings.transfer_window_chunks:
         payload = next_chunk(store, outgoing.cursor, state.settings.transfer_chunk_bytes)

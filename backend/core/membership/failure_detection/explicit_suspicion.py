@@ -9,7 +9,7 @@ moved on and the request is void. So a late request never harms a cluster that h
 from __future__ import annotations
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.causes import SEPARATION_TEXT, Evidence, SeparationAnswer, SeparationCause
+from quarterdeck.backend.core.causes import SEPARATION_TEXT, Evidence, SeparationCause
 from quarterdeck.backend.core.membership import messages
 from quarterdeck.backend.core.membership.events import ComplaintSent, ExplicitSuspicionReceived, ExplicitSuspicionSent
 from quarterdeck.backend.core.membership.facts import EvidenceFound
@@ -86,14 +86,10 @@ def on_explicit_suspicion(
 ) -> None:
     """Treat the sender as dead, as it asks."""
     if message.about != state.metadata():
-        _ignore(state, now, sender, "moved-on", "this member has moved on since")
+        state.record(now, ExplicitSuspicionReceived(sender, False, "this member has moved on since", "moved-on"))
     elif sender not in state.peers:
-        _ignore(state, now, sender, "not-listed", "its sender is not on the list")
+        state.record(now, ExplicitSuspicionReceived(sender, False, "its sender is not on the list", "not-listed"))
     else:
         state.record(now, ExplicitSuspicionReceived(sender, True, "", "heeded"))
         evidence = Evidence("asked", "it asked to be suspected", because=state.context.cause)
         state.report(EvidenceFound({sender: evidence}))
-
-
-def _ignore(state: Membership, now: int, sender: Address, cause: SeparationAnswer, reason: str) -> None:
-    state.record(now, ExplicitSuspicionReceived(sender, False, reason, cause))

@@ -27,7 +27,6 @@ class DeadlineDetector(Struct, gc=False, tag="deadline"):
     timeout_us: int
 
     def heard(self, now: int) -> None:
-        """Note a heartbeat."""
         self.last_heard_us = now
 
     def restart(self, now: int) -> None:
@@ -35,7 +34,6 @@ class DeadlineDetector(Struct, gc=False, tag="deadline"):
         self.last_heard_us = now
 
     def adopt(self, settings: Settings) -> None:
-        """Judge by the times of these settings from now on."""
         self.timeout_us = settings.max_no_heartbeat_us
 
     def alive(self, now: int) -> bool:
@@ -43,7 +41,6 @@ class DeadlineDetector(Struct, gc=False, tag="deadline"):
         return self.last_heard_us + self.timeout_us > now
 
     def silence_us(self, now: int) -> int:
-        """How long nothing was heard."""
         return now - self.last_heard_us
 
     def silent_from_us(self) -> int:
@@ -74,7 +71,6 @@ class PhiAccrualDetector(Struct, gc=False, tag="phi-accrual"):
 
     @classmethod
     def of(cls, now: int, settings: Settings) -> PhiAccrualDetector:
-        """Make a detector that has heard nothing yet."""
         quarter = settings.heartbeat_interval_us // 4
         intervals_us = [settings.heartbeat_interval_us - quarter, settings.heartbeat_interval_us + quarter]
         return cls(

@@ -135,9 +135,8 @@ def on_failure_report(state: Membership, doing: Doing, now: int, sender: Address
     elif peer.uuid not in state.suspicions and not _hears(state, now, report.suspect):
         if report.suspect not in state.reported_silent:
             text = f"{sender} reports: {report.reason}"
-            state.reported_silent[report.suspect] = Evidence(
-                report.cause, text, report.silence, sender, state.context.cause
-            )
+            found = Evidence(report.cause, text, report.silence, sender, state.context.cause)
+            state.reported_silent[report.suspect] = found
             link_probes.probe(state, report.suspect, peer.uuid)
 
 

@@ -11,7 +11,7 @@ from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.causes import Evidence
 from quarterdeck.backend.core.effects import Transmit
 from quarterdeck.backend.core.membership import mastership_claim
-from quarterdeck.backend.core.membership.facts import EvidenceFound, Joined
+from quarterdeck.backend.core.membership.facts import EvidenceFound
 from quarterdeck.backend.core.membership.failure_detection import explicit_suspicion, heartbeat_ring, silence, suspicion
 from quarterdeck.backend.core.membership.failure_detection.failure_detector import DeadlineDetector
 from quarterdeck.backend.core.membership.failure_detection.silence import discount_own_pause
@@ -40,11 +40,6 @@ def end_round(state: Membership, now: int) -> None:
     """Send heartbeats to the unsuspected at the end of each round, when all has followed from what was found."""
     send_round(state)
     state.timers.set(HEARTBEAT, now + state.settings.heartbeat_interval_us)
-
-
-def on_joined(state: Membership, now: int, fact: Joined) -> None:
-    """Begin the first round at once."""
-    end_round(state, now)
 
 
 def apply_settings(state: Membership, now: int, settings: Settings) -> None:

@@ -35,11 +35,8 @@ def on_confirmation_timer(state: Membership, now: int) -> None:
             if peer.detector.last_heard_us > now:
                 peer.confirmed_us = now  # a newcomer that has not been heard of yet
         limit_us = state.settings.max_no_master_confirmation_us
-        silent = {
-            address: _evidence(now - peer.confirmed_us)
-            for address, peer in state.peers.items()
-            if now - peer.confirmed_us >= limit_us
-        }
+        waited_us = {address: now - peer.confirmed_us for address, peer in state.peers.items()}
+        silent = {address: _evidence(us) for address, us in waited_us.items() if us >= limit_us}
         if silent:
             state.report(EvidenceFound(silent))
     elif isinstance(state.doing, Following) and state.master in state.peers and not state.suspects(state.master):

@@ -84,9 +84,8 @@ def _remove(state: Membership, now: int, evidence: Mapping[Address, Evidence]) -
         state.report(facts.LostInMerge(gone))  # no version may pass the winner's any more
         return
     for address, found in evidence.items():
-        removed = MemberRemoved(
-            address, state.peers[address].uuid, found.text, found.cause, found.silence_us, found.reporter
-        )
+        uuid = state.peers[address].uuid
+        removed = MemberRemoved(address, uuid, found.text, found.cause, found.silence_us, found.reporter)
         state.record(now, removed, found.because)
     publishing.install(state, now, state.members.without(gone), state.address, "removal")
     publishing.publish(state)

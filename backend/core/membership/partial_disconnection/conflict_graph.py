@@ -107,10 +107,8 @@ def _dispute_in_words(dispute: ConflictGroup, names: Sequence[str], lite: int, a
     elif not equals:
         sentences.append("Any other choice keeps fewer data members or fewer members.")
     else:
-        swaps = [
-            f"{named(other & ~dispute.stay)} in place of {named(dispute.stay & ~other)}"
-            for other in equals[:SHOWN_ALTERNATIVES]
-        ]
+        stay, shown = dispute.stay, equals[:SHOWN_ALTERNATIVES]
+        swaps = [f"{named(other & ~stay)} in place of {named(stay & ~other)}" for other in shown]
         if len(equals) > SHOWN_ALTERNATIVES:
             swaps.append("others")
         sentences.append(f"As many would stay with {', or '.join(swaps)}; the choice falls on the older.")

@@ -10,7 +10,6 @@ describe it. Its draws come from a fixed sequence.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
 
 from quarterdeck.backend.core.membership.partial_disconnection.shrinking_graph import ShrinkingGraph, vertices_of
 
@@ -27,22 +26,12 @@ STEPS_WITHOUT_GAIN = 256
 """After so many steps without anything better a vertex is chosen against the odds."""
 
 
-class Budget(Protocol):
-    """What is spent from."""
-
-    def spend(self, visits: int) -> None:
-        """Spend as much as it costs to look at so many vertices."""
-
-    def is_spent(self) -> bool:
-        """Whether nothing is left."""
-
-
-def greedy(adjacent: Sequence[int], weight: Sequence[int], budget: Budget) -> tuple[int, int]:
+def greedy(adjacent: Sequence[int], weight: Sequence[int], effort: Effort) -> tuple[int, int]:
     """Two sets to begin with: always the heaviest that is left; and always the heaviest for the neighbours that it costs."""
-    budget.spend(len(adjacent))
+    effort.spend(len(adjacent))
     by_cost, left = 0, (1 << len(adjacent)) - 1
     while left:
-        budget.spend(left.bit_count())
+        effort.spend(left.bit_count())
         vertex = max(vertices_of(left), key=lambda one: weight[one] // (1 + (adjacent[one] & left).bit_count()))
         by_cost |= 1 << vertex
         left &= ~(adjacent[vertex] | 1 << vertex)
@@ -74,13 +63,13 @@ class LocalSearch:
             self._add(vertex)
         self.best, self.best_weight = start, self._chosen_weight
 
-    def run(self, steps: int, budget: Budget) -> None:
+    def run(self, steps: int, effort: Effort) -> None:
         stale = 0
         for step in range(steps):
             if step % STEPS_BETWEEN_LOOKS == 0:
-                if budget.is_spent():
+                if effort.is_spent():
                     return
-                budget.spend(STEP_VISITS * min(STEPS_BETWEEN_LOOKS, steps - step))
+                effort.spend(STEP_VISITS * min(STEPS_BETWEEN_LOOKS, steps - step))
             self._step(step, stale > 0 and stale % STEPS_WITHOUT_GAIN == 0)
             stale += 1
             if self._chosen_weight > self.best_weight:
@@ -172,7 +161,6 @@ class Effort:
         self._over = False
 
     def spend(self, visits: int) -> None:
-        """Count work that was done."""
         self.work += visits
 
     def is_spent(self) -> bool:

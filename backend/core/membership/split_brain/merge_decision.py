@@ -113,10 +113,8 @@ def _must_agree(what: str, field: str) -> Judge:
         here, there = getattr(local, field), getattr(remote, field)
         if here == there:
             return None
-        return (
-            "cannot-merge",
-            f"the {what} differ: {_text(here)} at {local.address}, {_text(there)} at {remote.address}",
-        )
+        both = f"{_text(here)} at {local.address}, {_text(there)} at {remote.address}"
+        return "cannot-merge", f"the {what} differ: {both}"
 
     return judge
 
@@ -139,10 +137,9 @@ def _smaller_merges(what: str, size_of: Callable[[ClusterProfile], int]) -> Judg
         if here == there:
             return None
         loser, winner = (local, remote) if here < there else (remote, local)
-        why = (
-            f"{local.address} has {here} {what if here != 1 else what.replace('members', 'member')} "
-            f"and {remote.address} has {there}, so {loser.address} merges into {winner.address}"
-        )
+        members = what if here != 1 else what.replace("members", "member")
+        sizes = f"{local.address} has {here} {members} and {remote.address} has {there}"
+        why = f"{sizes}, so {loser.address} merges into {winner.address}"
         return ("local-merges" if loser is local else "remote-merges"), why
 
     return judge

@@ -44,9 +44,8 @@ def on_merge_decided(state: Membership, now: int, fact: facts.MergeDecided) -> N
         return
     if leading.merge or leading.state_change or leading.admission or now < state.merge_not_before_us:
         return
-    merge = leading.merge = MergeUndertaking(
-        state.next_token(), fact.remote, now + PHASE_US, "proving", state.context.cause
-    )
+    token, cause = state.next_token(), state.context.cause
+    merge = leading.merge = MergeUndertaking(token, fact.remote, now + PHASE_US, "proving", cause)
     if state.settings.disconnection_heartbeats:
         _prove(state, leading, now, merge)
     else:
@@ -107,7 +106,7 @@ def on_merge_clusters_ack(
     if merge is not None and merge.phase == "ordering" and ack.token == merge.token:
         merge.waiting.discard(sender)
         if not merge.waiting:
-            leave_for(state, merge.remote.address)
+            state.report(facts.Departing(merge.remote.address))
 
 
 def on_merge_timer(state: Membership, now: int) -> None:
@@ -125,7 +124,7 @@ def on_merge_timer(state: Membership, now: int) -> None:
             _order_members(state, now, merge)
         state.timers.set(MERGE, min(merge.deadline_us, now + ASK_AGAIN_US))
     elif merge.phase == "ordering":
-        leave_for(state, merge.remote.address)
+        state.report(facts.Departing(merge.remote.address))
     elif merge.phase == "proving":
         _wait_for_links(state, leading, now, f"{', '.join(sorted(merge.waiting))} did not report its links")
     elif merge.phase == "freezing":
@@ -143,7 +142,7 @@ def on_removed(state: Membership, now: int, fact: facts.Removed | facts.LostInMe
     if merge.waiting:
         return
     if merge.phase == "ordering":
-        leave_for(state, merge.remote.address)
+        state.report(facts.Departing(merge.remote.address))
     elif merge.phase == "proving":
         _freeze(state, leading, now, merge)
 
@@ -167,9 +166,7 @@ def _give_up(state: Membership, leading: Leading, now: int, cause: ObstacleCause
 # The winning master
 
 
-def on_offer_to_slave(
-    state: Membership, following: Following, now: int, sender: Address, offer: messages.MergeOffer
-) -> None:
+def on_offer_to_slave(state: Membership, _: Following, now: int, sender: Address, offer: messages.MergeOffer) -> None:
     """Name the own master to a losing cluster that is ready to come."""
     state.send(sender, messages.MergeReply(offer.token, f"it is no master; ask {state.master}"))
 
@@ -201,18 +198,11 @@ def _why_refuse(state: Membership, leading: Leading, now: int, offer: messages.M
 # Every member of the loser
 
 
-def on_merge_clusters(
-    state: Membership, doing: Doing, now: int, sender: Address, order: messages.MergeClusters
-) -> None:
+def on_merge_clusters(state: Membership, _: Doing, now: int, sender: Address, order: messages.MergeClusters) -> None:
     """Join the cluster to which the master sends this member. One that has left already only acknowledges again."""
     state.send(sender, messages.MergeClustersAck(order.token))
     if sender == state.master and state.is_by(order.token, sender) and order.to_uuid == state.uuid:
-        leave_for(state, order.target)
-
-
-def leave_for(state: Membership, target: Address) -> None:
-    """Leave this cluster for that of `target` when the step ends."""
-    state.report(facts.Departing(target))
+        state.report(facts.Departing(order.target))
 
 
 def on_departing(state: Membership, now: int, fact: facts.Departing) -> None:
@@ -296,7 +286,7 @@ def _offer(state: Membership, merge: MergeUndertaking) -> None:
 
 def _order_members(state: Membership, now: int, merge: MergeUndertaking) -> None:
     if not merge.waiting:
-        leave_for(state, merge.remote.address)
+        state.report(facts.Departing(merge.remote.address))
         return
     for address in sorted(merge.waiting):
         state.send(address, messages.MergeClusters(merge.token, state.peers[address].uuid, merge.remote.address))

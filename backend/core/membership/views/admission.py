@@ -70,9 +70,8 @@ def on_admission_timer(state: Membership, now: int) -> None:
 
 def on_removed(state: Membership, now: int, fact: Removed) -> None:
     """Drop members that left from the joiners and from those that must acknowledge."""
-    leading = state.doing
-    if isinstance(leading, Leading) and leading.admission is not None:
-        admission = leading.admission
+    leading, admission = state.doing, state.admission
+    if isinstance(leading, Leading) and admission is not None:
         for address in fact.gone:
             admission.joiners.pop(address, None)
         admission.waiting -= fact.gone
@@ -120,17 +119,12 @@ def _may_join(
         return False
     ours = state.settings.partitioning
     if request.partitioning and request.partitioning != ours:
-        state.send(
-            sender,
-            messages.JoinRefused(
-                f"the cluster has {ours}, the newcomer is set to {request.partitioning}", request.token
-            ),
-        )
+        reason = f"the cluster has {ours}, the newcomer is set to {request.partitioning}"
+        state.send(sender, messages.JoinRefused(reason, request.token))
         return False
     if not allows_joins(state.standing.state) and sender not in state.missing:
-        state.send(
-            sender, messages.JoinRefused(f"the cluster is {state.standing.state} and takes no newcomers", request.token)
-        )
+        reason = f"the cluster is {state.standing.state} and takes no newcomers"
+        state.send(sender, messages.JoinRefused(reason, request.token))
         return False
     if readmission.is_held(state, now, sender, request):
         return False
@@ -167,8 +161,7 @@ def _answer(state: Membership, leading: Leading, now: int, admission: Admission)
     state.timers.clear(ADMISSION)
     acknowledged = admission.expected - len(admission.waiting)
     for address, uuid in admission.joiners.items():
-        state.record(
-            now, MemberAdmitted(address, uuid, admission.version, acknowledged, admission.expected), admission.listed
-        )
+        admitted = MemberAdmitted(address, uuid, admission.version, acknowledged, admission.expected)
+        state.record(now, admitted, admission.listed)
         state.send(address, messages.FinalizeJoin(uuid, state.members, state.standing))
     state.report(AdmissionEnded())

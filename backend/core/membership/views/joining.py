@@ -17,7 +17,7 @@ from quarterdeck.backend.core.membership import cluster_state, messages
 from quarterdeck.backend.core.membership.events import JoinFailed, JoinRequested, MemberStopped
 from quarterdeck.backend.core.membership.facts import BecameMaster, HeldLinksProven, Joined, ListReceived
 from quarterdeck.backend.core.membership.failure_detection import explicit_suspicion
-from quarterdeck.backend.core.membership.split_brain.remembered_addresses import possible_addresses
+from quarterdeck.backend.core.membership.split_brain.search_addresses import possible_addresses
 from quarterdeck.backend.core.membership.state import Membership
 from quarterdeck.backend.core.membership.undertakings import Doing, Following, Idle, JoinSearch, Leading
 from quarterdeck.backend.core.membership.views import present_incarnation, publishing
@@ -343,7 +343,6 @@ def _ask_master(state: Membership, now: int, search: JoinSearch, master: Address
 
 
 def _forget_master(state: Membership, now: int, search: JoinSearch) -> None:
-    """Search again from the next tick of the timer on, without a master."""
     state.master = None
     search.targets = possible_addresses(state, now)
     search.held = None
@@ -362,7 +361,6 @@ def _keep_failures(search: JoinSearch) -> None:
 
 
 def _form(state: Membership, now: int) -> None:
-    """Become the master of a new cluster (Hazelcast: first start)."""
     state.follow(now, state.address, Reason("forms-cluster", "it forms the cluster", state.begun))
     members = first_list(state.address, state.uuid, state.lite, state.member_configuration.zone)
     _become_member(state, now, members, state.address, "formed")

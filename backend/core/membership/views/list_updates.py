@@ -63,9 +63,8 @@ def on_members_update(
         state.held_back = dict.fromkeys(update.held_back, HeldBackMember(now))
     if members.version > mine.version:
         publishing.install(state, now, members, sender, "published")
-    cluster_state.adopt(
-        state, now, update.standing, "list", "the master's list says so", new_lineage=members.lineage != mine.lineage
-    )
+    is_new = members.lineage != mine.lineage
+    cluster_state.adopt(state, now, update.standing, "list", "the master's list says so", new_lineage=is_new)
     if update.wants_ack:
         state.send(sender, MembersUpdateAck(state.members.version if state.members else 0))
 

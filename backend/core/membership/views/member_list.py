@@ -28,12 +28,10 @@ class MemberList(Struct, frozen=True, dict=True):
 
     @property
     def master(self) -> Member:
-        """The oldest member."""
         return self.members[0]
 
     @cached_property
     def addresses(self) -> tuple[Address, ...]:
-        """The addresses of the members, the oldest first."""
         return tuple(member.address for member in self.members)
 
     @cached_property
@@ -41,7 +39,6 @@ class MemberList(Struct, frozen=True, dict=True):
         return frozenset(member.uuid for member in self.members)
 
     def find(self, address: Address) -> Member | None:
-        """Return the member at `address`, whatever its uuid, or None."""
         place = self._places.get(address)
         return None if place is None else self.members[place]
 
@@ -105,9 +102,8 @@ def member_list_text(members: MemberList, this: str, *, legacy: bool = False) ->
     """
     size = len(members.members)
     opening = f"Members [{size}] {{" if legacy else f"Members {{size:{size}, ver:{members.version}}} ["
-    rows = [
-        f"\tMember {bracketed(member.address)} - {member.uuid}"
-        f"{' this' if member.uuid == this else ''}{' lite' if member.lite else ''}"
-        for member in members.members
-    ]
-    return "\n".join([opening, *rows, "}" if legacy else "]"])
+    rows = [opening]
+    for member in members.members:
+        marks = f"{' this' if member.uuid == this else ''}{' lite' if member.lite else ''}"
+        rows.append(f"\tMember {bracketed(member.address)} - {member.uuid}{marks}")
+    return "\n".join([*rows, "}" if legacy else "]"])

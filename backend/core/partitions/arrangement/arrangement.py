@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from itertools import chain, combinations, compress, cycle, repeat
 from math import gcd
-from operator import and_, eq
+from operator import and_, eq, ge
 
 from msgspec import Struct
 
@@ -211,7 +211,8 @@ def _drop_what_may_not_stay(slots: Slots) -> None:
             if columns[colder][row] >= 0:
                 slots.vacate(row, colder)
     for column in slots.before[len(columns) :]:
-        slots.mark_given_up(column)
+        for row in compress(range(len(column)), map(ge, column, repeat(0))):
+            slots.given_up[row] = 1
 
 
 def _with_changed_rows(

@@ -81,10 +81,8 @@ def limits_at(shares: FairShares, index: int, held: Sequence[int], *, exact: boo
     if exact and shares.alike:
         return _rounded((partitions - count, groups - index) for count in held)
     slots = shares.replicas - index
-    capped_rows = sum(partitions - one for one, capped in zip(held, shares.capped, strict=True) if capped)
-    open_members = sum(
-        len(members) for members, capped in zip(shares.members_of, shares.capped, strict=True) if not capped
-    )
+    capped_rows = sum(partitions - one for one in compress(held, shares.capped))
+    open_members = sum(map(len, shares.members_of)) - sum(map(len, compress(shares.members_of, shares.capped)))
     open_rows = max(partitions * slots - capped_rows, 0)
     return _rounded(
         (partitions - one, slots) if capped else (open_rows * len(members), slots * open_members)

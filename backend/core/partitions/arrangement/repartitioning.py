@@ -104,7 +104,7 @@ def plan(state: PartitionedMember, now: int, master_role: MasterRole) -> None:
     wanted = _arranged(state, current, master_role)
     if wanted is None:
         return
-    _give_lost_partitions_owners(state, now, table, wanted)
+    _give_lost_ones_owners(state, now, table, wanted)
     if not allows_migrations(state.standing.state):
         return
     master_role.replicas_wanted = len(wanted.table[0])
@@ -171,9 +171,7 @@ def _names(replicas: Replicas) -> Row:
     return tuple([replica.uuid if replica is not None else None for replica in replicas])
 
 
-def _give_lost_partitions_owners(
-    state: PartitionedMember, now: int, table: PartitionTable, wanted: Arrangement
-) -> None:
+def _give_lost_ones_owners(state: PartitionedMember, now: int, table: PartitionTable, wanted: Arrangement) -> None:
     """Give new owners to partitions without any holder: there is nothing to copy, so they begin empty (1.1)."""
     members = _replicas(state)
     rows = []
@@ -188,17 +186,10 @@ def _give_lost_partitions_owners(
 def _shown(state: PartitionedMember, master_role: MasterRole, table: PartitionTable) -> tuple[PlannedMigration, ...]:
     addresses: dict[str | None, Address] = {uuid: one.address for uuid, one in table.holders().items()}
     addresses |= {name: one.address for name, one in _replicas(state).items()}
-    return tuple(
-        _planned(partition, step, addresses) for partition, steps in master_role.queue.items() for step in steps
-    )
-
-
-def _planned(partition: int, step: MigrationStep, addresses: dict[str | None, Address]) -> PlannedMigration:
-    return PlannedMigration(
-        partition,
-        step.type,
-        addresses.get(step.source),
-        addresses.get(step.destination),
-        step.destination_new if step.destination is not None else step.source_current,
-        step.unavoidable,
-    )
+    planned = []
+    for partition, steps in master_role.queue.items():
+        for step in steps:
+            source, destination = addresses.get(step.source), addresses.get(step.destination)
+            index = step.destination_new if step.destination is not None else step.source_current
+            planned.append(PlannedMigration(partition, step.type, source, destination, index, step.unavoidable))
+    return tuple(planned)

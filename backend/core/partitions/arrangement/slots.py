@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from itertools import compress, repeat
-from operator import ge
 
 from quarterdeck.backend.core.partitions.arrangement.fair_shares import FairShares
 from quarterdeck.backend.core.partitions.migration.migration import without_cycles
@@ -75,18 +73,12 @@ class Slots:
         column[row] = VACANT
         self.given_up[row] = 1
 
-    def mark_given_up(self, column: list[int]) -> None:
-        """Note that the members in this column of `before`, which has no counterpart any more, lost their slots."""
-        for row in compress(range(len(column)), map(ge, column, repeat(0))):
-            self.given_up[row] = 1
-
     def displaced(self, row: int) -> list[int]:
         """Return the members that hold a replica but no slot, the hottest first: to seat them again costs no copy."""
         seated = [column[row] for column in self.columns]
         return [column[row] for column in self.before if column[row] >= 0 and column[row] not in seated]
 
     def groups_beside(self, row: int, index: int) -> list[int]:
-        """Return the groups in the row's other slots."""
         at, group_of = self.columns[index], self.group_of
         return [group_of[column[row]] for column in self.columns if column is not at]
 

@@ -220,5 +220,4 @@ class CompletedMigration(Struct, frozen=True, array_like=True):
 
     @property
     def final_version(self) -> int:
-        """The partition's version after the decision."""
         return self.migration.version + (SUCCESS_INCREMENT if self.committed else FAILURE_INCREMENT)

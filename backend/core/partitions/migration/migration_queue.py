@@ -56,9 +56,8 @@ def start_next(state: PartitionedMember, now: int) -> None:
         return
     master_role.members_busy = True  # whatever may begin begins now; the rest, when something has ended
     holders = {member.uuid: Replica(member.address, member.uuid) for member in _members(state)}
-    busy = Counter(
-        uuid for run in master_role.running.values() for uuid in {run.owner_uuid, run.migration.destination.uuid}
-    )
+    running = master_role.running.values()
+    busy = Counter(uuid for run in running for uuid in {run.owner_uuid, run.migration.destination.uuid})
     most = state.settings.parallel_migrations
     full = {uuid for uuid, migrations in busy.items() if migrations >= most}
     for partition, steps in list(islice(master_role.queue.items(), LOOK_AHEAD)):
@@ -82,7 +81,7 @@ def start_next(state: PartitionedMember, now: int) -> None:
             busy.update((owner.uuid, destination))
             full.update(uuid for uuid in (owner.uuid, destination) if busy[uuid] >= most)
             master_role.next_start_us = now + state.settings.migration_interval_us
-            _start(state, now, master_role, partition, owner, holders)
+            _start(state, now, partition, owner, holders)
 
 
 def on_report(state: PartitionedMember, now: int, sender: Address, report: MigrationReport) -> None:
@@ -159,10 +158,8 @@ def plan_timer(state: PartitionedMember, now: int) -> None:
     master_role = state.partitions.master_role
     due: list[int] = []
     if master_role is not None and master_role.recovery is None:
-        due += [
-            min(run.ask_again_us, run.deadline_us) for run in master_role.running.values() if run.phase == "copying"
-        ]
-        due += [migration.ask_again_us for migration in master_role.running.values() if migration.phase == "committing"]
+        for run in master_role.running.values():
+            due.append(min(run.ask_again_us, run.deadline_us) if run.phase == "copying" else run.ask_again_us)
         if master_role.wants_plan and not master_role.running and state.admission is None:
             due.append(master_role.not_before_us)
         elif master_role.queue and not master_role.members_busy and _may_begin(state):
@@ -212,15 +209,8 @@ def _next_step(master_role: MasterRole, partition: int) -> MigrationStep:
     return step
 
 
-def _start(
-    state: PartitionedMember,
-    now: int,
-    master_role: MasterRole,
-    partition: int,
-    owner: Replica,
-    holders: Mapping[str, Replica],
-) -> None:
-    table = state.table
+def _start(state: PartitionedMember, now: int, partition: int, owner: Replica, holders: Mapping[str, Replica]) -> None:
+    table, master_role = state.table, state.master_role
     step = _next_step(master_role, partition)
     row = table.rows[partition]
     assert step.destination is not None

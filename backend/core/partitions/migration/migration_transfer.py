@@ -148,9 +148,8 @@ def _finish_copy(state: PartitionedMember, now: int, active: ActiveMigration, se
     sending.in_flight.clear()
     migration = active.migration
     took_us = now - sending.begun_us
-    state.record(
-        now, events.MigrationCopied(migration.id, migration.partition, sending.sent, sending.bytes_sent, took_us)
-    )
+    sent = sending.sent, sending.bytes_sent
+    state.record(now, events.MigrationCopied(migration.id, migration.partition, *sent, took_us))
     _report(state, migration, sending, "")
 
 
@@ -171,11 +170,8 @@ def _sending_of(state: PartitionedMember, migration_id: str) -> ActiveMigration 
 
 
 def _plan_timer(state: PartitionedMember) -> None:
-    due = [
-        active.sending.resend_us
-        for active in state.partitions.active.values()
-        if active.sending is not None and active.sending.in_flight
-    ]
+    copies = (active.sending for active in state.partitions.active.values())
+    due = [sending.resend_us for sending in copies if sending is not None and sending.in_flight]
     if due:
         state.timers.set(TRANSFER, min(due))
     else:
@@ -235,15 +231,11 @@ def _objection(state: PartitionedMember, master: Address, migration: PartitionMi
     if version > migration.version:
         return Objection("version", f"it is at version {version} of the partition, not {migration.version}", False)
     if migration.partition in state.partitions.active:
-        return Objection(
-            "migration-before",
-            "it does not know yet how its migration of the partition before this one has ended",
-            True,
-        )
+        why = "it does not know yet how its migration of the partition before this one has ended"
+        return Objection("migration-before", why, True)
     if version < migration.version:
-        return Objection(
-            "version", f"it is at version {version} of the partition, not yet at {migration.version}", True
-        )
+        why = f"it is at version {version} of the partition, not yet at {migration.version}"
+        return Objection("version", why, True)
     return None
 
 
@@ -275,7 +267,6 @@ def _objection_of_destination(
 
 
 def _accept(state: PartitionedMember, now: int, migration: PartitionMigration, endpoint: Endpoint) -> ActiveMigration:
-    """Take part until the end is known."""
     table = state.table
     current = index_of(state.uuid, table.rows[migration.partition])
     new = index_of(state.uuid, migration.applied_to(table.rows[migration.partition]))
@@ -296,7 +287,5 @@ def _reject(
     rejected = state.partitions.rejected
     if rejected.get(migration.partition) != migration.id:
         rejected[migration.partition] = migration.id
-        state.record(
-            now,
-            events.MigrationRejected(migration.id, migration.partition, endpoint, objection.problem, objection.cause),
-        )
+        why = objection.problem, objection.cause
+        state.record(now, events.MigrationRejected(migration.id, migration.partition, endpoint, *why))

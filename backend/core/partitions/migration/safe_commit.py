@@ -44,12 +44,7 @@ def ask_to_commit(state: PartitionedMember, now: int, running: RunningMigration)
 
 
 def decide(
-    state: PartitionedMember,
-    now: int,
-    running: RunningMigration,
-    committed: bool,
-    cause: FailureCause = "",
-    reason: str = "",
+    state: PartitionedMember, now: int, running: RunningMigration, committed: bool, cause: FailureCause, reason: str
 ) -> None:
     """Make the one decision about a migration: change the table, inform the participants at once and the others soon."""
     master_role, migration = state.master_role, running.migration
@@ -64,10 +59,8 @@ def decide(
         master_role.plan_reason = master_role.plan_reason._replace(because=state.context.cause)
     row = _row_after(state, decided)
     change(state, now, [row], [decided], "migration")
-    members = state.members
-    if not all(
-        replica is None or (members and members.holds(replica.address, replica.uuid)) for replica in row.replicas
-    ):
+    named = [replica for replica in row.replicas if replica is not None]
+    if not all(state.members and state.members.holds(replica.address, replica.uuid) for replica in named):
         master_role.repair_due = True  # a member left while nothing could be done about this row
     participants = {migration.destination.uuid, running.owner_uuid}
     if migration.source is not None:
@@ -105,9 +98,8 @@ def _commit_here(state: PartitionedMember, now: int, migration: PartitionMigrati
     if active is None or table is None or active.migration.id != migration.id or not active.complete:
         return False
     decided = CompletedMigration(migration, True)
-    row = VersionedRow(
-        migration.partition, decided.final_version, migration.applied_to(table.rows[migration.partition])
-    )
+    replicas = migration.applied_to(table.rows[migration.partition])
+    row = VersionedRow(migration.partition, decided.final_version, replicas)
     partitions.unlisted.add(migration.id)
     learn(state, now, [row], [decided], author=migration.master.uuid, cause="migration")
     return True

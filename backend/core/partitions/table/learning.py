@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from quarterdeck.backend.core.partitions.events import Holder, MigrationFinished, TableCause, TableChanged
 from quarterdeck.backend.core.partitions.migration.migration import CompletedMigration, MigrationEvent
 from quarterdeck.backend.core.partitions.state import PartitionedMember
-from quarterdeck.backend.core.partitions.table.partition_table import PartitionTable, VersionedRow, index_of, packed
+from quarterdeck.backend.core.partitions.table.partition_table import VersionedRow, index_of, packed
 
 
 def learn(
@@ -44,7 +44,9 @@ def learn(
             for service in state.context.services:
                 service.placed(now, partition, before, after)
     if newer:
-        _record_change(state, now, table, newer, author, cause)
+        compact, digest = packed(newer), f"{table.digest:016x}"
+        holders = tuple(Holder(holder.address, holder.uuid) for holder in compact.holders)
+        state.record(now, TableChanged(table.version, digest, len(table), holders, compact.rows, author, cause))
 
 
 def _without_decision(
@@ -75,9 +77,8 @@ def _finish(state: PartitionedMember, now: int, decided: CompletedMigration, *, 
         event = active.event
     elif decided.committed and not is_late and migration.source is not None and migration.source.uuid == state.uuid:
         # A backup whose place another takes is not asked before; it learns of it here (Hazelcast: one migration).
-        event = MigrationEvent(
-            migration.id, migration.partition, "source", migration.source_current, migration.source_new
-        )
+        indices = migration.source_current, migration.source_new
+        event = MigrationEvent(migration.id, migration.partition, "source", *indices)
         for service in services:
             service.before(now, event)
     else:
@@ -87,28 +88,6 @@ def _finish(state: PartitionedMember, now: int, decided: CompletedMigration, *, 
             service.commit(now, event)
         else:
             service.rollback(now, event)
-    state.record(
-        now,
-        MigrationFinished(
-            migration.id,
-            migration.partition,
-            event.endpoint,
-            decided.committed,
-            event.current_replica_index,
-            event.new_replica_index,
-        ),
-    )
-
-
-def _record_change(
-    state: PartitionedMember,
-    now: int,
-    table: PartitionTable,
-    rows: Sequence[VersionedRow],
-    author: str,
-    cause: TableCause,
-) -> None:
-    compact = packed(rows)
-    holders = tuple(Holder(holder.address, holder.uuid) for holder in compact.holders)
-    digest = f"{table.digest:016x}"
-    state.record(now, TableChanged(table.version, digest, len(table), holders, compact.rows, author, cause))
+    indices = event.current_replica_index, event.new_replica_index
+    end = MigrationFinished(migration.id, migration.partition, event.endpoint, decided.committed, *indices)
+    state.record(now, end)

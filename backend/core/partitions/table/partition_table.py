@@ -105,7 +105,6 @@ class PartitionTable:
         return len(self.rows)
 
     def put(self, row: VersionedRow) -> None:
-        """Set `row`, whatever was there before."""
         partition = row.partition
         if self.versions[partition]:
             self.digest ^= row_digest(self.row(partition))

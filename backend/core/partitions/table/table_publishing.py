@@ -73,7 +73,7 @@ def publish(state: PartitionedMember, now: int) -> None:
     made: Made = {}
     for address, follower in master_role.followers.items():
         if follower.sent < master_role.changes:
-            _send(state, now, master_role, address, follower, follower.sent, made)
+            _send(state, now, address, follower, follower.sent, made)
     plan_timer(state, now)
 
 
@@ -84,7 +84,7 @@ def publish_to(state: PartitionedMember, now: int, first: Iterable[str]) -> None
     made: Made = {}
     for address, follower in master_role.followers.items():
         if follower.uuid in urgent and follower.sent < master_role.changes:
-            _send(state, now, master_role, address, follower, follower.sent, made)
+            _send(state, now, address, follower, follower.sent, made)
     waiting = [other for other in master_role.followers.values() if other.sent < master_role.changes]
     if any(master_role.changes - other.sent >= FLUSH_CHANGES for other in waiting):
         publish(state, now)
@@ -132,9 +132,9 @@ def on_table_timer(state: PartitionedMember, now: int) -> None:
     for address, follower in master_role.followers.items():
         waits, resend_us = follower.acknowledged < follower.sent, follower.resend_us
         if waits and resend_us <= now:
-            _send_again(state, now, master_role, address, follower, made)
+            _send_again(state, now, address, follower, made)
         elif compares:
-            _send(state, now, master_role, address, follower, follower.sent, made)
+            _send(state, now, address, follower, follower.sent, made)
             if waits:
                 follower.resend_us = resend_us  # a comparison puts off nothing, however often there is one
     plan_timer(state, now)
@@ -168,37 +168,30 @@ def plan_timer(state: PartitionedMember, now: int) -> None:
 
 
 def _send(
-    state: PartitionedMember,
-    now: int,
-    master_role: MasterRole,
-    address: Address,
-    follower: TableFollower,
-    since: int,
-    made: Made,
+    state: PartitionedMember, now: int, address: Address, follower: TableFollower, since: int, made: Made
 ) -> None:
     """Send what is new since the change `since`, and wait for an acknowledgement."""
+    master_role = state.master_role
     if since not in made:
-        made[since] = _update(state, master_role, since)
+        made[since] = _update(state, since)
     follower.sent = master_role.changes
     if not follower.unanswered:
         follower.resend_us = now + (RESEND_US if since >= 0 else NEWCOMER_RESEND_US)
     state.send(address, made[since], master_role.changed)
 
 
-def _send_again(
-    state: PartitionedMember, now: int, master_role: MasterRole, address: Address, follower: TableFollower, made: Made
-) -> None:
+def _send_again(state: PartitionedMember, now: int, address: Address, follower: TableFollower, made: Made) -> None:
     """Send all that the follower is not known to have, and wait twice as long as the last time."""
-    _send(state, now, master_role, address, follower, follower.acknowledged, made)
+    _send(state, now, address, follower, follower.acknowledged, made)
     follower.resent_us = now
     follower.unanswered = min(follower.unanswered + 1, MOST_DOUBLINGS)
     first_us = RESEND_US if follower.acknowledged >= 0 else NEWCOMER_RESEND_US
     follower.resend_us = now + (first_us << follower.unanswered)
 
 
-def _update(state: PartitionedMember, master_role: MasterRole, since: int) -> TableUpdate:
+def _update(state: PartitionedMember, since: int) -> TableUpdate:
     """Return what came after the change of number `since`; -1 for the whole table and all completed migrations."""
-    table = state.table
+    table, master_role = state.table, state.master_role
     if since < 0:
         rows = packed(table.all_rows())
     else:

@@ -122,10 +122,8 @@ def conclude_recovery(state: PartitionedMember, now: int, master_role: MasterRol
 
 def _has_arrived(migration: PartitionMigration, row: VersionedRow) -> bool:
     """Return whether the latest row shows that a migration was committed whose end no member knows."""
-    return (
-        row.version > migration.version
-        and index_of(migration.destination.uuid, row.replicas) == migration.destination_new
-    )
+    index = index_of(migration.destination.uuid, row.replicas)
+    return row.version > migration.version and index == migration.destination_new
 
 
 def _ask(state: PartitionedMember, now: int, recovery: TableRecovery) -> None:
