@@ -17,14 +17,7 @@ from quarterdeck.backend.core.membership.partial_disconnection.conflict_graph im
 from quarterdeck.backend.core.membership.partial_disconnection.conflict_graph import shortened as shortened_list
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.documents.validation import did_you_mean
-from quarterdeck.backend.planning.strict_input import (
-    Name,
-    PlanInput,
-    StrictModel,
-    each_once,
-    shortened,
-    shortened_text,
-)
+from quarterdeck.backend.planning.strict_input import Name, PlanInput, StrictModel, each_once, shortened, shortened_text
 
 
 class DisconnectionMember(StrictModel):
@@ -68,11 +61,8 @@ class Disconnections(PlanInput):
     def one_way(self) -> list[tuple[str, str]]:
         """Suspicions that count and that the other side does not return, each once."""
         pairs = dict.fromkeys(self.conflicts())
-        return [
-            (one, other)
-            for one, other in pairs
-            if (other, one) not in pairs and self.members[0].name not in (one, other)
-        ]
+        alone = [(one, other) for one, other in pairs if (other, one) not in pairs]
+        return [pair for pair in alone if self.members[0].name not in pair]
 
     @classmethod
     def remedy(cls, error: ErrorDetails) -> str | None:

@@ -59,7 +59,6 @@ class MergeSide(StrictModel):
     """As configured, in whatever form: the two sides only have to agree."""
 
     def profile(self) -> ClusterProfile:
-        """Return what this side, a master, shows to another."""
         listed = [ProfiledMember(Address(member.address), "", member.lite) for member in self.members]
         if all(member.address != self.address for member in self.members):
             listed.insert(0, ProfiledMember(Address(self.address), "", False))

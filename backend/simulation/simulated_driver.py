@@ -101,7 +101,7 @@ def simulate(scenario: Scenario, seed: int, journal: RecordSink | None = None, *
         run_state,
         now_us=world.now_us,
         events=world.events,
-        messages=world.messages,
+        messages=world.network.messages,
         fingerprint=world.fingerprint(),
         source="simulated",
     )

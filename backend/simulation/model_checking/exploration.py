@@ -40,7 +40,6 @@ class SearchProgress(Struct, frozen=True):
 
     @property
     def states_per_second(self) -> float:
-        """The states that were found, per second."""
         return self.states / max(self.seconds, 1e-9)
 
 
@@ -194,22 +193,18 @@ class StateSearch:
         return True
 
     def look(self, most: int) -> None:
-        """Let every process look at so many states."""
         self.reports = self._shares.ask("look", most)
 
     def end(self) -> None:
-        """See whether the members become one cluster after what was looked at last."""
         if not self.broken:
             self.reports = self._shares.ask("leave_last_alone")
 
     def keep(self, checkpoints: Checkpoints) -> None:
-        """Write a checkpoint."""
         while any(report.on_their_way for report in self.reports):
             self.reports = self._shares.ask("look", 0)
         checkpoints.write(partial(self._shares.ask, "write"), self._depth, time.monotonic() - self._began)
 
     def progress(self) -> SearchProgress:
-        """How far it has come."""
         reports = self.reports
         return SearchProgress(
             sum(report.states for report in reports),

@@ -53,7 +53,6 @@ class Histories:
         return number
 
     def violation(self, number: int) -> Violation | None:
-        """Return what is wrong with the history, or None."""
         return self._violations.get(number)
 
     def shown(self, number: int) -> InvariantChecker:

@@ -67,7 +67,6 @@ class Inputs:
         return number
 
     def adopt(self, number: int, input: object) -> None:
-        """Know an input by the number that another process has given it."""
         if number not in self.known:
             self._numbers[repr(input)] = number
             self.known[number] = input
@@ -83,7 +82,6 @@ class CountedRandomness:
         self._drawn = 0
 
     def getrandbits(self, bits: int, /) -> int:
-        """Return the next number of so many bits."""
         self._drawn += 1
         digest = hashlib.blake2b(f"{self._name}/{self._drawn}".encode()).digest()
         return int.from_bytes(digest) & ((1 << bits) - 1)
@@ -107,14 +105,9 @@ class KnownRecords:
         return number
 
     def adopt(self, number: int, record: Record) -> None:
-        """Know a record by a number that this or another process has given it."""
         if number not in self.known:
             self.known[number] = record
             self._numbers[id(record)] = number
-
-    def known_as(self, record: Record) -> Record:
-        """Return the record that was met first of all those that are equal to this one."""
-        return self.known[self.number(record)]
 
     def is_relevant(self, number: int) -> bool:
         """Whether it matters in which order it happened."""
@@ -153,7 +146,6 @@ class FrozenIncarnations:
         self._started: dict[tuple[str, int, int], SteppedMember] = {}
 
     def start(self, member: MemberConfiguration, process: int, now_us: int) -> SteppedMember:
-        """Start process number `process` of `member`."""
         key = (member.label, process, now_us)
         step = self._started.get(key)
         if step is None:
@@ -163,7 +155,6 @@ class FrozenIncarnations:
         return step
 
     def step(self, state: int, now_us: int, number: int) -> SteppedMember:
-        """Return what the input of this number leads to."""
         key = (state, now_us, number)
         step = self._made.get(key)
         if step is None:
@@ -180,15 +171,12 @@ class FrozenIncarnations:
         return step
 
     def deadline_us(self, state: int) -> int:
-        """When the member wants its next tick."""
         return self.known[state].deadline_us
 
     def snapshot(self, number: int) -> bytes:
-        """All that the member of this number has."""
         return self._snapshots[number]
 
     def adopt(self, number: int, member: KnownMember, snapshot: bytes) -> None:
-        """Know a state by a number that this or another process has given it."""
         if number not in self.known:
             self.known[number] = member
             self._snapshots[number] = snapshot
@@ -198,18 +186,17 @@ class FrozenIncarnations:
     ) -> SteppedMember:
         outcome = StepEffects(self._inputs)
         carry_out(effects, outcome)
-        lists += tuple(
-            f"{record.uuid} {record.event.lineage} {record.event.version}"
-            for record in outcome.records
-            if isinstance(record.event, ListInstalled)
-        )
+        for record in outcome.records:
+            if isinstance(record.event, ListInstalled):
+                lists += (f"{record.uuid} {record.event.lineage} {record.event.version}",)
         text = f"{label}{lists}{machine.canonical(0)}"
         state = number_of(text)
         if state not in self.known:
             members = machine.inspect().members
             following = (repr(members), members.addresses) if members is not None else ("", ())
             self.adopt(state, KnownMember(label, lists, machine.next_deadline, *following), machine.snapshot())
-        records = tuple(map(self._records.known_as, outcome.records))
+        # Of all records that are equal, the one that was met first.
+        records = tuple(self._records.known[self._records.number(record)] for record in outcome.records)
         return SteppedMember(state, tuple(outcome.sent), records, outcome.ended)
 
 

@@ -59,7 +59,6 @@ class Model(Struct, frozen=True):
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """All members that may ever run."""
         return (*self.members, *self.later)
 
 

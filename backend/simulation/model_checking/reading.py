@@ -132,7 +132,6 @@ class ModelFile(ScenarioModel):
 
 
 def _known_labels(data: dict[str, Any]) -> list[str]:
-    """All members that the model names, whatever its size."""
     sizes = data.get("sizes")
     parts = [data, *(sizes.values() if isinstance(sizes, dict) else ())]
     named = [part[key] for part in parts if isinstance(part, dict) for key in ("members", "later") if key in part]
@@ -185,9 +184,8 @@ def _known(place: FieldPath) -> tuple[str, Iterable[str]]:
 def _problems(model: Model) -> list[Problem]:
     problems: list[Problem] = []
     if not 1 <= len(model.labels) <= MOST_MEMBERS:
-        problems.append(
-            (("members",), f"{len(model.labels)} members cannot be looked through; give 1 to {MOST_MEMBERS}")
-        )
+        problem = f"{len(model.labels)} members cannot be looked through; give 1 to {MOST_MEMBERS}"
+        problems.append((("members",), problem))
     if twice := set(model.members) & set(model.later):
         problems.append((("later",), f"{', '.join(sorted(twice))} is among the members already; name each once"))
     try:

@@ -21,7 +21,7 @@ from quarterdeck.backend.scenarios.format.writing import action_tree, scenario_o
 from quarterdeck.backend.scenarios.interpreter import read_everything
 from quarterdeck.backend.scenarios.run_state import RunState
 from quarterdeck.backend.simulation.model_checking.incarnations import Inputs
-from quarterdeck.backend.simulation.model_checking.model import DOWN, ChoiceKind, Model, State, Transition
+from quarterdeck.backend.simulation.model_checking.model import DOWN, ChoiceKind, Model, Spent, State, Transition
 from quarterdeck.backend.simulation.model_checking.scheduled_run import FORMING_US, ScheduledRun
 from quarterdeck.backend.simulation.model_checking.transitions import Transitions
 
@@ -58,13 +58,11 @@ class Repetition(Struct, frozen=True):
 def scheduled(choices: Iterable[Transition], model: Model, inputs: Inputs) -> tuple[ScheduledStep, ...]:
     """Return the choices in words."""
     labels = (*model.labels, "")
-    return tuple(
-        ScheduledStep(
-            *(choice.kind, labels[choice.member], labels[choice.sender]),
-            repr(inputs.known[choice.content]) if choice.content != DOWN else "",
-        )
-        for choice in choices
-    )
+    steps = []
+    for choice in choices:
+        message = repr(inputs.known[choice.content]) if choice.content != DOWN else ""
+        steps.append(ScheduledStep(choice.kind, labels[choice.member], labels[choice.sender], message))
+    return tuple(steps)
 
 
 def repeated(model: Model, steps: Iterable[ScheduledStep]) -> Repetition:
@@ -196,4 +194,4 @@ def formed(transitions: Transitions) -> State:
     settling_us = SETTLING_TIMEOUTS * transitions.settings.max_no_heartbeat_us
     for _ in model.before:
         state = transitions.calm(transitions.after(state, Transition("command", DOWN)), state.now_us + settling_us)
-    return transitions.at_beginning(state)
+    return state._replace(spent=Spent(commands=state.spent.commands))

@@ -50,7 +50,6 @@ class ScheduledRun:
         return self._transitions.settings
 
     def fingerprint(self) -> str:
-        """Equal for equal records."""
         return self._digest.hexdigest()
 
     def start_members(self) -> None:

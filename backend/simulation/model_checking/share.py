@@ -116,13 +116,14 @@ class StateShare:
         )
         self._sent: set[int] = set()
         self._outgoing: list[list[Reached]] = [[] for _ in range(self._shares)]
-        self.reported = (0, 0, 0, 0)
+        self._stores: tuple[Any, ...] = (self._inputs, self._incarnations, self._records, self._histories)
+        """What knows by numbers all that states are made of."""
+        self.reported = (0,) * len(self._stores)
         self._last: Reached | None = None
         self._report = ShareReport()
         self._recorded: Counter[int] = Counter()
 
     def begin(self) -> None:
-        """Begin with the first state, where it belongs here."""
         self._reach(Reached(self._initial, b"", BEGINNING))
         self._outgoing = [[] for _ in range(self._shares)]
 
@@ -144,7 +145,6 @@ class StateShare:
             self._last = None
 
     def report(self) -> ShareReport:
-        """How far it has come."""
         report = self._report
         report.states, report.left, report.next = self._met.count, len(self._level), len(self._next)
         report.on_their_way = sum(map(len, self._outgoing))
@@ -225,38 +225,26 @@ class StateShare:
     # What other processes hear, and what is kept
 
     def news(self) -> bytes:
-        """Return what was learnt since this was asked the last time."""
         news = self._learnt(self.reported)
         self.reported = self.known
         return news
 
     @property
-    def known(self) -> tuple[int, int, int, int]:
+    def known(self) -> tuple[int, ...]:
         """How much it knows of inputs, members, records and histories."""
-        return (
-            *(len(self._inputs.known), len(self._incarnations.known)),
-            *(len(self._records.known), len(self._histories.known)),
-        )
+        return tuple(len(store.known) for store in self._stores)
 
-    def _learnt(self, reported: tuple[int, int, int, int]) -> bytes:
-        members = (
-            (number, member, self._incarnations.snapshot(number))
-            for number, member in islice(self._incarnations.known.items(), reported[1], None)
-        )
-        learnt = (
-            list(islice(self._inputs.known.items(), reported[0], None)),
-            list(members),
-            list(islice(self._records.known.items(), reported[2], None)),
-            list(islice(self._histories.known.items(), reported[3], None)),
-        )
-        return pickle.dumps(learnt, protocol=pickle.HIGHEST_PROTOCOL)
+    def _learnt(self, reported: tuple[int, ...]) -> bytes:
+        stores = zip(self._stores, reported, strict=True)
+        learnt = [list(islice(store.known.items(), known, None)) for store, known in stores]
+        snapshots = [self._incarnations.snapshot(number) for number, _ in learnt[1]]
+        return pickle.dumps((*learnt, snapshots), protocol=pickle.HIGHEST_PROTOCOL)
 
     def learn(self, news: bytes) -> None:
-        """Take in what another process has learnt."""
-        inputs, members, records, histories = pickle.loads(news)
+        inputs, members, records, histories, snapshots = pickle.loads(news)
         for number, content in inputs:
             self._inputs.adopt(number, content)
-        for number, member, snapshot in members:
+        for (number, member), snapshot in zip(members, snapshots, strict=True):
             self._incarnations.adopt(number, member, snapshot)
         for number, record in records:
             self._records.adopt(number, record)
@@ -270,23 +258,20 @@ class StateShare:
         return outgoing
 
     def receive(self, states: bytes) -> None:
-        """States that another process has come to, and that belong here."""
         for reached in self._decode(states):
             self._reach(reached)
 
     # Checkpoints
 
     def write(self, folder: Path) -> None:
-        """Write everything into files of `folder`."""
         report = pickle.dumps(self.report(), protocol=pickle.HIGHEST_PROTOCOL)
         self._file(folder, "report").write_bytes(report)
-        self._file(folder, "learnt").write_bytes(self._learnt((0, 0, 0, 0)))
+        self._file(folder, "learnt").write_bytes(self._learnt((0,) * len(self._stores)))
         self._met.write(self._file(folder, "met"))
         self._level.write(self._file(folder, "level"))
         self._next.write(self._file(folder, "next"))
 
     def read(self, folder: Path) -> None:
-        """Go on from the files in `folder`."""
         self._report = pickle.loads(self._file(folder, "report").read_bytes())
         self.learn(self._file(folder, "learnt").read_bytes())
         self._met.read(self._file(folder, "met"))
@@ -297,5 +282,4 @@ class StateShare:
         return folder / f"share-{self._place}.{what}"
 
     def close(self) -> None:
-        """Leave no files behind."""
         self._folder.remove()

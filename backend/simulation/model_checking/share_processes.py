@@ -91,7 +91,6 @@ class ShareProcesses:
 
 
 def _serve(settings: ShareSettings, place: int, connection: Connection) -> None:
-    """Do what the search asks for, until it hangs up."""
     share = StateShare(settings, place)
 
     def look(arriving: list[tuple[bytes, bytes]], most: int) -> None:

@@ -43,7 +43,6 @@ class SpillingFolder:
         self._made: tempfile.TemporaryDirectory[str] | None = None
 
     def path(self) -> Path:
-        """Where to write."""
         if self._made is None:
             self._made = tempfile.TemporaryDirectory(prefix="quarterdeck-check-")
         return Path(self._made.name)
@@ -129,8 +128,7 @@ class MetStates:
         return True
 
     def write(self, path: Path) -> None:
-        """Write all codes into one file."""
-        _write_codes(path, self._in_order())
+        _write_codes(path, self._in_order(self._runs))
 
     def read(self, path: Path) -> None:
         """Take the codes of such a file in place of all others."""
@@ -143,15 +141,14 @@ class MetStates:
         else:
             self._runs, self._recent = [], {int.from_bytes(code) for code in run}
 
-    def _in_order(self) -> Iterator[bytes]:
+    def _in_order(self, runs: Iterable[SortedRun]) -> Iterator[bytes]:
         recent = (code.to_bytes(CODE_BYTES) for code in sorted(self._recent))
-        return merge(recent, *self._runs)
+        return merge(recent, *runs)
 
     def _spill(self) -> None:
         path = self._next_path()
         together = self._runs if len(self._runs) + 1 >= MOST_RUNS else []
-        recent = (code.to_bytes(CODE_BYTES) for code in sorted(self._recent))
-        _write_codes(path, merge(recent, *together))
+        _write_codes(path, self._in_order(together))
         for run in together:
             run.path.unlink()
         self._runs = [*([] if together else self._runs), SortedRun(path)]
@@ -191,7 +188,6 @@ class SpillingQueue(Generic[Entry]):
         return self._count
 
     def append(self, entry: Entry) -> None:
-        """Let one more wait."""
         self._count += 1
         if not self._files and not self._last and len(self._first) < self._most - SEGMENT:
             self._first.append(entry)
@@ -207,8 +203,13 @@ class SpillingQueue(Generic[Entry]):
     def pop(self) -> Entry:
         """Remove and return the entry that has waited longest."""
         self._count -= 1
-        if not self._first:
-            self._first.extend(self._next_file() if self._files else self._rest())
+        if not self._first and self._files:
+            path = self._files.popleft()
+            self._first.extend(self._decode(path.read_bytes()))
+            path.unlink()
+        elif not self._first:
+            self._first.extend(self._last)
+            self._last = []
         return self._first.popleft()
 
     def write(self, path: Path) -> None:
@@ -232,13 +233,3 @@ class SpillingQueue(Generic[Entry]):
             yield path.read_bytes()
         if self._last:
             yield self._encode(self._last)
-
-    def _next_file(self) -> list[Entry]:
-        path = self._files.popleft()
-        entries = self._decode(path.read_bytes())
-        path.unlink()
-        return entries
-
-    def _rest(self) -> list[Entry]:
-        entries, self._last = self._last, []
-        return entries

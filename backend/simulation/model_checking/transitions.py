@@ -72,7 +72,6 @@ class Transitions:
         self._links = self._links_after_each_command()
 
     def down(self) -> State:
-        """No member runs."""
         count = len(self.configurations)
         return State(0, (DOWN,) * count, (0,) * count, (), Spent())
 
@@ -80,14 +79,10 @@ class Transitions:
         """Return the state after a new process of the member `label` has started."""
         return self._start(state, self._label_places[label])
 
-    def ask(self, state: State, place: int, number: int, operation: Operation) -> State:
-        """Return the state after a client's operation at the member at `place`."""
-        return self._step(state, place, self._inputs.number(Call(number, operation, watched=True)))
-
     def read(self, state: State, place: int, reads: Iterable[Operation]) -> State:
         """Return the state after these reads at the member at `place`, with time for the answers."""
         for number, operation in enumerate(reads, start=self._calls(len(self.sequence)) + 1):
-            state = self.ask(state, place, number, operation)
+            state = self._step(state, place, self._inputs.number(Call(number, operation, watched=True)))
         return self.calm(state, state.now_us + self.settings.call_timeout_us)
 
     def execute(self, state: State, command: do.Command) -> State:
@@ -96,24 +91,20 @@ class Transitions:
         self._links = self._links_after_each_command()
         return self.after(state, Transition("command", DOWN))
 
-    def at_beginning(self, state: State) -> State:
-        """Return the same state with nothing spent but commands."""
-        return state._replace(spent=Spent(commands=state.spent.commands))
-
     # What can happen
 
-    def calm_choice(self, state: State, until_us: int) -> Transition | None:
+    def _calm_choice(self, state: State, until_us: int) -> Transition | None:
         """Return what happens next where nothing goes wrong, an arrival or a tick; None when that is later than `until_us`."""
         if state.in_flight:
             sender, receiver, content = state.in_flight[0]
             return Transition("deliver", receiver, sender, content)
-        deadlines = [NEVER if member == DOWN else self._incarnations.deadline_us(member) for member in state.members]
+        deadlines = self._deadlines_us(state)
         soonest_us = min(deadlines)
         return Transition("tick", deadlines.index(soonest_us)) if soonest_us <= until_us else None
 
     def calm(self, state: State, until_us: int) -> State:
         """Return what becomes of a cluster that is left alone: messages arrive at once, and clocks go on together."""
-        while (choice := self.calm_choice(state, until_us)) is not None:
+        while (choice := self._calm_choice(state, until_us)) is not None:
             state = self.after(state, choice)
         return state._replace(now_us=until_us)
 
@@ -135,6 +126,9 @@ class Transitions:
         if spent.ticks < bounds.ticks:
             yield from self._ticks(state)
 
+    def _deadlines_us(self, state: State) -> list[int]:
+        return [NEVER if member == DOWN else self._incarnations.deadline_us(member) for member in state.members]
+
     def _crashes_and_restarts(self, state: State) -> Iterator[Transition]:
         bounds, spent = self.model.bounds, state.spent
         for place, member in enumerate(state.members):
@@ -144,7 +138,7 @@ class Transitions:
                 yield Transition("restart", place)
 
     def _ticks(self, state: State) -> Iterator[Transition]:
-        deadlines = [NEVER if member == DOWN else self._incarnations.deadline_us(member) for member in state.members]
+        deadlines = self._deadlines_us(state)
         soonest_us = min(deadlines)
         if soonest_us == NEVER:
             return
@@ -166,14 +160,12 @@ class Transitions:
                 return self._deliver(State(now_us, members, starts, _without(in_flight, arrived), spent), arrived)
             case "duplicate":
                 spent = spent._replace(duplicates=spent.duplicates + 1)
-                return self._deliver(
-                    State(now_us, members, starts, in_flight, spent), MessageInFlight(sender, place, content)
-                )
+                arrived = MessageInFlight(sender, place, content)
+                return self._deliver(State(now_us, members, starts, in_flight, spent), arrived)
             case "drop":
                 spent = spent._replace(drops=spent.drops + 1)
-                return State(
-                    now_us, members, starts, _without(in_flight, MessageInFlight(sender, place, content)), spent
-                )
+                lost = MessageInFlight(sender, place, content)
+                return State(now_us, members, starts, _without(in_flight, lost), spent)
             case "crash":
                 return self._kill(state._replace(spent=spent._replace(crashes=spent.crashes + 1)), place)
             case "restart":
@@ -208,7 +200,6 @@ class Transitions:
                 return state
 
     def _calls(self, commands: int) -> int:
-        """How many of the first commands are calls of clients."""
         return sum(isinstance(command, do.CallMap) for command in self.sequence[:commands])
 
     def healed(self, state: State) -> State:
@@ -240,12 +231,9 @@ class Transitions:
         self._record(state.now_us, ProcessKilled(self.model.labels[place]))
         state = state._replace(members=_with(state.members, place, DOWN))
         lost = self._inputs.number(PeerUnreachable(self.configurations[place].address, "connection lost"))
-        possible = [
-            MessageInFlight(place, other, lost)
-            for other, member in enumerate(state.members)
-            if member != DOWN and not self._is_blocked(self._links_of(state), place, other)
-        ]
-        return _sending(state, possible)
+        links, running = self._links_of(state), [one for one, member in enumerate(state.members) if member != DOWN]
+        reached = [other for other in running if not self._is_blocked(links, place, other)]
+        return _sending(state, [MessageInFlight(place, other, lost) for other in reached])
 
     def _deliver(self, state: State, one: MessageInFlight) -> State:
         if state.members[one.receiver] != DOWN:

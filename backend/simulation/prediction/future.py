@@ -23,6 +23,7 @@ from quarterdeck.backend.core.commands.commands import (
     PauseMember,
     StartMember,
 )
+from quarterdeck.backend.core.data.state import MemberState
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.link_condition import LinkChanged
 from quarterdeck.backend.core.membership import events
@@ -169,17 +170,9 @@ def _wait_for_join(world: World, label: str) -> None:
 
 
 CHANGES = (
-    events.ListInstalled,
-    events.MasterChanged,
-    events.SuspicionRaised,
-    events.SuspicionCleared,
-    events.MemberRemoved,
-    events.ClaimStarted,
-    events.DisconnectionReported,
-    events.DisconnectionResolved,
-    events.MemberHeldBack,
-    events.MergeStarted,
-    events.MemberMerging,
+    *(events.ListInstalled, events.MasterChanged, events.MemberRemoved, events.MemberHeldBack),
+    *(events.SuspicionRaised, events.SuspicionCleared, events.ClaimStarted),
+    *(events.DisconnectionReported, events.DisconnectionResolved, events.MergeStarted, events.MemberMerging),
 )
 """As long as one of these happens, a cluster has not come to rest."""
 
@@ -271,8 +264,9 @@ class _Future:
 
     def _prediction(self, *, settled: bool) -> FaultPrediction:
         world = self._world
-        clusters = tuple(self._cluster(label, view) for label, view in _masters(world))
+        clusters = tuple(self._cluster(label, state) for label, state in _masters(world))
         listed = {label for cluster in clusters for label in cluster.members}
+        silent = (f"{silent.configuration.label} is silent: {silent.why}" for silent in self._snapshot.untold)
         return FaultPrediction(
             clusters,
             tuple(label for label, _ in _running(world) if label not in listed),
@@ -282,23 +276,18 @@ class _Future:
             settled,
             orders=1,
             agreeing=1,
-            assumed=(
-                PLAIN_ASSUMPTION,
-                *(f"{silent.configuration.label} is silent: {silent.why}" for silent in self._snapshot.untold),
-            ),
+            assumed=(PLAIN_ASSUMPTION, *silent),
         )
 
-    def _cluster(self, label: str, view: Sequence[Address]) -> PredictedCluster:
-        machine = self._world.machine(label)
-        assert machine is not None
-        table = machine.inspect().partitions.table
+    def _cluster(self, label: str, state: MemberState) -> PredictedCluster:
+        table = state.partitions.table
         refuses = ""
         try:
             self._world.execute(Operate(label))
         except CommandRefused as refusal:
             refuses = str(refusal)
         return PredictedCluster(
-            tuple(self._labels.get(address, address) for address in view),
+            tuple(self._labels.get(address, address) for address in state.view),
             label in self._led_before,
             None if table is None else len(table),
             len(self._lost.get(label, ())),
@@ -306,10 +295,9 @@ class _Future:
         )
 
     def _suspicions(self) -> Iterator[tuple[str, tuple[str, ...]]]:
-        for label, _ in _running(self._world):
-            machine = self._world.machine(label)
-            if machine is not None and (suspicions := machine.inspect().suspicions):
-                suspects = (held.address for held in suspicions.values())
+        for label, state in _running(self._world):
+            if state.suspicions:
+                suspects = (held.address for held in state.suspicions.values())
                 yield label, tuple(self._labels.get(address, address) for address in suspects)
 
 
@@ -323,17 +311,14 @@ def rest_length_us(settings: Settings) -> int:
     )
 
 
-def _running(world: World) -> Iterator[tuple[str, Sequence[Address]]]:
+def _running(world: World) -> Iterator[tuple[str, MemberState]]:
     for label, node in world.nodes.items():
         if node.machine is not None and not node.paused:
-            yield label, node.machine.inspect().view
+            yield label, node.machine.inspect()
 
 
-def _masters(world: World) -> Iterator[tuple[str, Sequence[Address]]]:
-    for label, view in _running(world):
-        machine = world.machine(label)
-        if machine is not None and machine.inspect().is_master:
-            yield label, view
+def _masters(world: World) -> Iterator[tuple[str, MemberState]]:
+    return ((label, state) for label, state in _running(world) if state.is_master)
 
 
 def _steps(records: Sequence[Record], begin_us: int, labels: Mapping[Address, str]) -> list[PredictedStep]:
@@ -343,12 +328,10 @@ def _steps(records: Sequence[Record], begin_us: int, labels: Mapping[Address, st
     for record in records:
         match record.event:
             case events.MemberRemoved(address=address, cause=cause):
-                step = PredictedStep(
-                    record.at - begin_us, record.member, "removes", (labels.get(address, address),), cause
-                )
+                whom = (labels.get(address, address),)
+                step = PredictedStep(record.at - begin_us, record.member, "removes", whom, cause)
                 place = latest_by.get(record.member)
-                before = None if place is None else steps[place]
-                if place is not None and before is not None and _is_one_step(before, step):
+                if place is not None and _is_one_step(before := steps[place], step):
                     steps[place] = replace(before, others=(*before.others, *step.others))
                     continue
             case events.ClaimStarted(suspected=suspected):

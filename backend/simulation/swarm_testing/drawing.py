@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from random import Random
 from typing import Any
 
@@ -71,11 +70,8 @@ def draw_scenario(seed: int, sizes: tuple[int, int] = (FEWEST, MOST)) -> DrawnSc
         "latency": drawn_latency(_stream(seed, LATENCY_FAULT), settings),
         "join-lists": drawn_join_lists(_stream(seed, "join lists"), labels),
     }
-    of_clocks = [
-        name
-        for name, part in (("clock drift", "rate"), ("clock jump", "jumps"))
-        if any(part in clock for clock in steps.clocks.values())
-    ]
+    parts = set().union(*steps.clocks.values())
+    of_clocks = [name for name, part in (("clock drift", "rate"), ("clock jump", "jumps")) if part in parts]
     faults = (*dict.fromkeys(steps.faults), *of_clocks, *[LATENCY_FAULT] * bool(tree["latency"]))
     tree["summary"] = f"Faults: {', '.join(faults) or 'none'}."
     return DrawnScenario(seed, scenario_of_tree({name: part for name, part in tree.items() if part}), faults)
@@ -146,10 +142,11 @@ class _Steps:
         context.clocks = self.clocks
         if number == 0:
             context.late = self.late
-        yield from fault_steps(context, standing, partial(self._purpose, number), self.faults, rounds.look)
 
-    def _purpose(self, number: int, purpose: str) -> Random:
-        return _stream(self._seed, f"{purpose} {number}")
+        def stream(purpose: str) -> Random:
+            return _stream(self._seed, f"{purpose} {number}")
+
+        yield from fault_steps(context, standing, stream, self.faults, rounds.look)
 
     def _ending(self, standing: Standing) -> Iterator[StepTree]:
         """All is healed, at least two members run, and they must become one cluster in time, with all data safe."""

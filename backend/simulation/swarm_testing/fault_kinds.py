@@ -40,11 +40,9 @@ class FaultContext:
 
     @property
     def timeout_us(self) -> int:
-        """After how long without heartbeats a member is suspected."""
         return self.settings.max_no_heartbeat_us
 
     def instant_us(self) -> int:
-        """Any moment of the run, each as likely as another."""
         return int(self.draws.random() * self.length_us)
 
     def episodes(self, most: int = 3, longest: float = 4.0) -> Iterator[tuple[int, int]]:
@@ -106,10 +104,8 @@ def _slow_member(context: FaultContext) -> Iterator[PlannedFault]:
     for begins_us, ends_us in context.episodes():
         slow = context.one()
         links = {"from": [slow], "to": [label for label in context.labels if label != slow]}
-        yield (
-            begins_us,
-            {"delay": links | {"by": _milliseconds((0.02 + 0.5 * context.draws.random()) * context.timeout_us)}},
-        )
+        by = _milliseconds((0.02 + 0.5 * context.draws.random()) * context.timeout_us)
+        yield begins_us, {"delay": links | {"by": by}}
         yield ends_us, {"delay": links | {"by": "0s"}}
 
 
@@ -180,11 +176,8 @@ def _majorities_ring(context: FaultContext) -> Iterator[PlannedFault]:
         ring = context.draws.sample(context.labels, len(context.labels))
         reach = max(1, -(-len(ring) // 4))
         for place, label in enumerate(ring):
-            opposite = [
-                other
-                for far, other in enumerate(ring)
-                if far > place and min(far - place, len(ring) - far + place) > reach
-            ]
+            distances = ((other, far) for far, other in enumerate(ring[place:]))
+            opposite = [other for other, far in distances if min(far, len(ring) - far) > reach]
             if opposite:
                 yield begins_us, {"cut": {"from": [label], "to": opposite}}
                 yield ends_us, _healed([label], opposite)

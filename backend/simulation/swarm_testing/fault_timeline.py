@@ -32,7 +32,6 @@ class Standing:
 
     @property
     def up(self) -> list[str]:
-        """The members that run, in their order."""
         return [label for label in self.labels if label not in self.down]
 
     def try_to(self, word: str, label: str) -> bool:

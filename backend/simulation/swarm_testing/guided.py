@@ -70,7 +70,6 @@ class WatchedRun(RunState):
         self.reached: set[int] = set()
 
     def observe(self, record: Record) -> None:
-        """Take in the next record of the run."""
         super().observe(record)
         if type(record.event) in CHANGES:
             self.reached.add(abstract_state(self.picture))
@@ -166,7 +165,6 @@ class Origin(NamedTuple):
         return Origin(seed, tuple(variations))
 
     def scenario(self, sizes: tuple[int, int]) -> Scenario:
-        """Return the scenario with all its variations."""
         scenario = draw_scenario(self.seed, sizes).scenario
         for place in range(len(self.variations)):
             upto = Origin(self.seed, self.variations[: place + 1])
@@ -185,7 +183,6 @@ class Corpus:
         return len(self._runs)
 
     def add(self, origin: Origin, events: int, reached: frozenset[int]) -> None:
-        """Take in the states that a run has reached, and how many events that took."""
         for state in sorted(reached):
             self._runs[state] = self._runs.get(state, 0) + 1
             if len(origin.variations) < MOST_VARIATIONS:
@@ -239,8 +236,11 @@ def varied(scenario: Scenario, draws: Random, title: str) -> Scenario:
     tree = scenario_tree(scenario)
     labels, steps = tree["members"], _timeline(tree["steps"])
     for _ in range(draws.randint(1, 3)):
-        change = draws.choice((_add_fault, _add_fault, _move, _move, _exchange, _repeat, _leave_out))
-        change(steps, draws, labels, scenario)
+        change = draws.choice((None, None, _move, _move, _exchange, _repeat, _leave_out))
+        if change is None:
+            _add_fault(steps, draws, labels, scenario)
+        elif (place := _changeable(steps, draws)) is not None:
+            change(steps, place, draws, labels)
     return scenario_of_tree({**tree, "title": title, "summary": "", "steps": list(_with_waits(steps))})
 
 
@@ -279,11 +279,8 @@ def _add_fault(steps: list[TimedStep], draws: Random, labels: list[str], scenari
     steps += [((begins_us + min(at_us, FAULTS_LAST_US)) // 1000 * 1000, {"do": action}) for at_us, action in plan]
 
 
-def _move(steps: list[TimedStep], draws: Random, labels: list[str], scenario: Scenario) -> None:
+def _move(steps: list[TimedStep], place: int, draws: Random, labels: list[str]) -> None:
     """Let an action happen somewhat earlier or later, or right after another one."""
-    place = _changeable(steps, draws)
-    if place is None:
-        return
     at_us, step = steps[place]
     if draws.random() < 0.5:
         at_us = max(0, at_us + int(draws.gauss(0, SHIFT_US)))
@@ -292,26 +289,20 @@ def _move(steps: list[TimedStep], draws: Random, labels: list[str], scenario: Sc
     steps[place] = at_us // 1000 * 1000, step
 
 
-def _exchange(steps: list[TimedStep], draws: Random, labels: list[str], scenario: Scenario) -> None:
+def _exchange(steps: list[TimedStep], place: int, draws: Random, labels: list[str]) -> None:
     """Let an action be about another member: two members exchange their places in it."""
-    place = _changeable(steps, draws)
-    if place is not None:
-        one, other = draws.sample(labels, 2)
-        at_us, step = steps[place]
-        steps[place] = at_us, _exchanged(step, {one: other, other: one})
+    one, other = draws.sample(labels, 2)
+    at_us, step = steps[place]
+    steps[place] = at_us, _exchanged(step, {one: other, other: one})
 
 
-def _repeat(steps: list[TimedStep], draws: Random, labels: list[str], scenario: Scenario) -> None:
-    place = _changeable(steps, draws)
-    if place is not None:
-        at_us, step = steps[place]
-        steps.append(((at_us + int(draws.random() * FAULTS_LAST_US)) // 1000 * 1000, deepcopy(step)))
+def _repeat(steps: list[TimedStep], place: int, draws: Random, labels: list[str]) -> None:
+    at_us, step = steps[place]
+    steps.append(((at_us + int(draws.random() * FAULTS_LAST_US)) // 1000 * 1000, deepcopy(step)))
 
 
-def _leave_out(steps: list[TimedStep], draws: Random, labels: list[str], scenario: Scenario) -> None:
-    place = _changeable(steps, draws)
-    if place is not None:
-        del steps[place]
+def _leave_out(steps: list[TimedStep], place: int, draws: Random, labels: list[str]) -> None:
+    del steps[place]
 
 
 def _exchanged(node: Any, names: dict[str, str]) -> Any:

@@ -26,10 +26,7 @@ from quarterdeck.backend.core.witnessed import events as witnessed
 DOING: dict[type[Doing], str] = {JoinSearch: "joining", Following: "following", Claim: "claiming", Leading: "leading"}
 
 ELSEWHERE = {
-    events.AddressUnusable,
-    StrangerRefused,
-    OperatorAsked,
-    JournalChanged,
+    *(events.AddressUnusable, StrangerRefused, OperatorAsked, JournalChanged),
     *filter(callable, vars(witnessed).values()),
 }
 """The kinds that only live members, their processes or witnesses record."""
@@ -74,7 +71,6 @@ class ReachedRules:
         self.counts: Counter[str] = Counter()
 
     def append(self, record: Record) -> None:
-        """Count the branches of the next record."""
         event = record.event
         tag, fields = _branches()[type(event)]
         self.counts[tag] += 1
@@ -110,12 +106,9 @@ class ReachedRules:
 @cache
 def rule_and_branch_names() -> tuple[str, ...]:
     """Return all that a simulated run may reach: rules of messages, rules of the merge decision, events and their causes."""
-    rules = [
-        _rule_name(kind, word)
-        for kind, by_doing in MESSAGE_RULES.items()
-        for doing, word in DOING.items()
-        if by_doing[doing] is not ignore
-    ]
+    rules: list[str] = []
+    for kind, by_doing in MESSAGE_RULES.items():
+        rules += [_rule_name(kind, word) for doing, word in DOING.items() if by_doing[doing] is not ignore]
     branches: list[str] = []
     for kind, (tag, fields) in _branches().items():
         if kind not in ELSEWHERE:
@@ -132,7 +125,6 @@ class ReachedSummary(Struct, frozen=True):
 
     @classmethod
     def of(cls, counts: Mapping[str, int]) -> Self:
-        """Return the summary of what was counted."""
         times = {name: counts.get(name, 0) for name in rule_and_branch_names()}
         return cls(times, tuple(name for name, count in times.items() if not count))
 

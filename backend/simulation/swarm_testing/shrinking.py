@@ -143,19 +143,17 @@ class _Shrinking:
 
 def _fewer_steps(search: _Shrinking) -> None:
     """Leave out runs of steps, half of them first, then shorter and shorter runs (delta debugging)."""
-    _fewer(search, "steps", lambda: search.best["steps"], lambda steps: search.accept_with(steps=_joined(steps)))
+    _fewer(search, lambda: search.best["steps"], lambda steps: search.accept_with(steps=_joined(steps)))
 
 
-def _fewer(
-    search: _Shrinking, what: str, present: Callable[[], list[Any]], accept: Callable[[list[Any]], bool], least: int = 1
-) -> None:
+def _fewer(search: _Shrinking, present: Callable[[], list[Any]], accept: Callable[[list[Any]], bool]) -> None:
     length = max(1, len(present()) // 2)
     while length:
         place = len(present()) - length
         while place > -length and search.left:
             items = present()
             kept = items[: max(0, place)] + items[max(0, place) + length :]
-            if len(kept) >= least:
+            if kept:
                 accept(kept)
             place -= length
         length //= 2
@@ -211,14 +209,12 @@ def _fewer_parts(search: _Shrinking) -> None:
 
 
 def _smaller_actions(search: _Shrinking) -> None:
-    """Name fewer members, messages or entries in each action."""
     for place in range(len(search.best["steps"])):
         for path in list(_lists_in(search.best["steps"][place].get("do", {}))):
             _shorten_list(search, place, path)
 
 
 def _lists_in(node: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
-    """Where in an action there are lists of texts."""
     if isinstance(node, dict):
         for key, value in node.items():
             yield from _lists_in(value, (*path, key))
@@ -246,7 +242,7 @@ def _shorten_list(search: _Shrinking, place: int, path: Sequence[str | int]) -> 
         return search.accept(tree)
 
     if len(present()) > 1:
-        _fewer(search, "names", present, accept)
+        _fewer(search, present, accept)
 
 
 def _shorter_waits(search: _Shrinking) -> None:
@@ -254,15 +250,8 @@ def _shorter_waits(search: _Shrinking) -> None:
     for place in range(len(search.best["steps"])):
         wait = search.best["steps"][place].get("do", {}).get("wait")
         while wait is not None and search.left:
-            shorter = next(
-                (
-                    text
-                    for text in _shorter(parse_duration(wait))
-                    if search.accept_with(steps=_waiting(search, place, text))
-                ),
-                None,
-            )
-            wait = shorter
+            texts = _shorter(parse_duration(wait))
+            wait = next((text for text in texts if search.accept_with(steps=_waiting(search, place, text))), None)
 
 
 def _waiting(search: _Shrinking, place: int, text: str) -> list[Tree]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from random import Random
 from typing import Any, Literal
 
@@ -32,6 +33,7 @@ from quarterdeck.backend.scenarios.interpreter import Interpreter, read_everythi
 from quarterdeck.backend.scenarios.run_state import RecordSink, RunState
 from quarterdeck.backend.simulation.simulated_driver import SimulatedDriver
 from quarterdeck.backend.simulation.swarm_testing.drawing import FEWEST, MOST, draw_scenario
+from quarterdeck.backend.simulation.swarm_testing.fault_timeline import StepTree
 from quarterdeck.backend.simulation.virtual_time.world import PLAIN_LATENCY, World
 
 Verdict = Literal["ok", "violation", "no-convergence", "crash", "unknown"]
@@ -158,6 +160,7 @@ class _TrialRun:
         faults = self._scenario.model_copy(update={"steps": steps})
         Interpreter(faults, self._driver, self._run_state, seed=self._seed).play()
         self._heal_everything()
+        uses_data = any(step.do is not None and step.do.name == "load" for step in self._scenario.steps)
         tables, writes = self._run_state.invariant_checker.tables, self._run_state.invariant_checker.writes
         # Its workload is its own: calls that were due while none were made are not made up for.
         proving = Interpreter(self._scenario, self._driver, self._run_state, seed=self._seed)
@@ -169,7 +172,7 @@ class _TrialRun:
                 self.fail("no-convergence", "", differs)
             elif tables.in_use:
                 self._check_data()
-            if self._verdict != "ok" or self._run_state.invariant_checker.violations or not self._uses_data:
+            if self._verdict != "ok" or self._run_state.invariant_checker.violations or not uses_data:
                 return
             if writes.survived():
                 return
@@ -206,7 +209,7 @@ class _TrialRun:
             witnesses=witnesses,
             members=len(self._scenario.members),
             events=world.events,
-            messages=world.messages,
+            messages=world.network.messages,
             virtual_seconds=round(world.now_us / SECOND_US, 3),
             converged_seconds=None if self._converged_us is None else round(self._converged_us / SECOND_US, 3),
             bound_seconds=round(self._bound_us / SECOND_US, 3),
@@ -233,23 +236,14 @@ class _TrialRun:
 
     def _check_data(self) -> None:
         run_state, writes = self._run_state, self._run_state.invariant_checker.writes
-        if not self._serves_data():
+        alive = running(run_state.picture)
+        if all(map(self._driver.world.is_lite, alive)) or len(alive) < self._settings.minimum_cluster_size:
             return
         read_everything(self._driver, run_state, self._settings.call_timeout_us)
         if unread := next(writes.unreadable(), ""):
             self.fail("no-convergence", "", f"after everything was mended, {unread}")
         elif misplaced := misplaced_replica(self._driver.world, run_state.invariant_checker.tables):
             self.fail("violation", REPLICAS_IN_PLACE, misplaced)
-
-    @property
-    def _uses_data(self) -> bool:
-        """Whether the scenario has a workload, which all that the swarm draws have."""
-        return any(step.do is not None and step.do.name == "load" for step in self._scenario.steps)
-
-    def _serves_data(self) -> bool:
-        """Whether there are members enough, and one that may hold data."""
-        alive = running(self._run_state.picture)
-        return not all(map(self._driver.world.is_lite, alive)) and len(alive) >= self._settings.minimum_cluster_size
 
     def _why_not_converged(self) -> str:
         """Why this is not one cluster, with its data safe and evenly spread if there is any; empty when it is."""
@@ -302,10 +296,8 @@ class _TrialRun:
 
     def _command(self, command: do.Command) -> None:
         """Give an order that may be refused as things stand: it is given again until it is obeyed."""
-        try:
+        with suppress(do.CommandRefused):
             self._driver.execute(command)
-        except do.CommandRefused:
-            return
 
 
 def misplaced_replica(world: World, tables: PartitionTables) -> str:
@@ -372,9 +364,7 @@ SETTLING = "500ms"
 """How long answers may take."""
 
 
-def proving_steps(
-    world: World, scenario: Scenario, holding: Collection[str], seed: int, number: int
-) -> list[dict[str, Any]]:
+def proving_steps(world: World, scenario: Scenario, holding: Collection[str], seed: int, number: int) -> list[StepTree]:
     """Return the steps of the next proof, as a scenario file has them; none when no member's going would prove anything.
 
     `holding`: the members that hold data.
@@ -397,17 +387,7 @@ def proving_steps(
     if not changes:
         return []
     # The keys of one map may all miss the few partitions that move: the last proof tries others.
-    load = {
-        "at": up,
-        "map": "proof" if number < MOST_PROOFS - 1 else "last-proof",
-        "keys": 30,
-        "rate": RATE,
-        "for": WRITING,
-        "reads": 0,
-    }
-    return [
-        {"do": {"load": load}},
-        {"do": {"wait": WRITING}},
-        {"do": {"wait": SETTLING}},
-        {"do": draws.choice(changes)},
-    ]
+    name = "proof" if number < MOST_PROOFS - 1 else "last-proof"
+    load = {"at": up, "map": name, "keys": 30, "rate": RATE, "for": WRITING, "reads": 0}
+    actions = ({"load": load}, {"wait": WRITING}, {"wait": SETTLING}, draws.choice(changes))
+    return [{"do": action} for action in actions]

@@ -38,7 +38,6 @@ class CalendarQueue:
         return sum(map(len, self._days.values()))
 
     def __iter__(self) -> Iterator[Arrival]:
-        """Return all arrivals in order."""
         return iter(sorted(arrival for day in self._days.values() for arrival in day))
 
     def put(self, arrival: Arrival) -> None:

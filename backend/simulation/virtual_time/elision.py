@@ -14,6 +14,7 @@ The network draws a round's latencies once for it, whether it is left out or not
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import dataclass
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.inputs import HeartbeatsElided
@@ -36,30 +37,26 @@ def can_elide(settings: Settings, latency: Latency) -> bool:
     )
 
 
+@dataclass(slots=True, eq=False)
 class HeartbeatRound:
     """One round of heartbeats that may be left out; what its arrivals are made of."""
 
-    __slots__ = ("draw", "elided", "first_order", "schedule", "sent_us")
-
-    def __init__(self, sent_us: int, draw: float, first_order: int, schedule: BroadcastSchedule) -> None:
-        self.sent_us = sent_us
-        self.draw = draw
-        self.first_order = first_order
-        self.schedule = schedule
-        self.elided = False
+    sent_us: int
+    draw: float
+    first_order: int
+    schedule: BroadcastSchedule
+    elided: bool = False
 
 
+@dataclass(slots=True, eq=False)
 class HeartbeatHistory:
     """What is known of one member's rounds since the calm was last broken."""
 
-    __slots__ = ("before", "calm", "last")
-
-    def __init__(self) -> None:
-        self.last: HeartbeatRound | None = None
-        self.before: HeartbeatRound | None = None
-        """The round before `last`; in calm times all of it has arrived."""
-        self.calm = False
-        """Whether a whole round has been heard by all without changing anything."""
+    last: HeartbeatRound | None = None
+    before: HeartbeatRound | None = None
+    """The round before `last`; in calm times all of it has arrived."""
+    calm: bool = False
+    """Whether a whole round has been heard by all without changing anything."""
 
 
 class Elision:
@@ -113,9 +110,8 @@ class Elision:
         self._calm_members = 0
 
     def _refresh_floor(self) -> None:
-        self._floor_us = min(
-            history.before.sent_us for history in self._histories.values() if history.before is not None
-        )
+        rounds = (history.before for history in self._histories.values())
+        self._floor_us = min(one.sent_us for one in rounds if one is not None)
 
     def _restore(
         self,

@@ -72,9 +72,8 @@ def _resume(world: World, member: MemberSnapshot, at_us: int) -> None:
     if member.clock_us != at_us:
         node.clock = Clock(ahead_us=member.clock_us - at_us)
     node.starts = member.lives
-    node.machine = MemberMachine.restored(
-        member.state, node.member_configuration, random.Random(f"{world.seed}/fork/{node.label}/{member.lives}")
-    )
+    draws = random.Random(f"{world.seed}/fork/{node.label}/{member.lives}")
+    node.machine = MemberMachine.restored(member.state, node.member_configuration, draws)
     node.set_paused(member.paused)
     world.network.running += 1
     world.network.plan_wake(node)
@@ -101,25 +100,12 @@ def snapshot_of(world: World) -> ClusterSnapshot:
         if node.machine is None:
             down.append(node.member_configuration)
         else:
-            members.append(
-                MemberSnapshot(
-                    node.member_configuration,
-                    node.machine.snapshot(),
-                    node.local_us(world.now_us),
-                    node.paused,
-                    node.starts,
-                )
-            )
-    in_flight = [
-        InFlight(content.sender, target.address, content.message, due_us, content.because)
-        for due_us, target, content in network.in_flight()
-    ]
-    in_flight += [
-        InFlight(content.sender, node.address, content.message, world.now_us, content.because)
-        for node in world.nodes.values()
-        for _, content in node.inbox
-        if isinstance(content, Receive)
-    ]
+            state, clock_us = node.machine.snapshot(), node.local_us(world.now_us)
+            members.append(MemberSnapshot(node.member_configuration, state, clock_us, node.paused, node.starts))
+    waiting = list(network.in_flight())
+    for node in world.nodes.values():
+        waiting += [(world.now_us, node, content) for _, content in node.inbox if isinstance(content, Receive)]
+    in_flight = [InFlight(one.sender, to.address, one.message, due_us, one.because) for due_us, to, one in waiting]
     return ClusterSnapshot(
         world.name,
         world.now_us,

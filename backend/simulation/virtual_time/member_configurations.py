@@ -47,9 +47,6 @@ def member_configurations(
 
 def addresses_of(labels: Sequence[str], addresses: Mapping[str, str]) -> dict[str, Address]:
     """Where the members of these labels are, those in `addresses` there. Raises `BadAddress`."""
-    return {
-        label: parse_address(addresses[label], FIRST_PORT)
-        if label in addresses
-        else make_address(HOST, FIRST_PORT + place)
-        for place, label in enumerate(labels)
-    }
+    found = {label: make_address(HOST, FIRST_PORT + place) for place, label in enumerate(labels)}
+    own = (label for label in labels if label in addresses)
+    return found | {label: parse_address(addresses[label], FIRST_PORT) for label in own}

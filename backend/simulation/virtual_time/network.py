@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.causes import RecordId, UnreachableCause
-from quarterdeck.backend.core.commands.commands import CommandRefused, HoldMessages, ReplayMessages
+from quarterdeck.backend.core.commands.commands import CommandRefused, ReplayMessages
 from quarterdeck.backend.core.effects import Deliveries
 from quarterdeck.backend.core.inputs import PeerUnreachable, Receive
 from quarterdeck.backend.core.link_condition import KindCondition, LinkChanged
@@ -73,9 +73,8 @@ class SimulatedNetwork:
         if len(self.nodes) + len(strangers) > MOST_NODES:
             raise CommandRefused(f"more than {MOST_NODES} addresses cannot be simulated")
         for address in strangers:
-            self.nodes[address] = SimulatedNode(
-                len(self.nodes), replace(self._stranger, label=address, address=address)
-            )
+            stranger = replace(self._stranger, label=address, address=address)
+            self.nodes[address] = SimulatedNode(len(self.nodes), stranger)
 
     def move(self, node: SimulatedNode, address: Address) -> None:
         """Let a member that starts at `node` do so at another address. Where it was none listens until one comes."""
@@ -188,10 +187,6 @@ class SimulatedNetwork:
     def _delay_us(self, conditions: Sequence[KindCondition]) -> int:
         return sum(delay_us(condition, self._delay) for condition in conditions)
 
-    def hold(self, command: HoldMessages) -> tuple[LinkChanged, ...]:
-        """Let messages wait from now on."""
-        return self.links.hold(command.sources, command.targets, command.kinds)
-
     def replay(self, command: ReplayMessages) -> tuple[LinkChanged, ...]:
         """Let what is held arrive soon, in the order in which it was sent, whichever member is there by then."""
         kept = []
@@ -203,7 +198,7 @@ class SimulatedNetwork:
             else:
                 kept.append((sender, address, received))
         self._held = kept
-        return self.links.release(command.sources, command.targets)
+        return self.links.apply(command)
 
     def in_flight(self) -> Iterator[tuple[int, SimulatedNode, Receive]]:
         """When each message arrives that is on its way, where, and what it is; `NEVER` for what is held until it is replayed."""

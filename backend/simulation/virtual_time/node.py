@@ -32,25 +32,9 @@ class SimulatedNode:
     """
 
     __slots__ = (
-        "address",
-        "clock",
-        "cluster_name",
-        "code",
-        "deliveries",
-        "inbox",
-        "index",
-        "kill_point",
-        "label",
-        "machine",
-        "member_configuration",
-        "needs_slow_path",
-        "paused",
-        "process",
-        "schedule",
-        "silent",
-        "starts",
-        "wake_at",
-    )
+        "address", "clock", "cluster_name", "code", "deliveries", "inbox", "index", "kill_point", "label", "machine",
+        "member_configuration", "needs_slow_path", "paused", "process", "schedule", "silent", "starts", "wake_at",
+    )  # fmt: skip
 
     process: MemberProcess
     """What carries out the effects of the member that runs here. Where no member ever runs there is none."""
@@ -88,7 +72,6 @@ class SimulatedNode:
         return now_us if self.clock is None else self.clock.local_us(now_us)
 
     def end_process(self) -> None:
-        """Leave nothing of the process that runs here."""
         self.machine = None
         self.silent = False
         self.kill_point = None
@@ -133,19 +116,11 @@ class BroadcastSchedule:
         step_us = int(GOLDEN * spread_us)
         self.sender = sender
         self.latency = latency
-        self.messages = sorted(
-            (
-                (
-                    place * step_us % spread_us,
-                    place,
-                    nodes[address],
-                    Receive(sender.address, message),
-                    RepeatedHeartbeat(),
-                )
-                for place, (address, message) in enumerate(deliveries)
-            ),
-            key=itemgetter(0, 1),
-        )
+        messages = []
+        for place, (address, message) in enumerate(deliveries):
+            received = Receive(sender.address, message)
+            messages.append((place * step_us % spread_us, place, nodes[address], received, RepeatedHeartbeat()))
+        self.messages = sorted(messages, key=itemgetter(0, 1))
 
     def __len__(self) -> int:
         return len(self.messages)

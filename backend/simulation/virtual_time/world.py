@@ -21,7 +21,6 @@ from quarterdeck.backend.core.effects import Deliveries, Effect, Incarnations, c
 from quarterdeck.backend.core.events import FORM, Event, ProcessKilled, ProcessPaused, ProcessResumed, Record
 from quarterdeck.backend.core.inputs import START, TICK, Call, Input, PeersHeardSince, PeerUnreachable, Receive
 from quarterdeck.backend.core.link_condition import LinkChanged
-from quarterdeck.backend.core.links import LinkConditions
 from quarterdeck.backend.core.member import MemberConfiguration, MemberMachine
 from quarterdeck.backend.core.membership.failure_detection.failure_detector import late_after_us
 from quarterdeck.backend.core.membership.messages import Heartbeat
@@ -88,10 +87,10 @@ class World:
         """The UTC instant at which the run's time is 0."""
         elide = elide_heartbeats and can_elide(settings, latency) and not (clocks or settings_of)
         stranger = MemberConfiguration(self.run, "", Address(""), (), settings)
-        self._network = SimulatedNetwork(
+        self.network = SimulatedNetwork(
             seed, latency, self._fingerprint, stranger, members=len(labels), elide_heartbeats=elide
         )
-        self._network.has_several_names = bool(cluster_names)
+        self.network.has_several_names = bool(cluster_names)
         self.nodes: dict[str, SimulatedNode] = {}
         configurations = member_configurations(
             self.run,
@@ -107,27 +106,13 @@ class World:
         for place, configuration in enumerate(configurations):
             node = SimulatedNode(place, configuration, (clocks or {}).get(configuration.label))
             node.process = _Process(self, node)
-            self.nodes[node.label] = self._network.nodes[node.address] = node
+            self.nodes[node.label] = self.network.nodes[node.address] = node
         for node in self.nodes.values():
-            self._network.make_room(node.member_configuration.join_list)
+            self.network.make_room(node.member_configuration.join_list)
 
     @property
     def now_us(self) -> int:
-        return self._network.now_us
-
-    @property
-    def network(self) -> SimulatedNetwork:
-        """Its network, for chapters that begin a world in the middle of a run."""
-        return self._network
-
-    @property
-    def messages(self) -> int:
-        """How many were sent so far, whether they arrived or not; heartbeats that are left out are counted as well."""
-        return self._network.messages
-
-    @property
-    def links(self) -> LinkConditions:
-        return self._network.links
+        return self.network.now_us
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -142,18 +127,17 @@ class World:
         return node.machine.inspect().lite if node.machine is not None else node.member_configuration.lite
 
     def fingerprint(self) -> str:
-        """Return the running hash of all that happened so far."""
         return self._fingerprint.hexdigest()
 
     def set_latency(self, latency: Latency) -> None:
-        self._network.set_latency(latency)
+        self.network.set_latency(latency)
 
     # What an operator does
 
     def execute(self, command: do.Command) -> None:
         """Do `command` now. Raises `CommandRefused`, and then nothing was changed."""
         check(command, self.labels, self._condition_of)
-        self._network.end_calm()
+        self.network.end_calm()
         HANDLERS.get(type(command), World._ask_member)(self, command)
 
     def call(self, label: str, operation: Operation, *, watched: bool = False) -> int:
@@ -163,7 +147,7 @@ class World:
         Raises `CommandRefused`.
         """
         check(do.CallMap(label, operation), self.labels, self._condition_of)
-        self._network.end_calm()
+        self.network.end_calm()
         return self._call(label, operation, watched=watched)
 
     def _call(self, label: str, operation: Operation, *, watched: bool) -> int:
@@ -178,9 +162,9 @@ class World:
         self._record_own(ProcessKilled(node.label))
         # Close what a dead process had open, as its system does; members that are still reached by that learn of it.
         for other in self.nodes.values():
-            condition = self.links.of(node.label, other.label)
+            condition = self.network.links.of(node.label, other.label)
             if other.machine is not None and not (condition and condition.blocked):
-                self._network.report_unreachable(other, node, "connection lost")
+                self.network.report_unreachable(other, node, "connection lost")
 
     def _condition_of(self, label: str) -> Condition:
         node = self.nodes[label]
@@ -201,9 +185,9 @@ class World:
         addresses = {label: node.address for label, node in self.nodes.items()}
         command = with_addresses(command, addresses, self._settings.join_port_try_count)
         if isinstance(command, do.SetJoinList):
-            self._network.make_room(map(Address, command.addresses))
+            self.network.make_room(map(Address, command.addresses))
         elif isinstance(command, do.SetProperties):
-            self._network.stop_eliding()  # that is proven for heartbeats of one pace only
+            self.network.stop_eliding()  # that is proven for heartbeats of one pace only
         self._step(command.member, command)
 
     def _set_kill_point(self, command: do.KillAt) -> None:
@@ -215,13 +199,12 @@ class World:
 
     def _start(self, command: do.StartMember) -> None:
         node = self.nodes[command.member]
-        if self._network.nodes[node.address] is not node:
-            raise do.CommandRefused(f"{node.address} is that of {self._network.nodes[node.address].label} by now")
+        if self.network.nodes[node.address] is not node:
+            raise do.CommandRefused(f"{node.address} is that of {self.network.nodes[node.address].label} by now")
         node.starts += 1
-        self._network.running += 1
-        node.machine = MemberMachine(
-            node.member_configuration, random.Random(f"{self.seed}/life/{node.label}/{node.starts}")
-        )
+        self.network.running += 1
+        draws = random.Random(f"{self.seed}/life/{node.label}/{node.starts}")
+        node.machine = MemberMachine(node.member_configuration, draws)
         self._carry_out(node, node.machine.step(node.local_us(self.now_us), START))
 
     def _resume(self, command: do.ResumeMember) -> None:
@@ -240,13 +223,13 @@ class World:
         waiting, node.inbox = node.inbox, []
         for sender, content in waiting:
             self._deliver(node, sender, content)
-        self._network.plan_wake(node)
+        self.network.plan_wake(node)
 
     # Time
 
     def run_until(self, at_us: int, most_events: int = NEVER) -> None:
         """Let everything happen that is due until `at_us`, which then is now; or stop when `events` exceeds `most_events`."""
-        network, queue = self._network, self._network.queue
+        network, queue = self.network, self.network.queue
         while (today := queue.open_day(at_us)) is not None and self._go_through(today, at_us, most_events):
             queue.close_day()
         if self.events <= most_events:
@@ -254,7 +237,7 @@ class World:
 
     def _go_through(self, today: Iterable[Arrival], until_us: int, most_events: int) -> bool:
         """Let what is due on a day of the queue happen: the loop of every run. Return whether it is all of that day."""
-        network, add, events = self._network, self._fingerprint.add, self.events
+        network, add, events = self.network, self._fingerprint.add, self.events
         for at, order, node, content, sender, repeated in today:
             if at > until_us or events > most_events:
                 network.queue.leave_day(at, order)
@@ -304,21 +287,21 @@ class World:
         now_us = at if node.clock is None else node.clock.local_us(at)
         if machine.timers.earliest <= now_us:
             self._fingerprint.add(at | node.code | TICK_MARK)
-            elision = self._network.elision
+            elision = self.network.elision
             if elision is not None and elision.is_calm and machine.inspect().all_heard_until_us <= at:
                 self._vouch_for_elided(machine, at)
             carry_out(machine.step(now_us, TICK), node.process)
-        self._network.plan_wake(node)
+        self.network.plan_wake(node)
 
     # What members do
 
     def _deliver(self, node: SimulatedNode, sender: SimulatedNode, content: Receive | PeerUnreachable) -> None:
         """Deliver on the slow path: to no running member, to a paused one or one with its own clock, or news of a failure."""
-        self._network.end_calm()
+        self.network.end_calm()
         machine = node.machine
         if machine is None:
             if not isinstance(content, PeerUnreachable) and not node.silent:
-                self._network.report_unreachable(sender, node, "connection refused")
+                self.network.report_unreachable(sender, node, "connection refused")
         elif node.paused:
             node.inbox.append((sender, content))
         else:
@@ -326,22 +309,22 @@ class World:
 
     def _carry_out(self, node: SimulatedNode, effects: Sequence[Effect]) -> None:
         carry_out(effects, node.process)
-        self._network.plan_wake(node)
+        self.network.plan_wake(node)
 
     def _end_process(self, node: SimulatedNode) -> None:
-        self._network.running -= node.machine is not None
+        self.network.running -= node.machine is not None
         node.end_process()
 
     def _vouch_for_elided(self, machine: MemberMachine, at: int) -> None:
         """Let a member know that it heard of all, though their heartbeats were left out; end the calm if that is not certain."""
-        elision = self._network.elision
+        elision = self.network.elision
         assert elision is not None
         late_us = self._late_after_us
         heard_us = elision.heard_since_us(at, late_us)
         if heard_us + late_us > at:
             machine.step(at, PeersHeardSince(heard_us))
         else:
-            self._network.end_calm()
+            self.network.end_calm()
 
     def _record_links(self, changes: Iterable[LinkChanged]) -> None:
         for change in changes:
@@ -353,7 +336,7 @@ class World:
         self._record(Record(self.run, self.name, self.run, self._own_records, now_us, utc_us, event, form=FORM))
 
     def _record(self, record: Record) -> None:
-        self._network.end_calm()
+        self.network.end_calm()
         self._fingerprint.add_record(record)
         if self._on_record is not None:
             self._on_record(record)
@@ -370,7 +353,7 @@ class _Process:
     def __init__(self, world: World, node: SimulatedNode) -> None:
         self._world = world
         self._node = node
-        self.transmit = partial(world._network.transmit, node)
+        self.transmit = partial(world.network.transmit, node)
 
     @property
     def kill_point(self) -> do.KillAt | None:
@@ -404,11 +387,13 @@ HANDLERS: dict[type[do.Command], Callable[[World, Any], object]] = {
     do.PauseMember: World._pause,
     do.ResumeMember: World._resume,
     do.CallMap: lambda world, command: world._call(command.member, command.operation, watched=True),
-    do.MoveMember: lambda world, command: world._network.move(
+    do.MoveMember: lambda world, command: world.network.move(
         world.nodes[command.member], parse_address(command.address)
     ),
-    do.HoldMessages: lambda world, command: world._record_links(world._network.hold(command)),
-    do.ReplayMessages: lambda world, command: world._record_links(world._network.replay(command)),
-    **dict.fromkeys(get_args(do.LinkCommand), lambda world, command: world._record_links(world.links.apply(command))),
+    do.ReplayMessages: lambda world, command: world._record_links(world.network.replay(command)),
+    **dict.fromkeys(
+        (*get_args(do.LinkCommand), do.HoldMessages),
+        lambda world, command: world._record_links(world.network.links.apply(command)),
+    ),
 }
 """Who carries out each command. The others are for members themselves."""

@@ -270,4 +270,4 @@ def test_an_hour_is_held_in_bounds(make: Make, clock: Steady) -> None:
             records += 1
     assert records < 20_000 and len(picture.members) == 3
     assert not cluster._fresh and not cluster._settled and not cluster._calls and not cluster._run_state.recent
-    assert len(cluster._world._network.queue) < 100
+    assert len(cluster._world.network.queue) < 100

@@ -137,7 +137,7 @@ def test_links_pauses_and_messages_on_their_way_are_taken_over() -> None:
         "euphesus"
     }
     copy = forked_world(snapshot, seed=1, run="copy")
-    assert copy.links.conditions == world.links.conditions
+    assert copy.network.links.conditions == world.network.links.conditions
     assert snapshot_of(copy) == snapshot_after_one_more_run(snapshot)
     with pytest.raises(CommandRefused):
         copy.execute(PauseMember("euphesus"))

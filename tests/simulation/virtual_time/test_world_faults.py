@@ -92,7 +92,7 @@ def test_messages_of_a_dropped_kind_do_not_arrive_and_others_do() -> None:
     other.pass_seconds(8)
     assert not other.of(MemberRemoved)
     other.do(DropMessages(("n3",), ("n1",), ()))
-    assert not other.world.links.conditions
+    assert not other.world.network.links.conditions
 
 
 def test_members_whose_clocks_differ_by_a_tenth_stay_together_and_records_bear_the_time_of_the_run() -> None:
