@@ -128,7 +128,7 @@ def test_one_fault_is_healed_and_the_others_stay() -> None:
     assert links.of(*LINK) == LinkChanged(*LINK, of_kinds=(everything, KindCondition("heartbeat", loss=0.5)))
     assert [condition.kind for condition in conditions_for(links.of(*LINK), "heartbeat")] == ["", "", "heartbeat"]  # type: ignore[arg-type]
     links.apply(HealLink(*ENDS, ("lose",)))
-    assert links.release(*ENDS) == (LinkChanged(*LINK),)
+    assert links.apply(ReplayMessages(*ENDS)) == (LinkChanged(*LINK),)
     assert links.conditions == {}
 
 
