@@ -34,12 +34,12 @@ from pyspark.sql.streaming.stateful_processor import (
 from pyspark.sql.types import BooleanType, StructField, StructType
 
 from quarterdeck.backend.journal.files import NoJournal
-from quarterdeck.backend.pipeline.data_sources import JOURNAL_FORMAT, JournalSource
+from quarterdeck.backend.pipeline.data_sources import BLOCKS, JOURNAL_FORMAT, JournalSource
 from quarterdeck.backend.pipeline.growth import GrowingJournals
-from quarterdeck.backend.pipeline.judging.lines import CONTRADICTS, NO_RUN
+from quarterdeck.backend.pipeline.judging.lines import CONTRADICTS, NO_RUN, run_of_line
 from quarterdeck.backend.pipeline.rules import Finding
 from quarterdeck.backend.pipeline.schemas import columns_of
-from quarterdeck.backend.pipeline.spark.arrow import conf_set
+from quarterdeck.backend.pipeline.spark.arrow import batches_of, conf_set
 from quarterdeck.backend.pipeline.spark.session import SHUFFLE_PARTITIONS, spark_session, stream_partitions
 from quarterdeck.backend.pipeline.streaming.followed_run import (
     QUIET_MS,
@@ -226,14 +226,22 @@ def blocks_at(spark: SparkSession, place: str) -> DataFrame:
 
 def topic_blocks(records: DataFrame) -> DataFrame:
     """Make blocks of rows of Spark's source ``kafka``, each of which has a line of a journal as its value."""
-    line = F.col("value")
-    run = F.get_json_object(line.cast("string"), "$.run")
-    return records.select(
-        F.when(run.isNull() | (run == ""), NO_RUN).otherwise(run).alias("run"),
-        F.concat_ws("-", "topic", "partition").alias("file"),
-        F.col("offset").alias("start"),
-        F.concat(F.coalesce(line, F.lit(b"")), F.lit(b"\n")).alias("lines"),
-    )
+    place = F.concat_ws("-", "topic", "partition").alias("file")
+    return records.select(place, "offset", "value").mapInArrow(_blocks_of_lines, BLOCKS)
+
+
+def _blocks_of_lines(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Put the lines of a run that come together in one block: what is done for each row costs more than to judge a line."""
+    for batch in batches:
+        blocks: dict[tuple[str, str], tuple[int, list[bytes]]] = {}
+        for file, offset, value in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+            try:
+                run = run_of_line(value or b"").run or NO_RUN
+            except (msgspec.MsgspecError, UnicodeDecodeError):
+                run = NO_RUN
+            blocks.setdefault((run, file), (offset, []))[1].append((value or b"") + b"\n")
+        rows = ((run, file, start, b"".join(lines)) for (run, file), (start, lines) in blocks.items())
+        yield from batches_of(rows, BLOCKS)
 
 
 def start_stream(
