@@ -1,1 +1,4 @@
-"""The asyncio driver: members that speak real TCP on real clocks, alone or as a cluster on this machine."""
+"""The asyncio driver: members that speak real TCP on real clocks.
+
+Rooms: the transport, its security, one running member, a cluster of them, and members in processes of their own.
+"""

@@ -1,1 +1,4 @@
-"""The operators' paths under ``/hazelcast`` and ``/metrics``, which existing curl lines, health checks and scrapers use."""
+"""The operators' paths under ``/hazelcast`` and ``/metrics``, which existing curl lines, health checks and scrapers use.
+
+One file holds one group of paths.
+"""
