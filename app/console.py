@@ -15,7 +15,6 @@ from textual.app import App
 from textual.command import Provider
 from textual.driver import Driver
 from textual.events import Key
-from textual.message import Message
 
 from quarterdeck.app.actions.action import Allowed, ViewName, WordKind, allowed_on
 from quarterdeck.app.actions.registry import action_called
@@ -64,13 +63,6 @@ class Console(App[None]):
     CSS_PATH = Path(__file__).with_name("console.tcss")
     COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {ActionsProvider}
     TITLE = "Quarterdeck"
-
-    class CommandEnded(Message):
-        """A command was done, or `failure` says why not. Posted from any thread."""
-
-        def __init__(self, requests: Requests, done: str, failure: BaseException | None, call: CallKey | None) -> None:
-            super().__init__()
-            self.requests, self.done, self.failure, self.call = requests, done, failure, call
 
     def __init__(
         self,
@@ -255,9 +247,6 @@ class Console(App[None]):
     def suggestions(self, beginning: str) -> Suggestions:
         return self._prompt_lines.suggestions(beginning, next(iter(self.top.targets()), ""))
 
-    def typed_before(self, sign: str) -> Sequence[str]:
-        return self.state.typed_before(sign)
-
     def answered(self, sign: str, text: str) -> None:
         self.state.add_to_history(sign, text)
         if sign == ":" and text.strip():
@@ -299,8 +288,7 @@ class Console(App[None]):
             self.goto(action.views[0], member=next(iter(self.top.targets()), ""))
             self.top.call_after_refresh(self.action_act, action_id, text)  # a view has no data before it is painted
             return
-        held_back = self.top.holds_back(action)
-        if held_back:
+        if held_back := self.top.holds_back(action):
             self.show_message(held_back, error=True)
             return
         if action_id == "back" and self.top.clear_filter():
@@ -329,11 +317,6 @@ class Console(App[None]):
         from quarterdeck.app.handlers.members import do_command
 
         return lambda _: do_command(self.top, action_id)
-
-    def on_console_command_ended(self, message: CommandEnded) -> None:
-        outcome = message.requests.outcome(message.done, message.failure, message.call)
-        if outcome is not None:
-            self.show_message(outcome.text, error=outcome.error)
 
     def on_key(self, event: Key) -> None:
         """Hand stray letters to the prompt: those typed in one burst with its sign were on their way to another widget.
@@ -402,9 +385,8 @@ class Console(App[None]):
             return
         theme = theme_called(name)
         if self.no_color and not theme.ansi:
-            raise Refusal(
-                f"NO_COLOR is set, so there are no colours to choose: env -u NO_COLOR quarterdeck console --theme {name}"
-            )
+            remedy = f"env -u NO_COLOR quarterdeck console --theme {name}"
+            raise Refusal(f"NO_COLOR is set, so there are no colours to choose: {remedy}")
         self.ansi_color = theme.ansi or None
         self.theme = theme.name
 
@@ -439,8 +421,14 @@ class Console(App[None]):
     def _command_ended(
         self, requests: Requests, what: str, failure: BaseException | None, call: CallKey | None
     ) -> None:
+        """Show how a command ended. Called from any thread."""
+
+        def show() -> None:
+            if (outcome := requests.outcome(what, failure, call)) is not None:
+                self.show_message(outcome.text, error=outcome.error)
+
         if self.is_running:
-            self.post_message(self.CommandEnded(requests, what, failure, call))
+            self.call_later(show)
 
     def _members_started(self, requests: Requests, starting: Future[None]) -> None:
         if not starting.cancelled() and starting.exception() is not None:

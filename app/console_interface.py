@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from msgspec import Struct
 
@@ -100,9 +100,6 @@ class Pointed(NamedTuple):
 class ConsoleInterface(Protocol):
     """What a view may ask of the console."""
 
-    def typed_before(self, sign: str) -> Sequence[str]:
-        """Return the previous answers at the prompt to this sign, the latest last."""
-
     @property
     def tabs(self) -> Sequence[TableCell]:
         """The open clusters, the one in sight marked; empty while there is only one."""
@@ -163,14 +160,3 @@ class ConsoleInterface(Protocol):
 
     def answered(self, sign: str, text: str) -> None:
         """Handle a line of the prompt after enter."""
-
-
-@runtime_checkable
-class ActionRunner(Protocol):
-    """Does actions to the current cluster; the command palette needs this of the console."""
-
-    @property
-    def cluster(self) -> Cluster: ...
-
-    def action_act(self, action_id: str, text: str = "") -> None:
-        """Do one action of the registry, in the current view."""

@@ -213,7 +213,7 @@ class CommandLinesScreen(Dialog[None]):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,q,dollar_sign", "close", "Close"),
+        Binding("escape,q,dollar_sign", "dismiss", "Close"),
         Binding("y", "copy", "Copy"),
     ]
 
@@ -229,9 +229,6 @@ class CommandLinesScreen(Dialog[None]):
         with Vertical(id="lines-box"):
             yield Static(self._text(), id="lines-text")
             yield Static("y copies, esc closes", id="lines-hint", markup=False)
-
-    def action_close(self) -> None:
-        self.dismiss()
 
     def action_copy(self) -> None:
         lines = [*self._done, *([self._shows] if self._shows else [])]

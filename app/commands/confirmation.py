@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
@@ -48,8 +49,8 @@ class ConfirmScreen(Dialog[bool]):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("y", "confirm", "Yes"),
-        Binding("n,q", "cancel", "Cancel"),
-        Binding("escape", "cancel", "Cancel", priority=True),
+        Binding("n,q", "dismiss(False)", "Cancel"),
+        Binding("escape", "dismiss(False)", "Cancel", priority=True),
         Binding("left,right", "app.focus_next", "Other", show=False),
     ]
 
@@ -76,7 +77,7 @@ class ConfirmScreen(Dialog[bool]):
                 yield Static(f"Type the name of the cluster, {self.typed}, to go on:", id="confirm-asked", markup=False)
                 yield Input(id="confirm-name", compact=True)
             with Horizontal(id="confirm-buttons"):
-                yield Button("Cancel", id="cancel", compact=True)
+                yield Button("Cancel", id="cancel", compact=True, action="screen.dismiss(False)")
                 yield Button(self._verb, id="confirm", variant="error", compact=True, disabled=bool(self.typed))
             keys = "y {}   n cancel   ← → choose, enter does what is chosen"
             if self.typed:
@@ -89,18 +90,11 @@ class ConfirmScreen(Dialog[bool]):
     def on_input_changed(self, event: Input.Changed) -> None:
         self.query_one("#confirm", Button).disabled = event.value.strip() != self.typed
 
-    def on_input_submitted(self) -> None:
-        self.action_confirm()
-
-    def on_button_pressed(self, event: Button.Pressed) -> None:
-        self.dismiss(event.button.id == "confirm")
-
+    @on(Input.Submitted)
+    @on(Button.Pressed, "#confirm")
     def action_confirm(self) -> None:
         if not self.query_one("#confirm", Button).disabled:
             self.dismiss(True)
-
-    def action_cancel(self) -> None:
-        self.dismiss(False)
 
 
 def confirmation_for(session: ConsoleSession, action: Action, commands: Sequence[Command]) -> ConfirmScreen | None:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from textual import work
 from textual.command import CommandList, CommandPalette, DiscoveryHit, Hit, Hits, Provider
 from textual.css.query import NoMatches
+from textual.types import IgnoreReturnCallbackType
 
 from quarterdeck.app.actions.action import Action, allowed_on
 from quarterdeck.app.actions.registry import available_actions
-from quarterdeck.app.console_interface import ActionRunner
+from quarterdeck.app.screen.view_screen import ViewScreen
 from quarterdeck.widgets.dialog import OverView
 
 LINES_OF_A_HIT = 2
@@ -60,17 +61,12 @@ class ActionsProvider(Provider):
             if score > 0:
                 yield Hit(score, matcher.highlight(title), self._run(action), help=action.meaning)
 
-    @property
-    def _console(self) -> ActionRunner:
-        assert isinstance(self.app, ActionRunner)
-        return self.app
-
     def _actions(self) -> tuple[Action, ...]:
-        return available_actions(allowed_on(self._console.cluster))
+        assert isinstance(self.screen, ViewScreen)
+        return available_actions(allowed_on(self.screen.session.cluster))
 
-    def _run(self, action: Action) -> Callable[[], None]:
-        console = self._console
-        return lambda: console.action_act(action.id)
+    def _run(self, action: Action) -> IgnoreReturnCallbackType:
+        return partial(self.app.run_action, f"app.act('{action.id}')")
 
 
 def title_of(action: Action) -> str:

@@ -111,7 +111,7 @@ class ViewScreen(Screen[None]):
         self.message = StatusLine(id="message", most_lines=3)
         self.hints = HintLine(id="hints")
         self.candidates = CandidateList(id="candidates")
-        self.prompt = Prompt(console.complete, console.typed_before, id="prompt")
+        self.prompt = Prompt(console.complete, console.state.typed_before, id="prompt")
         self._epoch: int | None = None
         """Whose records were received; None before the first paint, which receives all there are."""
         self._painted_second = -1

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import ClassVar, NamedTuple
 
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
@@ -312,7 +313,7 @@ class JoinListEditor(Dialog[tuple[EditPlan, ...] | None]):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "cancel", "cancel", key_display="esc"),
+        Binding("escape", "dismiss", "cancel", key_display="esc"),
         Binding("ctrl+s", "apply", "apply", key_display="^s", priority=True),
         Binding("ctrl+t", "others", "one or all", key_display="^t", priority=True),
     ]
@@ -338,7 +339,7 @@ class JoinListEditor(Dialog[tuple[EditPlan, ...] | None]):
                 yield self.area
                 yield self.changes
             with Horizontal(id="list-buttons"):
-                yield Button("Cancel", id="cancel", compact=True)
+                yield Button("Cancel", id="cancel", compact=True, action="screen.dismiss")
                 yield self.apply_button
                 yield Static("esc cancel  ^s apply  ^t this cluster or all  tab buttons", id="list-keys", markup=False)
 
@@ -351,15 +352,6 @@ class JoinListEditor(Dialog[tuple[EditPlan, ...] | None]):
             self._timer.stop()
         self._timer = self.set_timer(JUDGE_SECONDS, self.judge)
 
-    def on_button_pressed(self, event: Button.Pressed) -> None:
-        if event.button.id == "apply":
-            self.action_apply()
-        else:
-            self.action_cancel()
-
-    def action_cancel(self) -> None:
-        self.dismiss(None)
-
     def action_others(self) -> None:
         """Edit all clusters instead of one; or one, the first, instead of all."""
         others = self._all_masters if len(self._masters) < len(self._all_masters) else self._masters[:1]
@@ -367,6 +359,7 @@ class JoinListEditor(Dialog[tuple[EditPlan, ...] | None]):
             self._masters = others
             self.judge()
 
+    @on(Button.Pressed, "#apply")
     def action_apply(self) -> None:
         self.judge()
         plans = tuple(plan for plan in self._plans if not plan.nothing_new)

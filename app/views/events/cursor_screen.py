@@ -86,10 +86,6 @@ class EventCursorScreen(ViewScreen):
     def _following(self) -> bool:
         return self._main.following
 
-    def _follow(self, following: bool) -> None:
-        self._main.set_following(following)
-        self._say_below()
-
     def _current(self) -> Record | None:
         """Return the event under the cursor: that of a story, unless the tail or the diagram has the focus."""
         pointed = self.pane.pointed if self.focused is not self._main else None

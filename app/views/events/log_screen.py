@@ -20,6 +20,7 @@ from quarterdeck.widgets.dialog import Dialog
 from quarterdeck.widgets.line_table import TableCell
 from quarterdeck.widgets.status_line import StatusLine
 
+HINTS = "esc back   ↑ ↓ j k space scroll   g G first and last of these lines"
 MARK = "▶"
 ROWS_ABOVE = 4
 """Rows in sight above the message."""
@@ -38,7 +39,7 @@ class LogScreen(Dialog[None]):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,q,enter", "close", "Close"),
+        Binding("escape,q,enter", "dismiss", "Close"),
         Binding("j", "scroll('scroll_down')", show=False),
         Binding("k", "scroll('scroll_up')", show=False),
         Binding("g", "scroll('scroll_home')", show=False),
@@ -58,9 +59,7 @@ class LogScreen(Dialog[None]):
         yield self.title_line
         with self.box:
             yield self.text
-        yield Static(
-            "esc back   ↑ ↓ j k space scroll   g G first and last of these lines", id="log-hints", markup=False
-        )
+        yield Static(HINTS, id="log-hints", markup=False)
 
     def on_mount(self) -> None:
         words = TableCell(one_line(self._words))
@@ -71,9 +70,6 @@ class LogScreen(Dialog[None]):
         rows, first = self._rows(max(LEAST_WIDTH, self.size.width - 2))
         self.text.update(rows)
         self.call_after_refresh(self.box.scroll_to, y=max(0, first - ROWS_ABOVE), animate=False)
-
-    def action_close(self) -> None:
-        self.dismiss()
 
     def action_scroll(self, how: str) -> None:
         """Scroll by one of the keys that move the cursor elsewhere."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from textual import on
 from textual.widget import Widget
 
 from quarterdeck.app.console_interface import ConsoleInterface, Pointed, choice_of
@@ -31,6 +32,8 @@ from quarterdeck.backend.picture.explain.space_time import ZOOMS_US, SpaceTime
 from quarterdeck.backend.picture.replay.tape import ReorderBuffer
 from quarterdeck.backend.picture.text.formatting import Refusal, duration_text, one_line
 from quarterdeck.widgets.line_table import TableCell
+from quarterdeck.widgets.space_time import SpaceTimeDiagram
+from quarterdeck.widgets.tail_log import TailLog
 
 ZOOM_WORDS = {"event": 0, **{f"{us // 1000}ms" if us < 1_000_000 else f"{us // 1_000_000}s": us for us in ZOOMS_US[1:]}}
 
@@ -70,9 +73,7 @@ class EventsScreen(EventCursorScreen):
         self._order.take(records)
 
     def point_at_event(self, event: Pointed) -> None:
-        for _ in range(
-            2
-        ):  # all that came while it was out of sight: the second time those that the first one held back
+        for _ in range(2):  # all that came while it was out of sight; then those that the first time held back
             self._absorb(self._order.release())
         super().point_at_event(event)
 
@@ -87,7 +88,7 @@ class EventsScreen(EventCursorScreen):
         self._go_to_awaited()
         self._reserve(self.session.cluster.labels)
         if self._diagram is not None and self.diagram.display:
-            if len(self._diagram.lanes) != len(self._lane_labels()):
+            if len(self._diagram.lanes) != len(self.session.cluster.labels):
                 self._redraw()
             self.diagram.show(self._diagram)
 
@@ -135,11 +136,13 @@ class EventsScreen(EventCursorScreen):
 
     # Events of the widgets
 
-    def on_tail_log_moved(self) -> None:
-        self._cursor_moved()
-
-    def on_space_time_diagram_moved(self) -> None:
-        self._cursor_moved()
+    @on(TailLog.Moved)
+    @on(SpaceTimeDiagram.Moved)
+    def _cursor_moved(self) -> None:
+        record = self._pointed()
+        if self.pane.content is self.pane.fields and record is not None and not self._following:
+            self.pane.show_fields(record)
+        self._say_below()
 
     def on_tail_log_filter_cleared(self) -> None:
         if self.diagram.display:
@@ -179,7 +182,7 @@ class EventsScreen(EventCursorScreen):
     def do_event_level(self, text: str) -> None:
         level = choice_of(text, LEVELS, self._feed.level, "level")
         if self.diagram.display:
-            self._toggle_diagram()
+            self.do_space_time()
         record, following = self._pointed(), self._following
         self._feed.choose(level, self._trail.records)
         if record is not None and not following:
@@ -193,19 +196,13 @@ class EventsScreen(EventCursorScreen):
         accepts = self._format.matcher(self.tail.filter_text)
         return [record for record in records if accepts(EventLine(record))]
 
-    def _cursor_moved(self) -> None:
-        record = self._pointed()
-        if self.pane.content is self.pane.fields and record is not None and not self._following:
-            self.pane.show_fields(record)
-        self._say_below()
-
     def do_back(self, _: str) -> None:
         if self.pane.display:
             self.pane.close()
             self.focus_body()
             self._say_below()
         elif self.diagram.display:
-            self._toggle_diagram()
+            self.do_space_time()
         else:
             self.console.back()
 
@@ -294,7 +291,8 @@ class EventsScreen(EventCursorScreen):
         self.console.goto("time", at_us=record.at)
 
     def do_event_follow(self, _: str) -> None:
-        self._follow(not self._following)
+        self._main.set_following(not self._following)
+        self._say_below()
 
     def do_event_next(self, back: str) -> None:
         """Go to the next event that matches the filter, or `back` to the previous one."""
@@ -324,10 +322,7 @@ class EventsScreen(EventCursorScreen):
 
     # The diagram
 
-    def do_space_time(self, _: str) -> None:
-        self._toggle_diagram()
-
-    def _toggle_diagram(self) -> None:
+    def do_space_time(self, _: str = "") -> None:
         record, following = self._pointed(), self._following
         self.diagram.display = not self.diagram.display
         self.tail.display = not self.diagram.display
@@ -341,12 +336,9 @@ class EventsScreen(EventCursorScreen):
         self._say_below()
 
     def _redraw(self) -> None:
-        self._diagram = SpaceTime(self._trail, self._lane_labels(), self._zoom_us)
+        self._diagram = SpaceTime(self._trail, self.session.cluster.labels, self._zoom_us)
         self._diagram.extend(self._selected(self._trail.records))
         self.diagram.show(self._diagram)
-
-    def _lane_labels(self) -> Sequence[str]:
-        return self.session.cluster.labels
 
     def do_event_zoom(self, text: str) -> None:
         """Let a row take up the time in `text`; without it the next longer one, with `-` the next shorter one."""
@@ -358,7 +350,7 @@ class EventsScreen(EventCursorScreen):
         else:
             raise Refusal(f"a row takes up one of {', '.join(ZOOM_WORDS)}; not {text!r}")
         if not self.diagram.display:
-            self._toggle_diagram()
+            self.do_space_time()
         record, following = self._pointed(), self._following
         self._zoom_us = zoom_us
         self._redraw()

@@ -103,7 +103,7 @@ class NetworkScreen(ViewScreen):
         for record in records:
             self._ledger.take(record)
             if self._building and isinstance(record.event, LinkChanged):
-                self._drop_plan()
+                self.do_fault_clear()
 
     def restart(self, records: Sequence[Record]) -> None:
         self._ledger = FaultLedger.of(self.session.picture, records, self.session.cluster.labels)
@@ -235,7 +235,7 @@ class NetworkScreen(ViewScreen):
     def do_fault_preset(self, text: str) -> None:
         """Plan the named preset; by key the next one, and after the last one none."""
         if not text and self._preset == PRESET_NAMES[-1]:
-            self._drop_plan()
+            self.do_fault_clear()
             return
         word, _, argument = text.partition(" ")
         name = choice_of(word, PRESET_NAMES, self._preset or PRESET_NAMES[-1], "preset")
@@ -282,10 +282,7 @@ class NetworkScreen(ViewScreen):
         self._plan, self._sides, self._building = plan, sides, False
         self.repaint()
 
-    def do_fault_clear(self, _: str) -> None:
-        self._drop_plan()
-
-    def _drop_plan(self) -> None:
+    def do_fault_clear(self, _: str = "") -> None:
         self._plan, self._preset, self._sides, self._building = None, None, {}, False
         if self.is_current:
             self.repaint()
