@@ -185,13 +185,13 @@ class Console(App[None]):
 
     def show_message(self, text: str, *, error: bool = False) -> None:
         for view in self._open_views():  # an older one would be found there again, and be taken for news
-            view.message.show(())
+            view.message.show()
         self.top.show_message(text, error=error)
 
     def withdraw_message(self, text: str) -> None:
         for view in self._open_views():
             if any(part.text == text for part in view.message.parts):
-                view.message.show(())
+                view.message.show()
 
     def _open_views(self) -> Iterator[ViewScreen]:
         return (view for tab in self._tabs for view in tab.views.values())

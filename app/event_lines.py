@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Literal, Protocol, get_args
+from typing import Literal, get_args
 
 import msgspec
 from rich.cells import cell_len
@@ -70,14 +70,11 @@ class EventLine:
         return self._folded
 
 
-class Searched(Protocol):
-    """A line that a filter may select."""
-
-    def matches(self, selection: EventFilter, name_of: NameOf) -> bool: ...
-
-
 class LineFormat:
-    """Writes events in columns. `utc` chooses the clock, the width of the place where they stand whether kinds have room."""
+    """Writes lines of every level in the same columns.
+
+    `utc` chooses the clock, the width of the place where they stand whether kinds have room.
+    """
 
     def __init__(self, name_of: NameOf, width_now: Callable[[], int]) -> None:
         self._name_of, self._width_now = name_of, width_now
@@ -96,13 +93,24 @@ class LineFormat:
         """Return when it happened, on the chosen clock."""
         return utc_text(record.utc) if self.utc else clock_text(record.at)
 
-    def line(self, entry: EventLine) -> TailLine:
+    def entry_line(self, entry: Entry) -> TailLine:
+        """Return the line of an entry, whichever its level."""
         record = entry.record
-        words = self.in_columns(record, one_line(record.member), kind_of(record), entry.words(self._name_of))
-        return TailLine(words, tone_of(record.event))
+        if isinstance(entry, EventLine):
+            words = self._in_columns(record, one_line(record.member), kind_of(record), entry.words(self._name_of))
+            return TailLine(words, tone_of(record.event))
+        if isinstance(entry, BusyLine):
+            return TailLine(self._in_columns(record, "", "in one second", entry.second.text), "faint")
+        sentence, time = entry.sentence(), self.time_of(record)
+        room = self.width - len("• ") - len(time) - len("  ")
+        events = f"({counted(sentence.events, 'event')})"
+        if self.width < NARROW or cell_len(sentence.text) + len(events) >= room:  # the sentence needs the cells
+            events = f"({sentence.events})"
+        if self.width < NARROWEST:
+            return TailLine(f"{time}  {sentence.text}", sentence.tone)
+        return TailLine(f"{time}  {fit(sentence.text, room - len(events))}{events}", sentence.tone)
 
-    def in_columns(self, record: Record, name: str, kind: str, words: str) -> str:
-        """Return a line of these columns, at the time of `record`."""
+    def _in_columns(self, record: Record, name: str, kind: str, words: str) -> str:
         wide = self.width >= NARROW
         kinds = fit(kind, KIND_WIDTH) if wide else ""
         longest = LONGEST_NAME if wide else LONGEST_NAME_NARROW
@@ -116,7 +124,7 @@ class LineFormat:
             self._longest_name = max(before, min(longest, LONGEST_NAME))
         return self._longest_name != before
 
-    def matcher(self, text: str) -> Callable[[Searched], bool]:
+    def matcher(self, text: str) -> Callable[[Entry], bool]:
         """Return the test whether a filter of this text selects a line."""
         selection = EventFilter.of(text)
         return lambda line: line.matches(selection, self._name_of)
@@ -163,15 +171,12 @@ def episode_facts(
         for place, record in enumerate(episode.records[:MOST_EVENTS])
     )
     lasted = episode.end_us - episode.at_us
+    members = listed(list(map(one_line, episode.subjects)), NAMES_SPELT_OUT)
     more = sentence.events - MOST_EVENTS
     return (
         Fact("what", sentence.text, "strong"),
         Fact("at", f"{time_of(episode.first).strip()}{f', for {duration_text(lasted)}' if lasted else ''}"),
-        *(
-            [Fact("members", listed(list(map(one_line, episode.subjects)), NAMES_SPELT_OUT))]
-            if episode.subjects
-            else []
-        ),
+        *([Fact("members", members)] if members else []),
         *events,
         *([Fact("", f"and {counted(more, 'event')} more; enter unfolds them", "faint")] if more > 0 else []),
     )
@@ -280,24 +285,6 @@ class BusyLine:
 
 
 Entry = EventLine | EpisodeLine | BusyLine
-
-
-class LevelFormat(LineFormat):
-    """Writes lines of every level in the same columns."""
-
-    def entry_line(self, entry: Entry) -> TailLine:
-        if isinstance(entry, EventLine):
-            return self.line(entry)
-        if isinstance(entry, BusyLine):
-            return TailLine(self.in_columns(entry.record, "", "in one second", entry.second.text), "faint")
-        sentence, time = entry.sentence(), self.time_of(entry.record)
-        room = self.width - len("• ") - len(time) - len("  ")
-        events = f"({counted(sentence.events, 'event')})"
-        if self.width < NARROW or cell_len(sentence.text) + len(events) >= room:  # the sentence needs the cells
-            events = f"({sentence.events})"
-        if self.width < NARROWEST:
-            return TailLine(f"{time}  {sentence.text}", sentence.tone)
-        return TailLine(f"{time}  {fit(sentence.text, room - len(events))}{events}", sentence.tone)
 
 
 class LevelFeed:

@@ -6,7 +6,7 @@ import difflib
 import re
 import string
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from typing import NamedTuple
 
@@ -280,13 +280,11 @@ def works(action: Action, session: ConsoleSession, targets: Sequence[str]) -> bo
         if session.picture.links or (session.traffic is not None and not session.traffic.over):
             return True
         return any(belief.status in STOPPED or belief.join_list_edition for belief in session.picture.members.values())
-    conditions = _conditions_of(action.id)
-    beliefs = session.picture.members
-    return (
-        not action.aims
-        or not conditions
-        or any(_meets(condition, beliefs, target) for condition in conditions for target in targets)
-    )
+    if not action.aims or not (conditions := _conditions_of(action.id)):
+        return True
+    beliefs = [session.picture.members.get(target) for target in targets]
+    # A member without news may be in any state.
+    return any(belief is None or MEETS[condition](belief) for condition in conditions for belief in beliefs)
 
 
 @cache
@@ -295,23 +293,14 @@ def _conditions_of(action_id: str) -> frozenset[MemberCondition]:
     return frozenset(command.needs for word in words for command in commands_of_word(word.word) if command.needs)
 
 
-def _meets(condition: MemberCondition, beliefs: Mapping[str, MemberBelief], label: str) -> bool:
-    """Return whether a member is in the state that a command needs. One without news may be in any."""
-    belief = beliefs.get(label)
-    if belief is None or not condition:
-        return True
-    paused = belief.status == "paused"
-    match condition:
-        case "down":
-            return not belief.running
-        case "up":
-            return belief.running
-        case "paused":
-            return paused
-        case "master":
-            return belief.running and belief.is_master
-        case "not paused":
-            return belief.running and not paused
+MEETS: Mapping[MemberCondition, Callable[[MemberBelief], bool]] = {
+    "down": lambda belief: not belief.running,
+    "up": lambda belief: belief.running,
+    "paused": lambda belief: belief.status == "paused",
+    "master": lambda belief: belief.running and belief.is_master,
+    "not paused": lambda belief: belief.running and belief.status != "paused",
+}
+"""Whether a member is in the state that a command needs."""
 
 
 ACT = re.compile(r"app\.act\('([a-z-]+)'\)")

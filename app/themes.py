@@ -55,35 +55,24 @@ class ColourPalette(Struct, frozen=True):
             background=self.background,
             surface=self.surface,
             panel=self.panel,
-            variables={
-                "text": self.plain,
-                "text-muted": self.faint,
-                "text-disabled": self.faint,
-                "foreground-muted": self.faint,
-                "text-success": self.good,
-                "text-primary": self.strong,
-                "text-accent": self.strong,
-                "text-warning": self.warning,
-                "text-error": self.bad,
-                "primary-muted": self.cursor,
-                "surface-lighten-2": self.cursor_blurred,
-                "warning-muted": self.outlier,
-                "border": self.edge,
-                "border-blurred": self.edge,
-                "scrollbar": self.edge,
-                "scrollbar-hover": self.edge,
-                "scrollbar-active": self.strong,
-                "scrollbar-background": self.panel,
-                "footer-key-foreground": self.strong,
-                "block-cursor-foreground": self.plain,
-                "block-cursor-background": self.cursor,
-                "block-cursor-blurred-foreground": self.plain,
-                "block-cursor-blurred-background": self.cursor_blurred,
-                "block-hover-background": self.cursor_blurred,
-                "input-selection-background": self.cursor,
-                "button-foreground": self.plain,
-                "button-color-foreground": self.background,
-            },
+            variables={name: colour for colour, names in self._uses() for name in names.split()},
+        )
+
+    def _uses(self) -> tuple[tuple[str, str], ...]:
+        """Return the names that Textual's style sheets have for each colour."""
+        return (
+            (self.plain, "text button-foreground block-cursor-foreground block-cursor-blurred-foreground"),
+            (self.faint, "text-muted text-disabled foreground-muted"),
+            (self.good, "text-success"),
+            (self.strong, "text-primary text-accent scrollbar-active footer-key-foreground"),
+            (self.warning, "text-warning"),
+            (self.bad, "text-error"),
+            (self.cursor, "primary-muted block-cursor-background input-selection-background"),
+            (self.cursor_blurred, "surface-lighten-2 block-cursor-blurred-background block-hover-background"),
+            (self.outlier, "warning-muted"),
+            (self.edge, "border border-blurred scrollbar scrollbar-hover"),
+            (self.panel, "scrollbar-background"),
+            (self.background, "button-color-foreground"),
         )
 
 
@@ -123,35 +112,18 @@ PALETTES = (
 )  # fmt: skip
 
 ANSI = Theme(
-    name="ansi",
-    ansi=True,
-    dark=True,
-    primary="ansi_cyan",
-    secondary="ansi_blue",
-    accent="ansi_cyan",
-    success="ansi_green",
-    warning="ansi_yellow",
+    "ansi", ansi=True, dark=True,
+    primary="ansi_cyan", secondary="ansi_blue", accent="ansi_cyan", success="ansi_green", warning="ansi_yellow",
     error="ansi_red",
-    foreground="ansi_default",
-    background="ansi_default",
-    surface="ansi_default",
-    panel="ansi_default",
-    boost="ansi_default",
+    **dict.fromkeys(("foreground", "background", "surface", "panel", "boost"), "ansi_default"),
     variables={
-        "ansi-background": "ansi_default",
-        "ansi-foreground": "ansi_default",
-        "primary-muted": "ansi_default",
-        "surface-lighten-2": "ansi_default",
-        "warning-muted": "ansi_default",
-        "text-muted": "ansi_default",
-        "foreground-muted": "ansi_default",
-        "border": "ansi_default",
-        "footer-key-foreground": "ansi_cyan",
-        "block-cursor-foreground": "ansi_default",
-        "block-cursor-background": "ansi_default",
-        "input-cursor-text-style": "reverse",
+        **dict.fromkeys(
+            ("ansi-background", "ansi-foreground", "primary-muted", "surface-lighten-2", "warning-muted", "text-muted",
+             "foreground-muted", "border", "block-cursor-foreground", "block-cursor-background"), "ansi_default",
+        ),
+        "footer-key-foreground": "ansi_cyan", "input-cursor-text-style": "reverse",
     },
-)
+)  # fmt: skip
 """The terminal's own sixteen colours on its own ground, for operators who have chosen their own palette.
 
 How well texts contrast depends on the terminal; the cursor is shown by reverse video.

@@ -37,7 +37,7 @@ class PaneEdge(ComponentStyles):
         """All text of the edge."""
         return " ".join(filter(None, (self.key, self.title, *(part.text for part in self._said))))
 
-    def show(self, parts: Sequence[TableCell]) -> None:
+    def show(self, *parts: TableCell) -> None:
         shown = tuple(part for part in parts if part.text)
         if shown != self._said:
             self._said = shown

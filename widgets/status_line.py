@@ -46,7 +46,7 @@ class StatusLine(ComponentStyles):
         """The text, without tones."""
         return GAP.join(part.text for part in self.parts)
 
-    def show(self, parts: Sequence[TableCell], more: Sequence[TableCell] = ()) -> None:
+    def show(self, *parts: TableCell, more: Sequence[TableCell] = ()) -> None:
         """Show `parts`, and behind them as many of `more` as fit into the last line, each whole or not at all."""
         shown, rest = tuple(part for part in parts if part.text), tuple(part for part in more if part.text)
         if (shown, rest) != (self._parts, self._more):
@@ -138,6 +138,6 @@ class StatusLines(Vertical):
         for place, line in enumerate(self.lines):
             wanted = place < len(texts)
             if wanted:
-                line.show(texts[place])
+                line.show(*texts[place])
             if line.display != wanted:
                 line.display = wanted

@@ -15,7 +15,7 @@ from quarterdeck.app.console_interface import ConsoleInterface, Suggestion, Sugg
 from quarterdeck.app.console_state import ConsoleSettings
 from quarterdeck.app.session import ConsoleSession
 from quarterdeck.backend.core.cluster_profile import CLUSTER_STATES
-from quarterdeck.backend.core.commands.catalogue import Argument, commands_of_word
+from quarterdeck.backend.core.commands.catalogue import Argument, ArgumentKind, commands_of_word
 from quarterdeck.backend.core.commands.commands import Command, CutLink, Heal, HealLink, LinkFault, Partition
 from quarterdeck.backend.core.events import EVENT_KINDS
 from quarterdeck.backend.core.messages import MESSAGE_KINDS
@@ -202,20 +202,14 @@ def _candidates(arguments: Sequence[Argument], place: int, labels: Sequence[str]
 
 
 def _of_argument(argument: Argument, labels: Sequence[str], *, listed: bool) -> Sequence[str]:
-    match argument:
-        case Argument(kind="member" | "other member" | "members" | "groups" | "join list"):
-            return labels
-        case Argument(kind="cluster state"):
-            return CLUSTER_STATES
-        case Argument(kind="properties"):
-            return tuple(f"{name}=" for name in PROPERTIES if name not in FIXED_AT_START)
-        case Argument(kind="event kind"):
-            return tuple(EVENT_KINDS)
-        case Argument(kind="message kinds"):
-            return tuple(MESSAGE_KINDS) if listed or argument.optional else (NO_KINDS, *MESSAGE_KINDS)
-        case Argument(kind="link faults"):
-            return get_args(LinkFault)
-        case Argument(kind="flag") as flag:
-            return (flag.key,)
-        case _:
-            return ()
+    none = () if listed or argument.optional else (NO_KINDS,)
+    names: Mapping[ArgumentKind, Sequence[str]] = {
+        **dict.fromkeys(("member", "other member", "members", "groups", "join list"), labels),
+        "cluster state": CLUSTER_STATES,
+        "properties": tuple(f"{name}=" for name in PROPERTIES if name not in FIXED_AT_START),
+        "event kind": tuple(EVENT_KINDS),
+        "message kinds": (*none, *MESSAGE_KINDS),
+        "link faults": get_args(LinkFault),
+        "flag": (argument.key,),
+    }
+    return names.get(argument.kind, ())

@@ -267,7 +267,8 @@ class ViewScreen(Screen[None]):
 
     @on(LineTable.Selected)
     def _show_header(self) -> None:
-        self.header.show(*header_parts(self.session, self.connections, self.view, self.selected_rows))
+        parts, more = header_parts(self.session, self.connections, self.view, self.selected_rows)
+        self.header.show(*parts, more=more)
 
     def clear_filter(self) -> bool:
         """Remove the filter. Return whether there was one."""
@@ -313,7 +314,7 @@ class ViewScreen(Screen[None]):
     def tick(self, *, news: bool) -> None:
         """Update the view; called at the console's clock while it is in sight."""
         if self.message.parts and monotonic() - self._message_since > MESSAGE_SECONDS:
-            self.message.show([])
+            self.message.show()
         now_us = self.session.now_us()
         second = now_us // SECOND_US
         self._news_waits |= news or second != self._painted_second
@@ -334,7 +335,7 @@ class ViewScreen(Screen[None]):
     def repaint(self) -> None:
         """Show everything as it is now; what has not changed is not painted again."""
         tabs = self.console.tabs
-        self.tabs_line.show(tabs)
+        self.tabs_line.show(*tabs)
         show_if(self.tabs_line, bool(tabs))
         self._show_header()
         self.paint_epoch()
@@ -350,7 +351,7 @@ class ViewScreen(Screen[None]):
     def show_message(self, text: str, *, error: bool = False) -> None:
         self._message_since = monotonic()
         parts = [TableCell("✕ error", "bad")] if error else []
-        self.message.show([*parts, TableCell(one_line(text), "bad" if error else "plain")])
+        self.message.show(*parts, TableCell(one_line(text), "bad" if error else "plain"))
 
     def focus_body(self) -> None:
         if self.focused_first is not None:
@@ -384,7 +385,7 @@ class ViewScreen(Screen[None]):
             self.filter_by(message.text)
         elif message.sign == ":":
             if any(part.tone == "bad" for part in self.message.parts):
-                self.message.show(())  # an error is about what was typed before
+                self.message.show()  # an error is about what was typed before
             suggestions = self.console.suggestions(message.text)
             self.candidates.show(
                 [(suggestion.shown, suggestion.meaning) for suggestion in suggestions.candidates], suggestions.effect
@@ -409,7 +410,7 @@ class ViewScreen(Screen[None]):
 
     def _say_sentence(self) -> None:
         parts = self.sentence()
-        self.below.show(parts)
+        self.below.show(*parts)
         show_if(self.below, bool(parts))
 
     def _say_detail(self) -> None:

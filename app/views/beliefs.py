@@ -299,7 +299,7 @@ class BeliefsScreen(ViewScreen):
         self._matrix.fit(self.matrix.size.width or self.app.size.width)
         self._matrix.update(self.session.picture, self.session.labels, self._marks)
         summary = self._matrix.summary
-        self.verdict.show(verdict_cells(summary, self.session.picture))
+        self.verdict.show(*verdict_cells(summary, self.session.picture))
         quoted = [[TableCell("∦", "warning"), TableCell(sentence)] for sentence in summary.apart[:MASTERS_QUOTED]]
         if len(summary.apart) > len(quoted):
             quoted[-1].append(TableCell(f"({len(summary.apart) - len(quoted)} more masters)", "faint"))

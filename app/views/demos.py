@@ -268,18 +268,16 @@ class DemosScreen(ViewScreen):
         lesson, cluster = demo_cluster.lesson, self.session.cluster
         tutor = lesson.tutor
         self.title_line.show(
-            [
-                TableCell(tutor.scenario.title, "strong"),
-                TableCell(step_text(tutor)),
-                TableCell(tutor.summary.score_text() if tutor.predictions else ""),
-                TableCell("live" if demo_cluster.seed is None else f"simulated, seed {demo_cluster.seed}", "faint"),
-            ]
+            TableCell(tutor.scenario.title, "strong"),
+            TableCell(step_text(tutor)),
+            TableCell(tutor.summary.score_text() if tutor.predictions else ""),
+            TableCell("live" if demo_cluster.seed is None else f"simulated, seed {demo_cluster.seed}", "faint"),
         )
         self._matrix.update(self.session.picture, self.session.labels, {})
         summary = self._matrix.summary
         agreed = not summary.dissenters
         self.verdict.show(
-            [TableCell("=" if agreed else "≠", "good" if agreed else "warning"), TableCell(summary.sentence)]
+            TableCell("=" if agreed else "≠", "good" if agreed else "warning"), TableCell(summary.sentence)
         )
         self.matrix.show()
         self.sheet.show(tutor_facts(lesson, cluster.now_us(), _equivalent_lines))

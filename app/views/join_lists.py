@@ -185,7 +185,7 @@ class JoinListsScreen(ViewScreen):
         left_out = pairs_left_out(picture)
         more = f"{left_out} more pairs are not judged" if left_out else ""
         self.title_line.show(
-            [TableCell("join lists", "strong"), TableCell(clusters_text(picture)), TableCell(more, "faint")]
+            TableCell("join lists", "strong"), TableCell(clusters_text(picture)), TableCell(more, "faint")
         )
         self.pairs.show()
         self._explain()
@@ -273,7 +273,7 @@ class JoinListsScreen(ViewScreen):
             spread = spread_of(picture, master.label if master is not None else label, addresses)
             if spread is not None:
                 parts[spread.master] = TableCell(spread.text, "good" if spread.has == spread.members else "plain")
-        self.spread.show([TableCell("edited", "strong"), *parts.values()] if parts else [])
+        self.spread.show(*([TableCell("edited", "strong"), *parts.values()] if parts else []))
         show_if(self.spread, bool(parts))
 
 

@@ -52,7 +52,7 @@ class FactsScreen(ViewScreen):
 
     def paint(self) -> None:
         subject, what = self.about()
-        self.title_line.show([TableCell(subject, "strong"), TableCell(what, "faint")])
+        self.title_line.show(TableCell(subject, "strong"), TableCell(what, "faint"))
         self._facts = tuple(self.facts())
         self.sheet.show(self._facts)
 

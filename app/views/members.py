@@ -148,7 +148,7 @@ class MembersScreen(ViewScreen):
         second = now_us // SECOND_US
         if len(picture.members) <= COUNTED_AT_ONCE or second != self._counted_second:
             self._counted_second = second
-            self.title_line.show([TableCell(fact.text, fact.tone) for fact in board_facts(picture, now_us)])
+            self.title_line.show(*(TableCell(fact.text, fact.tone) for fact in board_facts(picture, now_us)))
         self.members.show()
 
     def sentence(self) -> Sequence[TableCell]:

@@ -97,7 +97,7 @@ class MigrationsScreen(ViewScreen):
         ended = f"{history.done_count} done, {history.failed_count} failed, {history.lost_count} lost in this run"
         if not history.done_count and picture.without("migration-ends") is not None:
             ended = f"{history.lost_count} lost in this run; how many are done and failed is {NOT_REPORTED}"
-        self.title_line.show([TableCell("migrations", "strong"), TableCell(ended, "faint")])
+        self.title_line.show(TableCell("migrations", "strong"), TableCell(ended, "faint"))
         self.heads.show([[TableCell(head.text, head.tone)] for head in self._rounds() or board.heads])
         keys = tuple(board.entries)
         same, self._measured = keys[:ROWS_MEASURED] == self._measured, keys[:ROWS_MEASURED]

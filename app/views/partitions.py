@@ -167,8 +167,8 @@ class PartitionsScreen(ViewScreen):
         self.set_class(not self._map.partitions, "-no-partitions")
         self.map.show(self._found)
         facts = [*heat, *map_facts(picture, self._map, now_us)]
-        self.title_line.show([TableCell(fact.text, fact.tone) for fact in facts])
-        self.census_line.show(self._census_parts())
+        self.title_line.show(*(TableCell(fact.text, fact.tone) for fact in facts))
+        self.census_line.show(*self._census_parts())
         self._model.update(picture, now_us)
         self.holders.show()
         self._show_loss()

@@ -152,11 +152,9 @@ class SuspicionsScreen(ViewScreen):
         summary = self._model.summary
         hidden = "" if all_members or not picture.members else "(only those with suspicions; z shows all)"
         self.title_line.show(
-            [
-                TableCell("suspicions", "strong"),
-                TableCell(summary.sentence, "warning" if summary.raised else "good"),
-                TableCell(hidden, "faint"),
-            ]
+            TableCell("suspicions", "strong"),
+            TableCell(summary.sentence, "warning" if summary.raised else "good"),
+            TableCell(hidden, "faint"),
         )
         self.matrix.show()
         self._explain()

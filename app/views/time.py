@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
-from textual.message import Message
+from textual.binding import Binding, BindingType
 from textual.widget import Widget
 
 from quarterdeck.app.console_interface import ConsoleInterface
@@ -148,32 +148,19 @@ NOTES_SHOWN = 3
 
 
 class MomentsTable(LineTable):
-    """A table whose keys for left, right and the ends move the playhead."""
+    """A table whose keys for left, right and the ends move the playhead, by actions of its screen."""
 
-    class Slid(Message):
-        """Move by so many columns of the strip."""
-
-        def __init__(self, columns: int) -> None:
-            super().__init__()
-            self.columns = columns
-
-    class Edged(Message):
-        """Move to the end of the run, or to its beginning."""
-
-        def __init__(self, end: bool) -> None:
-            super().__init__()
-            self.end = end
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("left", "screen.slide(-1)", "Left", show=False),
+        Binding("right", "screen.slide(1)", "Right", show=False),
+        Binding("home,g", "screen.edge(0)", "First", show=False),
+        Binding("end,G", "screen.edge(1)", "Last", show=False),
+    ]
 
     def centre_on(self, key: str) -> None:
         """Move the cursor to a row, and the row to the middle."""
         self.point_at(key)
         self.scroll_to(y=self._cursor_place() - self.scrollable_content_region.height // 2, animate=False)
-
-    def action_slide(self, columns: int) -> None:
-        self.post_message(self.Slid(columns))
-
-    def action_edge(self, last: int) -> None:
-        self.post_message(self.Edged(bool(last)))
 
 
 class TimeScreen(ViewScreen):
@@ -230,10 +217,10 @@ class TimeScreen(ViewScreen):
     def paint(self) -> None:
         session = self.session
         self._landmarks.follow(session.tape)
-        self.title_line.show(self._title())
+        self.title_line.show(*self._title())
         self._show_notes()
         self._draw()
-        self.legend.show([TableCell(LEGEND if story_of(self.session.cluster) is None else OBSERVED_LEGEND, "faint")])
+        self.legend.show(TableCell(LEGEND if story_of(self.session.cluster) is None else OBSERVED_LEGEND, "faint"))
         moved = self._model.update()
         self.events.show()
         if moved and self._model.here:
@@ -297,15 +284,17 @@ class TimeScreen(ViewScreen):
 
     # What keys do
 
-    def on_moments_table_slid(self, message: MomentsTable.Slid) -> None:
+    def action_slide(self, columns: int) -> None:
+        """Move by so many columns of the strip."""
         drawn = self._drawn
         if drawn is not None:
             column_us = max(1, (drawn.to_us - drawn.from_us) // drawn.width)
-            self.session.playhead.go_by(message.columns * column_us)
+            self.session.playhead.go_by(columns * column_us)
             self.repaint()
 
-    def on_moments_table_edged(self, message: MomentsTable.Edged) -> None:
-        if message.end:
+    def action_edge(self, last: int) -> None:
+        """Move to the end of the run, or to its beginning."""
+        if last:
             self.session.playhead.follow()
         else:
             self.session.playhead.go(self.session.tape.start_us)

@@ -117,7 +117,7 @@ class TrafficScreen(ViewScreen):
     def paint(self) -> None:
         picture, now_us = self.session.picture, self.session.now_us()
         said = data_sentence(picture, now_us)
-        self.title_line.show([TableCell(f"data by {self._grouping}", "strong"), TableCell(said.text, said.tone)])
+        self.title_line.show(TableCell(f"data by {self._grouping}", "strong"), TableCell(said.text, said.tone))
         self._model.update(picture, self._grouping, now_us)
         self.board.show()
 

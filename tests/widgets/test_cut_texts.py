@@ -133,7 +133,7 @@ async def test_the_edge_of_a_pane_leaves_out_figures_that_it_has_no_room_for() -
     edge = PaneEdge("5", "migrations")
     app = Stage(edge, 1)
     async with app.run_test(size=(60, 3)) as pilot:
-        edge.show([TableCell("7 of 216, about 29 s left, 20 running, 7.05/s")])
+        edge.show(TableCell("7 of 216, about 29 s left, 20 running, 7.05/s"))
         await pilot.pause()
         assert "─ 7 of 216, about 29 s left, 20 running ─" in edge.render_line(0).text
 
@@ -143,11 +143,11 @@ async def test_a_line_is_as_high_as_the_last_text_asks_for_however_fast_texts_fo
     app = Stage(line, 1)
     async with app.run_test(size=(30, 6)) as pilot:
         long, short = [TableCell("word " * 9)], [TableCell("word")]
-        line.show(long)
+        line.show(*long)
         await pilot.pause()
         assert line.size.height == 2
-        line.show(short)
-        line.show([TableCell("other " * 8)])
+        line.show(*short)
+        line.show(TableCell("other " * 8))
         await pilot.pause()
         assert line.size.height == 2
 

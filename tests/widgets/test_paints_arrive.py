@@ -115,7 +115,7 @@ class LoadedScreen(Screen[None]):
                     [Fact(f"fact {number}", f"at step {step} " * number) for number in range(draw.randrange(9))]
                 )
             case 4:
-                self.line.show([TableCell(f"at step {step}, " * draw.randrange(1, 9)), TableCell("strong", "strong")])
+                self.line.show(TableCell(f"at step {step}, " * draw.randrange(1, 9)), TableCell("strong", "strong"))
             case 5:
                 self.columns.change(draw.randrange(40), self.columns.column(draw.randrange(200)))
             case 6:
@@ -128,7 +128,7 @@ class LoadedScreen(Screen[None]):
                 self.tail.action_scroll_lines(draw.randint(-3, 3))
         self.table.show()
         self.map.show(range(self.columns.count))
-        self.below.show([TableCell(f"step {step}")])
+        self.below.show(TableCell(f"step {step}"))
 
 
 class LoadedApp(App[None]):
@@ -278,7 +278,7 @@ class ResizedApp(App[None]):
 
     def compose(self) -> ComposeResult:
         self.line, self.topology = StatusLine(), Topology()
-        self.line.show([TableCell("a sentence of many words " * 4)])
+        self.line.show(TableCell("a sentence of many words " * 4))
         self.topology.show(NetworkDrawing(tuple(NetworkNode(name, "plain", False) for name in CITIES), ()))
         yield self.line
         yield self.topology

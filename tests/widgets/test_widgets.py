@@ -171,7 +171,7 @@ async def test_tail_filter_covers_what_was_and_what_comes() -> None:
 async def test_status_line_repaints_only_news_and_cuts_what_is_too_long() -> None:
     stage = Stage()
     async with stage.run_test(size=(20, 20)) as pilot:
-        stage.line.show([TableCell("[/]x"), TableCell("a long tale that never ends", "bad")])
+        stage.line.show(TableCell("[/]x"), TableCell("a long tale that never ends", "bad"))
         await pilot.pause()
         assert screen_text(stage).splitlines()[16].endswith("…")
         assert stage.line.text == "[/]x  a long tale that never ends"

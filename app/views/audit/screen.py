@@ -206,7 +206,7 @@ class AuditScreen(ViewScreen):
     def _show_head(self, counts: Mapping[Origin, int]) -> None:
         total = sum(counts.values())
         self.title_line.show(
-            [TableCell("audit", "strong"), self._verdict(total), TableCell(one_line(self._run), "faint")]
+            TableCell("audit", "strong"), self._verdict(total), TableCell(one_line(self._run), "faint")
         )
         watched = (
             f"{counts['online'] or 'no'} violations so far"
@@ -215,18 +215,14 @@ class AuditScreen(ViewScreen):
         )
         bad_lines = sum(file.bad_lines for file in self._files.values())
         self.watched_line.show(
-            [
-                TableCell("online", "faint"),
-                TableCell(watched, "bad" if counts["online"] else "plain"),
-                TableCell("stream", "faint"),
-                TableCell(
-                    str(counts["stream"]) if counts["stream"] else "nothing", "bad" if counts["stream"] else "plain"
-                ),
-                TableCell(f"{counted(bad_lines, 'line')} unreadable" if bad_lines else "", "warning"),
-                *(TableCell(one_line(file.problem), "warning") for file in self._files.values() if file.problem),
-            ]
+            TableCell("online", "faint"),
+            TableCell(watched, "bad" if counts["online"] else "plain"),
+            TableCell("stream", "faint"),
+            TableCell(str(counts["stream"]) if counts["stream"] else "nothing", "bad" if counts["stream"] else "plain"),
+            TableCell(f"{counted(bad_lines, 'line')} unreadable" if bad_lines else "", "warning"),
+            *(TableCell(one_line(file.problem), "warning") for file in self._files.values() if file.problem),
         )
-        self.audit_line.show([TableCell("audit", "faint"), TableCell(*self._audit_text())])
+        self.audit_line.show(TableCell("audit", "faint"), TableCell(*self._audit_text()))
 
     def _audit_text(self) -> tuple[str, str]:
         if self._worker is not None:

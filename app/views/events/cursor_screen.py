@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 
 from quarterdeck.app.console_interface import ConsoleInterface, Pointed
-from quarterdeck.app.event_lines import HEADINGS, LEVELS, Entry, EpisodeLine, LevelFormat, episode_facts, facts_of
+from quarterdeck.app.event_lines import HEADINGS, LEVELS, Entry, EpisodeLine, LineFormat, episode_facts, facts_of
 from quarterdeck.app.screen.view_screen import ViewScreen
 from quarterdeck.app.session import ConsoleSession
 from quarterdeck.app.views.events.log_screen import log_place
@@ -27,7 +27,7 @@ class EventCursorScreen(ViewScreen):
     def __init__(self, session: ConsoleSession, console: ConsoleInterface) -> None:
         super().__init__(session, console)
         self._trail = EventIndex((), self._name_of)
-        self._format = LevelFormat(self._name_of, lambda: self.tail.size.width)
+        self._format = LineFormat(self._name_of, lambda: self.tail.size.width)
         self._diagram: SpaceTime | None = None
         self._chosen: Record | None = None
         """The event that the cursor was put on, which need not be the first one of its row."""

@@ -63,7 +63,7 @@ class LogScreen(Dialog[None]):
 
     def on_mount(self) -> None:
         words = TableCell(one_line(self._words))
-        self.title_line.show([TableCell("log", "strong"), TableCell(one_line(self._place), "strong"), words])
+        self.title_line.show(TableCell("log", "strong"), TableCell(one_line(self._place), "strong"), words)
         self.box.focus()
 
     def on_resize(self) -> None:

@@ -126,9 +126,7 @@ class EventPane(Vertical):
         self.display = False
 
     def show_fields(self, record: Record) -> None:
-        self.title_line.show(
-            [TableCell(kind_of(record), "strong"), TableCell("every field that says anything", "faint")]
-        )
+        self.title_line.show(TableCell(kind_of(record), "strong"), TableCell("every field that says anything", "faint"))
         self.fields.show(facts_of(record, record_words(record, self._name_of), self._name_of))
         self._open(self.fields)
 
@@ -158,7 +156,7 @@ class EventPane(Vertical):
         return [exported(row.record) for row in rows]
 
     def _show_story(self, word: str, heading: str, more: str) -> None:
-        self.title_line.show([TableCell(word, "strong"), TableCell(one_line(heading)), TableCell(more, "faint")])
+        self.title_line.show(TableCell(word, "strong"), TableCell(one_line(heading)), TableCell(more, "faint"))
         self.story.show()
         self.story.point_at("0")
         self.story.refresh()

@@ -170,12 +170,10 @@ class NetworkScreen(ViewScreen):
         if self._sides and self._plan is None:
             planned = "one side is no partition: put other members on another side with u"
         self.title_line.show(
-            [
-                TableCell("network", "strong"),
-                TableCell(said, "bad" if faults else "good"),
-                TableCell(planned, "warning"),
-                TableCell(self._sentence, "faint"),
-            ]
+            TableCell("network", "strong"),
+            TableCell(said, "bad" if faults else "good"),
+            TableCell(planned, "warning"),
+            TableCell(self._sentence, "faint"),
         )
 
     def _lay_out(self, members: int) -> None:

@@ -14,7 +14,7 @@ from textual.geometry import Size
 from textual.widget import Widget
 
 from quarterdeck.app.actions.action import ViewName
-from quarterdeck.app.event_lines import Entry, LevelFeed, LevelFormat
+from quarterdeck.app.event_lines import Entry, LevelFeed, LineFormat
 from quarterdeck.app.screen.columns import BoardModel, ColumnOf, SortFilterModel
 from quarterdeck.app.session import ConsoleSession
 from quarterdeck.app.views.beliefs import BeliefMatrixModel
@@ -249,7 +249,7 @@ class ListsPane(OverviewPane):
             self.model.lead_with(dissenters)
         self.rows_wanted = len(self.model.keys) if len(self.model.keys) < len(labels) else None
         agreed = f"{len(self.model.summary.lists[0].held_by)} agree" if dissenters else ""
-        self.edge.show([self._figure(), TableCell(agreed, "faint")])
+        self.edge.show(self._figure(), TableCell(agreed, "faint"))
         if self.table is not None:
             self.table.show()
 
@@ -287,7 +287,7 @@ class SuspicionsPane(OverviewPane):
         elif self.table is not None:
             self.table.say_when_empty(self.model.rows.nothing)
             self.table.show()
-        self.edge.show(parts)
+        self.edge.show(*parts)
 
 
 class TablesPane(OverviewPane):
@@ -307,7 +307,7 @@ class TablesPane(OverviewPane):
             parts += self._states(labels) if len(labels) <= MOST_COUNTED else []
         elif self.table is not None:
             self.table.show()
-        self.edge.show(parts)
+        self.edge.show(*parts)
 
     def _states(self, labels: Sequence[str]) -> list[TableCell]:
         counts: dict[TableCell, int] = {}
@@ -339,7 +339,7 @@ class MigrationsPane(OverviewPane):
 
     def paint(self, labels: Sequence[str], marks: Mapping[str, str]) -> None:
         picture, now_us = self.session.picture, self.session.now_us()
-        self.edge.show([TableCell(*queue_figure(picture, now_us))])
+        self.edge.show(TableCell(*queue_figure(picture, now_us)))
         if not self.folded and self.table is not None:
             self.model.update(picture, labels, now_us)
             self.table.show()
@@ -368,7 +368,7 @@ class DetailPane(OverviewPane):
         if about == self._about:
             return
         self._about, self.member = about, label
-        self.edge.show([TableCell(one_line(label), "strong")])
+        self.edge.show(TableCell(one_line(label), "strong"))
         if not label:
             self.sheet.show(())
             return
@@ -383,7 +383,7 @@ class HappenedPane(OverviewPane):
     view, pane_name = "events", "happened"
 
     def __init__(self, session: ConsoleSession, key: str) -> None:
-        self._format = LevelFormat(self._name_of, lambda: self.tail.size.width)
+        self._format = LineFormat(self._name_of, lambda: self.tail.size.width)
         self.tail: TailLog[Entry] = TailLog(
             self._format.entry_line, title="", headed=False, cursor=True, matcher_of=self._format.matcher, id="tail"
         )
@@ -422,7 +422,7 @@ class HappenedPane(OverviewPane):
         if self.folded and self.tail.shown:
             latest = self._format.entry_line(self.tail.shown[-1])
             parts = [TableCell(latest.text.strip(), latest.tone)]
-        self.edge.show(parts)
+        self.edge.show(*parts)
 
     def _name_of(self, address: Address) -> str:
         return self.session.picture.label_of(address)

@@ -334,15 +334,15 @@ class OverviewScreen(ViewScreen):
     def _say_verdict(self) -> None:
         summary = self.lists.model.summary
         apart = [cell for quoted in summary.apart for cell in (TableCell("∦", "warning"), TableCell(quoted))]
-        self.verdict.show([*verdict_cells(summary, self.session.picture), *apart])
+        self.verdict.show(*verdict_cells(summary, self.session.picture), *apart)
 
     def _say_activity(self) -> None:
         if self.pulses.display:
             self.pulses.show(
-                [
+                *(
                     TableCell(" ".join(filter(None, (pulse.title, pulse.bars, pulse.rate))), pulse.tone)
                     for pulse in self._activity.pulses(self.session.picture, self.session.now_us())
-                ]
+                )
             )
 
     def _key_of(self, view: ViewName) -> str:

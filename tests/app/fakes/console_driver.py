@@ -57,7 +57,7 @@ class ConsoleDriver:
         self.app.home.table.point_at("byzantium")
         self.app.goto(view, member="byzantium" if view in MEMBERS_LISTED else "")
         await self.idle()
-        self.app.top.message.show(())
+        self.app.top.message.show()
         self.cluster.commands.clear()
 
     @property

@@ -154,7 +154,7 @@ async def test_no_word_changes_a_read_only_cluster_or_the_past() -> None:
 
     async def refused(driver: ConsoleDriver, why: str) -> None:
         for word in changing:
-            driver.app.top.message.show(())
+            driver.app.top.message.show()
             driver.app.answered(":", LINES[word][0])
             assert driver.said.startswith("✕ error") and why in driver.said, word
         await driver.idle()
