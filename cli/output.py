@@ -12,6 +12,7 @@ from enum import StrEnum
 from math import isfinite
 from typing import Annotated, Any
 
+import msgspec
 import typer
 
 from quarterdeck.backend.core.causes import several_lines
@@ -119,15 +120,12 @@ def _write(text: str) -> None:
 
 
 def _json(value: object, *, indent: bool = False) -> str:
-    import msgspec
-
     encoded = msgspec.json.encode(value)
     text = (msgspec.json.format(encoded, indent=2) if indent else encoded).decode()
     return UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def _write_yaml(value: object) -> None:
-    import msgspec
     from ruamel.yaml import YAML
 
     yaml = YAML(typ="safe", pure=True)

@@ -9,7 +9,7 @@ from typing import NamedTuple, get_args
 
 from quarterdeck.app.actions.action import Allowed, WordKind, allowed_on
 from quarterdeck.app.actions.registry import action_called, command_words
-from quarterdeck.app.commands.command_text import NO_KINDS, as_prompt_line
+from quarterdeck.app.commands.command_text import NO_KINDS, as_prompt_line, describe
 from quarterdeck.app.commands.grammar import LISTS, BadLine, ConsoleRequest, parse_line
 from quarterdeck.app.console_interface import ConsoleInterface, Suggestion, Suggestions
 from quarterdeck.app.console_state import ConsoleSettings
@@ -22,6 +22,7 @@ from quarterdeck.backend.core.messages import MESSAGE_KINDS
 from quarterdeck.backend.core.properties import FIXED_AT_START, PROPERTIES
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.text.formatting import counted, one_line
+from quarterdeck.backend.picture.what_if.blast_radius import blast_radius
 
 PAST = "refused: what is shown is the past; go to its end first"
 
@@ -114,9 +115,6 @@ class PromptLines:
 
 def effect(picture: Picture, command: Command) -> str:
     """Describe in a few words what `command` would do to what `picture` shows."""
-    from quarterdeck.app.commands.command_text import describe
-    from quarterdeck.backend.picture.what_if.blast_radius import blast_radius
-
     match command:
         case Partition(groups=groups):
             sizes = [len(group) for group in groups]

@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import msgspec
+
 from quarterdeck.cli.commands.run_options import JobsOption, JournalOption, recording, stopping
 from quarterdeck.cli.commands.spark.campaign import MasterOption
 from quarterdeck.cli.exits import ExitCode, fail_if, failing_as
@@ -99,8 +101,6 @@ def check(
 
 
 def _repeat(file: Path, journal: Path | None, output: Format) -> None:
-    import msgspec
-
     from quarterdeck.backend.scenarios.format.scenario import ScheduleDoesNotFit
     from quarterdeck.backend.simulation.model_checking.reading import load_model
     from quarterdeck.backend.simulation.model_checking.schedule import Schedule, repeated
@@ -139,8 +139,6 @@ class CheckRun:
 
 
 def _bounded(model: Model, bounds: dict[str, int]) -> Model:
-    import msgspec
-
     return msgspec.structs.replace(model, bounds=msgspec.structs.replace(model.bounds, **bounds))
 
 
@@ -264,8 +262,6 @@ def _row(exploration: Exploration) -> dict[str, object]:
 
 
 def _write_schedule(name: str, model: Model, exploration: Exploration, out: Path | None) -> None:
-    import msgspec
-
     from quarterdeck.backend.scenarios.format.writing import scenario_text
     from quarterdeck.backend.simulation.model_checking.schedule import Schedule, as_scenario
 

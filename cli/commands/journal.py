@@ -9,8 +9,10 @@ from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import msgspec
 import typer
 
+from quarterdeck.backend.core.address import Address
 from quarterdeck.cli.commands.run_options import DurationOption, ZoneOption, log_options, new_run, stopping
 from quarterdeck.cli.configuration.connection import ConnectionTarget, with_connection
 from quarterdeck.cli.configuration.paths import journal_root
@@ -153,9 +155,6 @@ def _list_text(belief: MemberBelief, legacy: bool) -> str:
     Raises:
         ValueError: The journal has an address that is none.
     """
-    import msgspec
-
-    from quarterdeck.backend.core.address import Address
     from quarterdeck.backend.core.membership.views.member_list import MemberList, member_list_text
     from quarterdeck.backend.picture.text.formatting import one_line
 
@@ -175,8 +174,6 @@ def _print_problems(journal: Journal) -> None:
 
 def record_row(record: Record, *, flat: bool) -> dict[str, object]:
     """Return the record as a row of output: whole, or with the columns `RECORD_COLUMNS` when it is to be `flat`."""
-    import msgspec
-
     if not flat:
         whole: dict[str, object] = msgspec.to_builtins(record)
         return whole

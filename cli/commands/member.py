@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
+from msgspec.json import Decoder
 
 from quarterdeck.cli.commands.console import PresetName
 from quarterdeck.cli.commands.run_options import PropertyOption, stopping
@@ -103,8 +104,6 @@ async def _members_of(client: MemberClient, target: ConnectionTarget) -> tuple[T
 
 
 async def _accepted(client: MemberClient, url: str, turn: dict[str, str] | None = None) -> AcceptedSecrets:
-    from msgspec.json import Decoder
-
     from quarterdeck.backend.clusters.remote.member_client import HttpRequest, decoded
     from quarterdeck.backend.member_api.answers import AcceptedSecrets
 

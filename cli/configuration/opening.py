@@ -11,6 +11,15 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
+from quarterdeck.backend.clusters.kubernetes.service_url import PODS, BadService, service_of
+from quarterdeck.backend.core.address import (
+    DEFAULT_PORT,
+    Address,
+    BadAddress,
+    host_of,
+    parse_address,
+    split_host_and_port,
+)
 from quarterdeck.backend.hazelcast import SCHEME
 from quarterdeck.cli.configuration.connection import ConnectionTarget, profile_of
 from quarterdeck.cli.configuration.paths import configuration_file
@@ -194,15 +203,6 @@ class ProfileClusterOpener:
 
 
 def _watch_settings(connection: ConnectionTarget) -> WatchSettings:
-    from quarterdeck.backend.clusters.kubernetes.service_url import PODS, service_of
-    from quarterdeck.backend.core.address import (
-        DEFAULT_PORT,
-        Address,
-        BadAddress,
-        host_of,
-        parse_address,
-        split_host_and_port,
-    )
     from quarterdeck.backend.hazelcast.wire.requests import Credentials, NameOnly, RequestToken, UserAndPassword
     from quarterdeck.backend.hazelcast.wire.route import TlsOptions, WatchSettings
 
@@ -237,7 +237,6 @@ def _route_to(connection: ConnectionTarget, *, logs: bool) -> Route:
     from quarterdeck.backend.clusters.kubernetes.kubectl import KubectlFailed
     from quarterdeck.backend.clusters.kubernetes.pod_names import DnsRoute
     from quarterdeck.backend.clusters.kubernetes.pod_route import PodRoute
-    from quarterdeck.backend.clusters.kubernetes.service_url import PODS, BadService, service_of
     from quarterdeck.backend.hazelcast.wire.route import Route
 
     services = [service_of(url) for url in connection.urls if url.startswith(PODS)]

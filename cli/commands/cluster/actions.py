@@ -11,11 +11,17 @@ import time
 from collections.abc import Callable
 from concurrent.futures import TimeoutError as FutureTimeout
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
+import msgspec
 import typer
 
+from quarterdeck.backend.clusters.cluster import SnapshotSource
+from quarterdeck.backend.core.cluster_profile import CLUSTER_STATES
 from quarterdeck.backend.core.commands.catalogue import CATALOGUE, description_of
+from quarterdeck.backend.core.commands.commands import ChangeState, Command, CommandRefused, SetJoinList
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.witnessed.events import ConnectionChanged
 from quarterdeck.cli.commands.cluster.observation import (
     MERGE_SECONDS,
     ObservedCluster,
@@ -28,11 +34,6 @@ from quarterdeck.cli.configuration.connection import ConnectionTarget, with_conn
 from quarterdeck.cli.configuration.opening import open_cluster, wait_until_started
 from quarterdeck.cli.exits import BadUsage, CommandFailed, ExitCode, failing_as
 from quarterdeck.cli.output import Format, FormatOption, argument, option, say, write_document, write_rows
-
-if TYPE_CHECKING:
-    from quarterdeck.backend.core.commands.commands import Command
-    from quarterdeck.backend.core.events import Record
-
 
 MemberOption = Annotated[
     str | None, option("The member to ask, by label or address; the master by default.", "NAME", "--member")
@@ -70,8 +71,6 @@ def set_join_list(
     member: MemberOption = None,
 ) -> None:
     """Give a cluster a new join list; it reaches every member of it."""
-    from quarterdeck.backend.core.commands.commands import SetJoinList
-
     words = tuple(word for entry in entries for word in entry.split(",") if word)
     _do(connection, lambda seen: SetJoinList(seen.member(member, "the join list"), words))
 
@@ -84,9 +83,6 @@ def state(
     output: FormatOption = Format.TABLE,
 ) -> None:
     """Print the state of the cluster as every member holds it, or ask for a NEW one."""
-    from quarterdeck.backend.core.cluster_profile import CLUSTER_STATES
-    from quarterdeck.backend.core.commands.commands import ChangeState
-
     if new is not None:
         wanted = next((state for state in CLUSTER_STATES if state == new.upper()), None)
         if wanted is None:
@@ -193,10 +189,7 @@ def fork(
     Go on with the copy in simulated time, with `console --simulate DIR`; look at its past with `console --replay DIR`. Members
     give their state only to users who may change them. Members that do not answer are listed, and are silent in the copy.
     """
-    from quarterdeck.backend.clusters.cluster import SnapshotSource
     from quarterdeck.backend.clusters.simulated.copied_cluster import write_copy
-    from quarterdeck.backend.core.commands.commands import CommandRefused
-    from quarterdeck.backend.core.witnessed.events import ConnectionChanged
 
     if out.exists():
         raise BadUsage(f"--out {out}: exists already; name a new folder")
@@ -237,8 +230,6 @@ def fork(
 
 def write_past(out: Path, name: str, records: list[Record]) -> str:
     """Put `records` into a journal in the folder; the name of its run."""
-    import msgspec
-
     run = new_run(name)
     with recording(out, run) as writer:
         assert writer is not None

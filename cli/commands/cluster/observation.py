@@ -14,25 +14,23 @@ from dataclasses import dataclass
 from functools import cached_property
 from http import HTTPStatus
 from itertools import islice
-from typing import TYPE_CHECKING, Annotated, TypeVar, cast
+from typing import Annotated, TypeVar, cast
 
-from quarterdeck.backend.clusters.cluster import WatchedCluster, missed_members
+from quarterdeck.backend.clusters.cluster import ConnectionStatus, ProcessFacts, WatchedCluster, missed_members
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.commands.commands import CommandRefused
 from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.health.cluster_health import ClusterHealth, cluster_health
 from quarterdeck.backend.picture.health.data_loss import CopyCounts
+from quarterdeck.backend.picture.text.formatting import one_line, with_names
 from quarterdeck.cli.commands.journal import RECORD_COLUMNS, record_row
 from quarterdeck.cli.commands.run_options import DurationOption
 from quarterdeck.cli.configuration.connection import ConnectionTarget, with_connection
 from quarterdeck.cli.configuration.opening import CONNECT_TIMEOUT_SECONDS, open_cluster, unreached, wait_until_started
 from quarterdeck.cli.exits import BadUsage, CommandFailed, ExitCode
 from quarterdeck.cli.output import Format, FormatOption, flag, option, say, write_rows
-
-if TYPE_CHECKING:
-    from quarterdeck.backend.clusters.cluster import ConnectionStatus, ProcessFacts
-    from quarterdeck.backend.core.address import Address
-    from quarterdeck.backend.picture.fold.belief import MemberBelief
-
 
 Answer = TypeVar("Answer")
 
@@ -78,8 +76,6 @@ class ObservedCluster:
 
     def named(self, text: str) -> str:
         """Return `text` with names in place of addresses."""
-        from quarterdeck.backend.picture.text.formatting import with_names
-
         return with_names(text, self.name_of)
 
     def member(self, wanted: str | None, what: str) -> str:
@@ -119,8 +115,6 @@ def observe(
     Raises:
         CommandFailed: It cannot be opened, or no member is reached.
     """
-    from quarterdeck.backend.picture.fold.picture import Picture
-
     opened = open_cluster(connection.require_named(), write=write, records=history, pod_logs=False)
     with closing(opened) as cluster:
         picture = Picture()
@@ -190,7 +184,6 @@ def answer_of(asked: Future[Answer]) -> Answer:
     """
     from quarterdeck.backend.clusters.remote.member_client import BadResponse, RequestRefused, Unreachable
     from quarterdeck.backend.clusters.remote.remote_commands import PartiallyDone
-    from quarterdeck.backend.core.commands.commands import CommandRefused
 
     try:
         return asked.result()
@@ -269,8 +262,6 @@ class RecordStream:
             say(health.narrated)
 
     def _say_changes(self, connection_status: Mapping[str, ConnectionStatus]) -> None:
-        from quarterdeck.backend.picture.text.formatting import one_line
-
         for label, status in connection_status.items():
             text = (status.state or status.contact) + (f": {status.why}" if status.why else "")
             text += f"; history incomplete: {status.incomplete} is lost" if status.incomplete else ""

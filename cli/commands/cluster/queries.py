@@ -8,23 +8,25 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
+import msgspec
 import typer
+from msgspec.structs import asdict
 
+from quarterdeck.backend.clusters.cluster import missed_members
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.witnessed.events import LinkMeasured, MemberMeasured
+from quarterdeck.backend.picture.fold.belief import MemberBelief
+from quarterdeck.backend.picture.fold.member_data import MemberData, Stored, answered
+from quarterdeck.backend.picture.health.cluster_health import ClusterHealth, cluster_health
+from quarterdeck.backend.picture.text.fact import not_told
 from quarterdeck.cli.commands.cluster import actions, restarts
 from quarterdeck.cli.commands.cluster.actions import MemberOption
 from quarterdeck.cli.commands.cluster.observation import ObservedCluster, observe, watch
 from quarterdeck.cli.configuration.connection import ConnectionTarget, with_connection
 from quarterdeck.cli.exits import BadUsage, ExitCode, fail_if, failing_as
 from quarterdeck.cli.output import Format, FormatOption, argument, flag, option, say, write_document, write_rows
-
-if TYPE_CHECKING:
-    from quarterdeck.backend.core.address import Address
-    from quarterdeck.backend.core.witnessed.events import LinkMeasured, MemberMeasured
-    from quarterdeck.backend.picture.fold.belief import MemberBelief
-    from quarterdeck.backend.picture.fold.member_data import MemberData, Stored
-    from quarterdeck.backend.picture.health.cluster_health import ClusterHealth
 
 Row = dict[str, object]
 
@@ -172,9 +174,6 @@ def why(connection: ConnectionTarget, member: MemberOption = None, output: Forma
 
 def health_of(seen: ObservedCluster) -> ClusterHealth:
     """Return whether the cluster is whole and its data safe."""
-    from quarterdeck.backend.clusters.cluster import missed_members
-    from quarterdeck.backend.picture.health.cluster_health import cluster_health
-
     return cluster_health(seen.picture, seen.now_us, *missed_members(seen.connections))
 
 
@@ -261,7 +260,6 @@ def _metrics(seen: ObservedCluster, belief: MemberBelief) -> Row | None:
     """Return what a real member's metrics say, and for how long they are much the same; None where they are not known."""
     if belief.metrics is None:
         return None
-    from msgspec.structs import asdict
 
     def with_units(measured: MemberMeasured | LinkMeasured) -> Row:
         return {f"{name}_{UNITS[name]}" if name in UNITS else name: value for name, value in asdict(measured).items()}
@@ -278,7 +276,6 @@ def _data(seen: ObservedCluster, belief: MemberBelief) -> Row | None:
     data = belief.data
     if data is None:
         return None
-    from quarterdeck.backend.picture.fold.member_data import answered
 
     def answers(maps: Iterable[Stored]) -> Row:
         found = answered(maps, seen.now_us)
@@ -314,7 +311,6 @@ def _data(seen: ObservedCluster, belief: MemberBelief) -> Row | None:
 
 def suspicion_rows(seen: ObservedCluster, belief: MemberBelief) -> Iterator[Row]:
     """Yield a row for each suspicion, report and member that is held back, or one that says why none is reported."""
-    from quarterdeck.backend.picture.text.fact import not_told
 
     def row(kind: str | None, about: Address | None, reason: str, since_us: int | None = None) -> Row:
         since = {} if since_us is None else {"since_seconds": round(max(seen.now_us - since_us, 0) / 1e6, 1)}
@@ -356,7 +352,6 @@ def migration_rows(seen: ObservedCluster, leaders: list[str], *, everywhere: boo
 
     With `everywhere` what other members led and ended is included.
     """
-    from quarterdeck.backend.picture.text.fact import not_told
 
     def row(leader: str, state: str | None, migration: Any, reason: str = "") -> Row:
         return {
@@ -389,8 +384,6 @@ def migration_rows(seen: ObservedCluster, leaders: list[str], *, everywhere: boo
 
 def why_rows(seen: ObservedCluster, asked: list[str]) -> Iterator[dict[str, Any]]:
     """Yield a row for each member of `asked`: why its cluster does not become one with the others, and what would help."""
-    import msgspec
-
     from quarterdeck.app.commands.command_text import connect_options, lines_of
     from quarterdeck.backend.member_api.beliefs import why_not_merging_of
     from quarterdeck.backend.picture.merging.join_list_board import why_not_merging

@@ -12,7 +12,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from quarterdeck.cli.commands.cluster.observation import settled_records
+from quarterdeck.cli.commands.cluster.observation import FollowedCluster, settled_records
 from quarterdeck.cli.commands.run_options import stopping
 from quarterdeck.cli.configuration.connection import ConnectionTarget, with_connection
 from quarterdeck.cli.configuration.opening import open_cluster, wait_until_started
@@ -22,7 +22,6 @@ from quarterdeck.cli.output import Format, FormatOption, argument, option, say, 
 if TYPE_CHECKING:
     from quarterdeck.backend.core.address import Address
     from quarterdeck.backend.picture.operations.stop_verdict import StopVerdict
-    from quarterdeck.cli.commands.cluster.observation import FollowedCluster
 
 POLL_SECONDS = 0.1
 
@@ -108,8 +107,6 @@ def rolling_restart(
 
 @contextmanager
 def _followed(connection: ConnectionTarget) -> Iterator[FollowedCluster]:
-    from quarterdeck.cli.commands.cluster.observation import FollowedCluster
-
     with closing(open_cluster(connection.require_named(), pod_logs=False)) as cluster:
         wait_until_started(cluster)
         followed = FollowedCluster(cluster)

@@ -15,7 +15,8 @@ import msgspec
 import typer
 
 from quarterdeck.backend.core.commands.catalogue import CommandDescription
-from quarterdeck.backend.core.commands.commands import CallMap
+from quarterdeck.backend.core.commands.commands import CallMap, CommandRefused
+from quarterdeck.backend.core.operations import Size
 from quarterdeck.cli.commands.map.session import (
     DEFAULT_VALUE_BYTES,
     DESCRIPTIONS,
@@ -138,8 +139,6 @@ def load(
     output: FormatOption = Format.JSON,
 ) -> None:
     """Put many entries, 500 at a time, count them, and print how fast that was; or make traffic at an even rate."""
-    from quarterdeck.backend.core.operations import Size
-
     if rate is None and (skew, reads, seconds) != (0, 0.5, None):
         raise BadUsage("--skew, --reads and --for go with --rate")
     said = {"rate": rate, "keys": keys, "bytes": value_bytes, "skew": skew, "reads": reads, "map": name}
@@ -187,8 +186,6 @@ def run_script(
 
 def results(session: MapSession, lines: list[ScriptLine], problems: list[str]) -> Iterator[dict[str, object]]:
     """Do line after line; what is not done stands in `problems` as well. Raises `CommandFailed` for a line that is refused."""
-    from quarterdeck.backend.core.commands.commands import CommandRefused
-
     for line in lines:
         try:
             match line.wanted:

@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from quarterdeck.backend.core.commands.catalogue import CATALOGUE
-from quarterdeck.backend.core.commands.commands import Command
+from quarterdeck.backend.core.commands.catalogue import CATALOGUE, members_ended
+from quarterdeck.backend.core.commands.commands import Command, CommandRefused, StartMember
+from quarterdeck.backend.core.operations import Answer, Get, Keys, Operation, Put, PutAll, Remove, Size
 from quarterdeck.cli.commands.console import read_settings
 from quarterdeck.cli.commands.run_options import new_run, recording, stopping
 from quarterdeck.cli.configuration.connection import ConnectionTarget
@@ -24,7 +25,6 @@ from quarterdeck.cli.exits import BadUsage, CommandFailed, ExitCode, failing_as
 
 if TYPE_CHECKING:
     from quarterdeck.backend.clusters.cluster import Cluster, ConnectionStatusSource
-    from quarterdeck.backend.core.operations import Answer, Operation
 
 
 MAP_WORDS = ("put", "get", "remove", "size", "keys")
@@ -123,8 +123,6 @@ class MapSession:
 
     def ask(self, operation: Operation) -> Answer:
         """Ask for `operation` and wait for its answer. Raises `CommandRefused` when there is no member to ask."""
-        from quarterdeck.backend.core.commands.commands import CommandRefused
-
         if not self.running:
             raise CommandRefused("no member is left to be asked; start one")
         return self._cluster.call(self.running[0], operation, watched=True).result(LONGEST_WAIT_SECONDS)
@@ -167,9 +165,6 @@ class MapSession:
 
     def do(self, command: Command) -> None:
         """Start, stop or kill a member, and wait until that is done. Raises `CommandRefused`."""
-        from quarterdeck.backend.core.commands.catalogue import members_ended
-        from quarterdeck.backend.core.commands.commands import StartMember
-
         self._cluster.execute(command).result(LONGEST_WAIT_SECONDS)
         ended = members_ended([command], "stopped", "killed")
         self.running = [label for label in self.running if label not in ended]
@@ -178,8 +173,6 @@ class MapSession:
 
     def load(self, name: str, entries: int, value_bytes: int = DEFAULT_VALUE_BYTES) -> dict[str, object]:
         """Put `entries` entries, `BATCH_ENTRIES` at a time, and say how quick that was."""
-        from quarterdeck.backend.core.operations import PutAll
-
         value = b"v" * value_bytes
         began = time.perf_counter()
         problem = ""
@@ -253,8 +246,6 @@ def answer_as_data(operation: Operation, answer: Answer) -> dict[str, object]:
 
     `found` distinguishes an empty value from none; `untouched` stands beside a problem only.
     """
-    from quarterdeck.backend.core.operations import Get, Keys, Put, Remove, Size
-
     row: dict[str, object] = {"do": str(operation.__struct_config__.tag), "map": operation.map}
     match operation:
         case Put() | Get() | Remove():

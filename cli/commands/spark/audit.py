@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
+import msgspec
+
 from quarterdeck.cli.commands.run_options import ZoneOption, log_options
 from quarterdeck.cli.commands.spark.campaign import MasterOption, RemoteOption, require_one_spark
 from quarterdeck.cli.exits import ExitCode, fail_if, failing_as
@@ -44,8 +46,6 @@ def audit(
     output: FormatOption = Format.JSON,
 ) -> None:
     """Check journals against the invariants. Exits with 1 when one is violated."""
-    import msgspec
-
     from quarterdeck.backend.pipeline import audit as pipeline
 
     require_one_spark(master, remote)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import msgspec
 import typer
 
 from quarterdeck.cli.commands.swarm import seed_range, size_bounds
@@ -152,8 +154,6 @@ def _on_spark(campaign: Campaign, seeds: range, out: Path, master: str, remote: 
 @contextmanager
 def _progress() -> Iterator[Callable[[CampaignProgress], None]]:
     """Yield a printer of progress on stderr: a bar on a terminal, a line every few seconds elsewhere."""
-    import sys
-
     printed = 0
 
     def print_failures(progress: CampaignProgress, print_line: Callable[[str], None]) -> None:
@@ -208,8 +208,6 @@ def _duration(seconds: float) -> str:
 
 
 def _print(summary: CampaignSummary, output: Format) -> None:
-    import msgspec
-
     took = summary.took
     document: dict[str, Any] = msgspec.to_builtins(summary)
     if not output.is_flat:

@@ -7,6 +7,7 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
+import msgspec
 import typer
 
 from quarterdeck.cli.commands.run_options import stopping
@@ -120,8 +121,6 @@ def _stream_on_spark(
 
 
 def _print_change(change: FindingsChange, output: Format) -> None:
-    import msgspec
-
     from quarterdeck.backend.picture.text.formatting import one_line
 
     for finding in change.added:
@@ -158,8 +157,6 @@ def make_tables(
     output: FormatOption = Format.JSON,
 ) -> None:
     """Make tables of journals, or bring them up to date: only runs with anything new are touched."""
-    import msgspec
-
     from quarterdeck.backend.pipeline.spark.requirements import needing_packages
 
     with failing_as(ExitCode.BAD_INPUT, OSError):
