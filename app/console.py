@@ -355,8 +355,12 @@ class Console(App[None]):
         return Tab(session, Requests(session, self._command_ended), title, opened_from)
 
     def _report_failed_start(self, tab: Tab) -> None:
+        def ended(starting: Future[None]) -> None:
+            if not starting.cancelled() and starting.exception() is not None:
+                tab.requests.finish("starting the members", None, starting)
+
         if tab.session.starting is not None:
-            tab.session.starting.add_done_callback(partial(self._members_started, tab.requests))
+            tab.session.starting.add_done_callback(ended)
 
     def do_cluster(self, text: str) -> None:
         """With `close`, close the current tab.
@@ -429,7 +433,3 @@ class Console(App[None]):
 
         if self.is_running:
             self.call_later(show)
-
-    def _members_started(self, requests: Requests, starting: Future[None]) -> None:
-        if not starting.cancelled() and starting.exception() is not None:
-            requests.finish("starting the members", None, starting)

@@ -86,11 +86,9 @@ class ConsoleState:
         were saved on purpose, and stay until they are saved again or reset.
         """
         saved = self.table_settings_of(view)
-        kept = (
-            table_settings
-            if with_filter
-            else replace(table_settings, filter=saved.filter, sort=saved.sort, reverse=saved.reverse)
-        )
+        kept = table_settings
+        if not with_filter:
+            kept = replace(kept, filter=saved.filter, sort=saved.sort, reverse=saved.reverse)
         if kept == saved:
             return
 

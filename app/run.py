@@ -68,9 +68,7 @@ async def _run(console: Console) -> None:
     try:
         await console.run_async(mouse=console.settings.mouse)
     finally:
-        if (
-            console.return_code or 0
-        ) > SIGNALLED:  # clusters and journals have still to be closed: one signal is enough
+        if (console.return_code or 0) > SIGNALLED:  # clusters and journals are still to be closed: one signal is enough
             for number in ENDING_SIGNALS:
                 loop.remove_signal_handler(number)
                 signal.signal(number, signal.SIG_IGN)

@@ -9,6 +9,7 @@ from concurrent.futures import Future
 from typing import TYPE_CHECKING, NamedTuple
 
 from quarterdeck.backend.clusters.cluster import Cluster, ConnectionStatusSource, missed_members
+from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.boards.member_board import members_by_age
@@ -175,6 +176,10 @@ class ConsoleSession:
         may be known in part only: that can look like a violation.
         """
         return self.cluster.source not in ("remote", "hazelcast", "copy")
+
+    def label_of(self, address: Address) -> str:
+        """Return the label of the member at `address`, in the picture that is shown."""
+        return self.picture.label_of(address)
 
     def now_us(self) -> int:
         """Return the moment that is shown, on the run's clock."""

@@ -133,16 +133,11 @@ def disconnected_for(session: ConsoleSession) -> str:
     cluster = session.cluster
     if not isinstance(cluster, ConnectionStatusSource):
         return ""
-    connection_status = tuple(cluster.connection_status().values())
-    if (
-        not connection_status
-        or any(status.contact == "connected" for status in connection_status)
-        or all(status.contact == "connecting" for status in connection_status)
-    ):
+    connections = tuple(cluster.connection_status().values())
+    stale_us = [status.since_us for status in connections if status.contact == "stale"]
+    if not stale_us or any(status.contact == "connected" for status in connections):
         return ""
-    return age_text(
-        cluster.now_us() - max(status.since_us for status in connection_status if status.contact == "stale")
-    )
+    return age_text(cluster.now_us() - max(stale_us))
 
 
 def _lives(session: ConsoleSession) -> bool:

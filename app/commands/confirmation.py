@@ -19,12 +19,7 @@ from quarterdeck.backend.picture.text.formatting import one_line
 from quarterdeck.widgets.dialog import Dialog
 
 LINES_SHOWN = 3
-
-
-def shown_lines(lines: Sequence[str]) -> str:
-    """Return command lines one below the other; of many only the first."""
-    more = [f"… and {len(lines) - LINES_SHOWN} more"] if len(lines) > LINES_SHOWN else []
-    return "\n".join([*(f"$ {one_line(line)}" for line in lines[:LINES_SHOWN]), *more])
+"""Command lines; of more only the first are shown."""
 
 
 class ConfirmScreen(Dialog[bool]):
@@ -63,7 +58,8 @@ class ConfirmScreen(Dialog[bool]):
         """
         super().__init__()
         self._question, self._consequences, self._verb = question, consequences, verb
-        self._lines = shown_lines(lines)
+        more = [f"… and {len(lines) - LINES_SHOWN} more"] if len(lines) > LINES_SHOWN else []
+        self._lines = "\n".join([*(f"$ {one_line(line)}" for line in lines[:LINES_SHOWN]), *more])
         self.typed = one_line(typed)
 
     def compose(self) -> ComposeResult:

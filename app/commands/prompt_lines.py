@@ -79,12 +79,8 @@ class PromptLines:
             word = command_words(allowed).get(beginning.split()[0])
             return Suggestions(found, word[1].usage if word is not None else str(problem))
         if isinstance(parsed, ConsoleRequest):
-            usage, meaning = next(
-                (known.usage, known.meaning)
-                for known in action_called(parsed.action_id).words
-                if known.word == parsed.word
-            )
-            return Suggestions(found, f"{usage}: {meaning}")
+            called = next(known for known in action_called(parsed.action_id).words if known.word == parsed.word)
+            return Suggestions(found, f"{called.usage}: {called.meaning}")
         if not self._session().live:
             return Suggestions(found, PAST)
         return Suggestions(found, effect(self._session().picture, parsed))
@@ -156,7 +152,10 @@ def candidates(beginning: str, vocabulary: Vocabulary) -> list[Suggestion]:
     start = max(beginning.rfind(divider) for divider in dividers) + 1
     last, before = beginning[start:], beginning[len(word) + 1 : start]
     named = re.split(r"[ ,|]+", before.strip(" ,|")) if before.strip(" ,|") else []
-    follow = _candidates(arguments, len(named), labels) if arguments else _of_request(called.takes, named, labels)
+    if arguments:
+        follow = _candidates(arguments, len(named), labels)
+    else:
+        follow = labels if not named and called.takes not in ("text", "file", "nothing") else ()
     found = best(last, [name for name in follow if name not in named])
     return [Suggestion(beginning[:start] + name, name) for name in found]
 
@@ -183,10 +182,6 @@ def best(typed: str, names: Sequence[str]) -> list[str]:
     letters = re.compile(".*".join(map(re.escape, wanted)))
     apart = [name for name, text in folded if wanted not in text and letters.match(text)]
     return [*begin, *hold, *apart]
-
-
-def _of_request(takes: WordKind, named: Sequence[str], labels: Sequence[str]) -> Sequence[str]:
-    return labels if not named and takes not in ("text", "file", "nothing") else ()
 
 
 def _candidates(arguments: Sequence[Argument], place: int, labels: Sequence[str]) -> Sequence[str]:

@@ -7,15 +7,7 @@ from datetime import datetime
 from quarterdeck.app.actions.registry import action_called
 from quarterdeck.app.commands.command_text import connect_options, line_of_action, line_of_load, lines_of
 from quarterdeck.app.console_state import TableSettings
-from quarterdeck.app.export import (
-    CommandLinesScreen,
-    as_json,
-    as_text,
-    copy,
-    export_rows,
-    export_screen,
-    target_of,
-)
+from quarterdeck.app.export import CommandLinesScreen, as_json, as_text, copy, export_rows, export_screen, target_of
 from quarterdeck.app.screen.columns import SortFilterModel
 from quarterdeck.app.screen.view_screen import ViewScreen
 from quarterdeck.backend.picture.text.formatting import Refusal, counted

@@ -104,10 +104,8 @@ def do_time_violation(view: ViewScreen, back: str) -> None:
     session = view.session
     at_us = session.playhead.go_among(violation_moments(session), forward=not back)
     if at_us is None:
-        where = "before" if back else "after"
-        view.console.show_message(
-            f"no violation was found {where} this" if session.monitored else "invariants are not watched here"
-        )
+        none = f"no violation was found {'before' if back else 'after'} this"
+        view.console.show_message(none if session.monitored else "invariants are not watched here")
         return
     texts = [found.text for found in session.violations if at_us == max(map(attrgetter("at"), found.witnesses))]
     view.console.show_message("; ".join(texts), error=True)
@@ -136,9 +134,8 @@ def do_time_speed(view: ViewScreen, text: str) -> None:
         try:
             speed = float(text.removeprefix("x"))
         except ValueError:
-            raise Refusal(
-                f"{text!r} is not a speed; write seconds of the run in one second, such as 0.5 or 4"
-            ) from None
+            hint = "write seconds of the run in one second, such as 0.5 or 4"
+            raise Refusal(f"{text!r} is not a speed; {hint}") from None
     paced.set_speed(speed)
     view.console.show_message(f"speed {speed:g}: seconds of the run in one second")
     view.repaint()
@@ -154,7 +151,11 @@ def do_time_fork(view: ViewScreen, text: str) -> None:
     if not isinstance(cluster, Forkable):
         if not view.session.live:
             raise Refusal("members know only the present; go there first, with L")
-        _open_copy(view, cluster, _command(view, text))
+        command = _command(view, text)
+        view.console.show_message(ASKED)
+        # Members are not waited for here.
+        asked = cluster.snapshot()
+        asked.add_done_callback(lambda done: view.console.call_later(_copied, view, command, done) and None)
     elif not text:
         view.console.type_line("fork ")
     else:
@@ -165,13 +166,6 @@ def do_time_fork(view: ViewScreen, text: str) -> None:
             raise Refusal(str(problem)) from problem
         view.console.open_tab(OpenedCluster(fork, fork.started), fork.name, origin=view.session)
         view.console.show_message(f"esc goes back to {view.session.cluster.name}")
-
-
-def _open_copy(view: ViewScreen, cluster: SnapshotSource, command: Command | None) -> None:
-    """Open a copy of `cluster` as it is now, with its past, and do `command` in it, without waiting for the members."""
-    view.console.show_message(ASKED)
-    asked = cluster.snapshot()
-    asked.add_done_callback(lambda done: view.console.call_later(_copied, view, command, done) and None)
 
 
 def _copied(view: ViewScreen, command: Command | None, done: Future[ClusterSnapshot]) -> None:
@@ -199,7 +193,6 @@ def _command(view: ViewScreen, text: str) -> Command | None:
         return None
     parsed = parse_line(text, view.session.cluster.labels, allowed=EVERYTHING)
     if isinstance(parsed, ConsoleRequest):
-        raise BadLine(
-            f"{parsed.word!r} does nothing to a cluster; write a command such as `fork kill n1`, or `fork nothing`"
-        )
+        hint = "write a command such as `fork kill n1`, or `fork nothing`"
+        raise BadLine(f"{parsed.word!r} does nothing to a cluster; {hint}")
     return parsed

@@ -131,10 +131,8 @@ class BoardModel(Generic[Row]):
         return row
 
     def _cell(self, column: ColumnOf[Row], row: Row) -> TableCell:
-        tone = column.tone
-        return TableCell(
-            column.text(row), self._tone(row) if tone is None else tone if isinstance(tone, str) else tone(row)
-        )
+        tone = self._tone if column.tone is None else column.tone
+        return TableCell(column.text(row), tone if isinstance(tone, str) else tone(row))
 
     def _lay_out(self) -> None:
         widths = [(column.title, self._widths[column.title]) for column in self._declared]
@@ -254,9 +252,8 @@ class SortFilterModel:
         columns = tuple(self.inner.columns)
         if self._laid_out != (columns, self.table_settings):
             self._laid_out = (columns, self.table_settings)
-            self._shown = tuple(
-                place for place, column in enumerate(columns) if column.title not in self.table_settings.hidden
-            )
+            hidden = self.table_settings.hidden
+            self._shown = tuple(place for place, column in enumerate(columns) if column.title not in hidden)
             self._columns = tuple(self._titled(columns[place]) for place in self._shown)
         return self._columns
 

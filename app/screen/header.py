@@ -80,9 +80,8 @@ class ConnectionSummary:
             case _:
                 yield Fact("connection", f"{status.url}, not reached, tried for {age}{why}", "warning")
         if status.incomplete:
-            yield Fact(
-                "history", f"incomplete: {status.incomplete} is lost, so something may be missing here", "warning"
-            )
+            lost = f"incomplete: {status.incomplete} is lost, so something may be missing here"
+            yield Fact("history", lost, "warning")
 
     def _reach(self) -> Mapping[str, ConnectionStatus]:
         return {} if self._remote is None else self._remote.connection_status()

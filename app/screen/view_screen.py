@@ -386,10 +386,8 @@ class ViewScreen(Screen[None]):
         elif message.sign == ":":
             if any(part.tone == "bad" for part in self.message.parts):
                 self.message.show()  # an error is about what was typed before
-            suggestions = self.console.suggestions(message.text)
-            self.candidates.show(
-                [(suggestion.shown, suggestion.meaning) for suggestion in suggestions.candidates], suggestions.effect
-            )
+            found, effect = self.console.suggestions(message.text)
+            self.candidates.show([(suggestion.shown, suggestion.meaning) for suggestion in found], effect)
 
     def on_prompt_dismissed(self, message: Prompt.Dismissed) -> None:
         if message.sign == "/":

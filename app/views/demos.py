@@ -48,11 +48,6 @@ def minutes(scenario: Scenario) -> str:
     return f"{scenario.minutes:g}" if scenario.minutes else ""
 
 
-def questions(scenario: Scenario) -> str:
-    """Return how many predictions a demo asks for."""
-    return str(sum(step.ask is not None for step in scenario.steps) or "")
-
-
 def of_scenario(text: Callable[[Scenario], str]) -> Callable[[DemoRow], str]:
     """Return a text that waits for the script to be read."""
     return lambda row: text(row.scenario) if row.scenario is not None else "…"
@@ -70,7 +65,7 @@ COLUMNS: tuple[ColumnOf[DemoRow], ...] = (
     ColumnOf("done", lambda row: f"✓ {row.attempts.finished}" if row.attempts.finished else "", "good"),
     ColumnOf("best", lambda row: row.attempts.text(), widest="10 of 10"),
     ColumnOf("min", of_scenario(minutes), tone_of),
-    ColumnOf("asks", of_scenario(questions), tone_of),
+    ColumnOf("asks", of_scenario(lambda one: str(sum(step.ask is not None for step in one.steps) or "")), tone_of),
     ColumnOf("title", of_scenario(lambda one: one.title), tone_of, TITLE_WIDTH),
     ColumnOf("chapter", of_scenario(lambda one: one.chapter), tone_of, CHAPTER_WIDTH),
 )
@@ -112,11 +107,8 @@ def demo_facts(row: DemoRow) -> Iterator[Fact]:
     for heading, text in (("about", scenario.summary), ("goal", scenario.goal)):
         if text:
             yield Fact(heading, one_line(" ".join(text.split())))
-    length = [
-        f"{counted(len(scenario.steps), 'step')}",
-        *([f"about {minutes(scenario)} min"] if minutes(scenario) else []),
-    ]
-    yield Fact("length", ", ".join(length))
+    lasting = f", about {minutes(scenario)} min" if minutes(scenario) else ""
+    yield Fact("length", f"{counted(len(scenario.steps), 'step')}{lasting}")
     if scenario.seed_of:
         yield Fact("source", one_line(scenario.seed_of), "faint")
     if row.attempts.finished:
@@ -246,11 +238,11 @@ class DemosScreen(ViewScreen):
             raise Refusal("which demo? type :demo NAME, or go to the list")
         try:
             scenario = load_demo(demo)
-            opened = (
-                _opened_live(LiveDemo(scenario, demo))
-                if seed is None
-                else OpenedCluster(SimulatedDemo(scenario, demo, seed))
-            )
+            if seed is None:
+                live = LiveDemo(scenario, demo)
+                opened = OpenedCluster(live, live.started)
+            else:
+                opened = OpenedCluster(SimulatedDemo(scenario, demo, seed))
         except (UnknownDemo, OnlySimulated, OSError) as problem:
             raise Refusal(str(problem)) from problem
         self.console.open_tab(opened, f"demo {demo}" if seed is None else f"demo {demo}, seed {seed}")
@@ -397,10 +389,6 @@ class DemosScreen(ViewScreen):
 
         where = f"It stands at {step_text(tutor)}; {tutor.summary.score_text()}. Its cluster is closed."
         self.app.push_screen(ConfirmScreen(question, where, verb), answered)
-
-
-def _opened_live(demo: LiveDemo) -> OpenedCluster:
-    return OpenedCluster(demo, demo.started)
 
 
 def _equivalent_lines(command: Command) -> Sequence[str]:

@@ -111,16 +111,8 @@ class MemberModel(BoardModel[MemberBoardEntry]):
         table = master.table if master is not None else None
         held = (table.version, table.digest) if table is not None else None
         listed = master is not None and belief.address in master.listed
-        return (
-            self._now_us // SECOND_US,
-            belief.uuid,
-            belief.at,
-            belief.status,
-            held,
-            listed,
-            mark,
-            any(self._observers),
-        )
+        known = belief.uuid, belief.at, belief.status
+        return self._now_us // SECOND_US, known, held, listed, mark, any(self._observers)
 
 
 COUNTED_AT_ONCE = 200

@@ -68,9 +68,8 @@ class HoldersModel(BoardModel[HolderRow]):
     def update(self, picture: Picture, now_us: int) -> None:
         """Show the members of `picture` by the table that the map shows."""
         places = {label: place for place, label in enumerate(picture.members)}
-        self.show_rows(
-            holders(picture, self._map), lambda key: holder_row(picture, self._map, key, places[key], now_us)
-        )
+        keys = holders(picture, self._map)
+        self.show_rows(keys, lambda key: holder_row(picture, self._map, key, places[key], now_us))
         self.widen("", ["A" * self._map.letter_width])
         if picture.without("backups") is not None:
             for title in ("owned", "backups"):
@@ -247,16 +246,12 @@ class PartitionsScreen(ViewScreen):
     def _census_parts(self) -> list[TableCell]:
         if self._bad_filter:
             return [TableCell(f"✕ {self._bad_filter}", "bad")]
-        facts: list[Fact] = (
-            list(census_facts(self._census, self.session.picture.members.get(self._map.observer)))
-            if self._map.partitions
-            else []
+        found = (
+            f"/{self.filter_text}: {len(self._found)} of {self._map.partitions} in sight" if self.filter_text else ""
         )
-        if self.filter_text:
-            facts.insert(
-                0, Fact("", f"/{self.filter_text}: {len(self._found)} of {self._map.partitions} in sight", "strong")
-            )
-        return [TableCell(fact.text, fact.tone) for fact in facts]
+        observer = self.session.picture.members.get(self._map.observer)
+        facts = census_facts(self._census, observer) if self._map.partitions else ()
+        return [TableCell(found, "strong"), *(TableCell(fact.text, fact.tone) for fact in facts)]
 
     def _show_loss(self) -> None:
         picture, table, selected = self.session.picture, self._map.table, self.holders.selection

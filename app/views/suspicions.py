@@ -84,9 +84,9 @@ class SuspicionModel(MatrixModel[SuspicionBoardRow]):
 
     def _row_of_observer(self, key: str) -> SuspicionBoardRow:
         belief = self._picture.members.get(key)
-        return SuspicionBoardRow(
-            key, len(belief.suspicions) if belief is not None else 0, belief is None or not belief.running
-        )
+        if belief is None:
+            return SuspicionBoardRow(key, 0, greyed=True)
+        return SuspicionBoardRow(key, len(belief.suspicions), not belief.running)
 
     def _suspicions_of(self, row: SuspicionBoardRow, suspects: Sequence[str]) -> Iterator[TableCell]:
         for label in suspects:
@@ -205,12 +205,8 @@ class SuspicionsScreen(ViewScreen):
 
     def _reckon(self, master: MemberBelief, now_us: int) -> None:
         table = master.table
-        decides = (
-            master.uuid,
-            master.version,
-            tuple(master.reports.items()),
-            (table.version, table.digest) if table is not None else None,
-        )
+        held = (table.version, table.digest) if table is not None else None
+        decides = (master.uuid, master.version, tuple(master.reports.items()), held)
         if decides != self._decided_on:
             self._decided_on = decides
             self._decision = decide(master)

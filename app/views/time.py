@@ -68,7 +68,10 @@ class NearbyEvent(NamedTuple):
     @property
     def away(self) -> str:
         """The distance from the moment; not shown at the present, where it changes all the time."""
-        return "● here" if not self.away_us else "" if self.live else away_text(self.away_us)
+        if not self.away_us or self.live:
+            return "" if self.away_us else "● here"
+        near = abs(self.away_us) < SECOND_US
+        return f"{self.away_us / 1_000:+.3g} ms" if near else f"{self.away_us / SECOND_US:+.3f} s"
 
 
 COLUMNS: tuple[ColumnOf[NearbyEvent], ...] = (
@@ -90,9 +93,7 @@ class NearbyEventsModel(BoardModel[NearbyEvent]):
     """Rows are events, in order of time."""
 
     def __init__(self, session: ConsoleSession) -> None:
-        super().__init__(
-            COLUMNS, fixed=4, tone=lambda row: row.tone, outlier=lambda row: not row.away_us and not row.live
-        )
+        super().__init__(COLUMNS, fixed=4, tone=lambda row: row.tone, outlier=lambda row: not (row.away_us or row.live))
         self._session = session
         self._records: dict[str, Record] = {}
         self._seen: tuple[int, int, int, bool] | None = None
@@ -137,11 +138,6 @@ class NearbyEventsModel(BoardModel[NearbyEvent]):
     def _event(self, key: str) -> NearbyEvent:
         record = self._records[key]
         return NearbyEvent(record, self.record_text(record), record.at - self.shown_us, self._session.live)
-
-
-def away_text(away_us: int) -> str:
-    """Return how long before or after the moment that is shown."""
-    return f"{away_us / 1_000:+.3g} ms" if abs(away_us) < SECOND_US else f"{away_us / SECOND_US:+.3f} s"
 
 
 NOTES_SHOWN = 3
@@ -199,20 +195,15 @@ class TimeScreen(ViewScreen):
         if record is None:
             return [TableCell("nothing has happened yet", "faint")]
         member = one_line(record.member)
-        return [
-            TableCell(f"{clock_text(record.at).strip()} s  {member}#{record.seq}  {self._model.record_text(record)}")
-        ]
+        at, what = clock_text(record.at).strip(), self._model.record_text(record)
+        return [TableCell(f"{at} s  {member}#{record.seq}  {what}")]
 
     def row_pointed(self) -> Hashable:
         return self.events.cursor_key
 
     def row_facts(self) -> Sequence[Fact]:
         record = self._model.record(self.events.cursor_key)
-        return (
-            facts_of(record, self._model.record_text(record), self.session.picture.label_of)
-            if record is not None
-            else ()
-        )
+        return facts_of(record, self._model.record_text(record), self.session.label_of) if record is not None else ()
 
     def paint(self) -> None:
         session = self.session

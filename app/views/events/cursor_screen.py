@@ -10,7 +10,6 @@ from quarterdeck.app.screen.view_screen import ViewScreen
 from quarterdeck.app.session import ConsoleSession
 from quarterdeck.app.views.events.log_screen import log_place
 from quarterdeck.app.views.events.pane import EventPane
-from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.picture.events.catalogue import record_words
 from quarterdeck.backend.picture.explain.event_index import EventIndex, identity
@@ -26,8 +25,8 @@ class EventCursorScreen(ViewScreen):
 
     def __init__(self, session: ConsoleSession, console: ConsoleInterface) -> None:
         super().__init__(session, console)
-        self._trail = EventIndex((), self._name_of)
-        self._format = LineFormat(self._name_of, lambda: self.tail.size.width)
+        self._trail = EventIndex((), self.session.label_of)
+        self._format = LineFormat(self.session.label_of, lambda: self.tail.size.width)
         self._diagram: SpaceTime | None = None
         self._chosen: Record | None = None
         """The event that the cursor was put on, which need not be the first one of its row."""
@@ -41,7 +40,9 @@ class EventCursorScreen(ViewScreen):
             id="events-tail",
         )
         self.diagram = SpaceTimeDiagram(clock_text, self._format.time_width, self._row_words, id="space-time")
-        self.pane = EventPane(self._format, self._name_of, lambda record: log_place(session, record), id="event-pane")
+        self.pane = EventPane(
+            self._format, self.session.label_of, lambda record: log_place(session, record), id="event-pane"
+        )
         self.diagram.display = False
         self.pane.close()
 
@@ -66,8 +67,12 @@ class EventCursorScreen(ViewScreen):
     def row_facts(self) -> Sequence[Fact]:
         entry, record = self._entry(), self._current()
         if isinstance(entry, EpisodeLine):
-            return episode_facts(entry.episode, entry.sentence(), self._format.time_of, self._name_of)
-        return facts_of(record, record_words(record, self._name_of), self._name_of) if record is not None else ()
+            return episode_facts(entry.episode, entry.sentence(), self._format.time_of, self.session.label_of)
+        return (
+            facts_of(record, record_words(record, self.session.label_of), self.session.label_of)
+            if record is not None
+            else ()
+        )
 
     def _go_to_awaited(self) -> None:
         awaited, self._awaited = self._awaited, None
@@ -119,9 +124,6 @@ class EventCursorScreen(ViewScreen):
             lambda entry: identity(entry.record) == wanted or (isinstance(entry, EpisodeLine) and entry.holds(record))
         )
 
-    def _name_of(self, address: Address) -> str:
-        return self.session.picture.label_of(address)
-
     def _row_words(self, row: SpaceTimeRow) -> str:
         more = f" (+{row.events - 1} more)" if row.events > 1 else ""
-        return f"{one_line(row.record.member)}  {record_words(row.record, self._name_of)}{more}"
+        return f"{one_line(row.record.member)}  {record_words(row.record, self.session.label_of)}{more}"

@@ -54,27 +54,23 @@ class StoryModel(BoardModel[StoryRow]):
         super().__init__(COLUMNS)
         self._time_of, self._words_of = time_of, words_of
 
-    def show_records(self, records: Iterable[Record]) -> None:
-        """Show `records`, one in each row."""
-        self._show([self._of_record(record, 0) for record in records])
-
     def explain(self, record: Record, chain: Sequence[Cause]) -> None:
         """Show `record`, and below it its causes, each under the reason why it is one."""
-        rows = [self._of_record(record, 0)]
+        rows = [self.line_of(record)]
         for cause in chain:
             depth = min(cause.depth, DEEPEST) * INDENT
             glyph = MESSAGE_GLYPH if cause.message else STEP_GLYPH
             rows.append(StoryRow(cause.record, "", "", f"{' ' * depth}{glyph} because {cause.reason}", "faint"))
-            rows.append(self._of_record(cause.record, depth))
+            rows.append(self.line_of(cause.record, depth))
         if not chain:
             rows.append(StoryRow(record, "", "", "  no cause was recorded: the story begins here", "faint"))
-        self._show(rows)
+        self.show_lines(rows)
 
-    def _of_record(self, record: Record, depth: int) -> StoryRow:
+    def line_of(self, record: Record, depth: int = 0) -> StoryRow:
         text = " " * depth + self._words_of(record)
         return StoryRow(record, self._time_of(record), one_line(record.member), text, tone_of(record.event))
 
-    def _show(self, rows: Sequence[StoryRow]) -> None:
+    def show_lines(self, rows: Sequence[StoryRow]) -> None:
         by_key = {str(number): row for number, row in enumerate(rows)}
         self.show_rows(tuple(by_key), by_key.__getitem__)
         self.narrow()
@@ -144,7 +140,7 @@ class EventPane(Vertical):
 
     def show_trace(self, story: EventTrace, more: str, record: Record | None) -> None:
         """Show a story with the cursor on `record`, if that belongs to it. `more` is a hint about other stories."""
-        self._model.show_records(story.records)
+        self._model.show_lines([self._model.line_of(record) for record in story.records])
         self._show_story("story", story.heading, more)
         if record is not None:
             place = next((place for place, other in enumerate(story.records) if identity(other) == identity(record)), 0)

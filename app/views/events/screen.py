@@ -100,9 +100,8 @@ class EventsScreen(EventCursorScreen):
         label = getattr(record.event, "target", record.member)
         entry = self._entry()
         subjects = entry.episode.subjects if isinstance(entry, EpisodeLine) else ()
-        return tuple(member for member in (*subjects, record.member, label) if member in self.session.cluster.labels)[
-            :1
-        ]
+        members = (*subjects, record.member, label)
+        return tuple(member for member in members if member in self.session.cluster.labels)[:1]
 
     def sentence(self) -> Sequence[TableCell]:
         record = self._current()
@@ -112,7 +111,7 @@ class EventsScreen(EventCursorScreen):
         if isinstance(entry, EpisodeLine):
             return [TableCell(entry.episode.kind, "faint"), TableCell(entry.sentence().text)]
         place = TableCell(one_line(log_place(self.session, record)), "strong")
-        return [TableCell(kind_of(record), "faint"), place, TableCell(record_words(record, self._name_of))]
+        return [TableCell(kind_of(record), "faint"), place, TableCell(record_words(record, self.session.label_of))]
 
     def filter_by(self, text: str) -> None:
         self.tail.set_filter(text)
@@ -161,7 +160,7 @@ class EventsScreen(EventCursorScreen):
         self._trail.extend(records)
         self._feed.extend(records)
         if len(self._trail) > 2 * RECENT:
-            self._trail = EventIndex(self._trail.records[-RECENT:], self._name_of)
+            self._trail = EventIndex(self._trail.records[-RECENT:], self.session.label_of)
             self._diagram = None
             if self.diagram.display:
                 self._redraw()
@@ -173,7 +172,7 @@ class EventsScreen(EventCursorScreen):
     def restart(self, records: Sequence[Record]) -> None:
         self._order.clear()
         self._reserve({record.member for record in records})
-        self._trail = EventIndex(records, self._name_of)
+        self._trail = EventIndex(records, self.session.label_of)
         self._feed.restart(records)
         self._diagram = None
         if self.diagram.display:
@@ -236,7 +235,7 @@ class EventsScreen(EventCursorScreen):
     def _show_log(self, record: Record) -> bool:
         """Show the line of the log that reported it. Return whether a log did."""
         try:
-            shown = log_screen(self.session, record, record_words(record, self._name_of))
+            shown = log_screen(self.session, record, record_words(record, self.session.label_of))
         except OSError as problem:
             raise Refusal(str(problem)) from problem
         if shown is not None:
@@ -356,6 +355,5 @@ class EventsScreen(EventCursorScreen):
         self._redraw()
         if record is not None and not following:
             self._point_at(record)
-        self.console.show_message(
-            f"a row is at most {duration_text(zoom_us)}" if zoom_us else "every event has a row of its own"
-        )
+        each = f"a row is at most {duration_text(zoom_us)}" if zoom_us else "every event has a row of its own"
+        self.console.show_message(each)

@@ -94,17 +94,13 @@ class LinkModel(MatrixModel[SourceRow]):
         """
         self._picture, self.width = picture, width
         members = picture.members
-        self._down = frozenset(
-            label
-            for label in labels
-            if label not in members or members[label].status in ("stopped", "killed", "paused")
-        )
+        silent = ("stopped", "killed", "paused")
+        self._down = frozenset(label for label in labels if label not in members or members[label].status in silent)
         self._plain = "up" if picture.without("links") is None else "not reported"
         self._words |= {*words, self._plain}
         if self._plain != "up":
-            self._words |= {
-                word for label in labels if label in members for word in measured_links(members[label]).values()
-            }
+            for label in members.keys() & labels:
+                self._words |= {*measured_links(members[label]).values()}
         if self._down:
             self._words.add("down")
         keys = tuple(labels)
@@ -119,9 +115,11 @@ class LinkModel(MatrixModel[SourceRow]):
             if width and MARKER_WIDTH + sum(column.width for column in self.columns) - 1 > width:
                 self._cells = LINK_GLYPHS
                 self._show_targets()
-        self.show_rows(
-            keys, lambda key: SourceRow(key, self._letters[key], self._state(key), key in self._down, sides.get(key, 0))
-        )
+
+        def row_of(key: str) -> SourceRow:
+            return SourceRow(key, self._letters[key], self._state(key), key in self._down, sides.get(key, 0))
+
+        self.show_rows(keys, row_of)
 
     def _show_targets(self) -> None:
         widest = max(len(self._cells[word].text) for word in self._words)

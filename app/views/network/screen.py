@@ -190,10 +190,8 @@ class NetworkScreen(ViewScreen):
         plan = planned_links(self._plan.commands) if self._plan is not None else frozenset()
         labels = self.session.labels
         if len(labels) <= MOST_DRAWN:
-            shown = drawing(
-                self.session.picture, labels, sides=self._sides, selected=self.matrix.selection, planned=plan
-            )
-            self.topology.show(shown)
+            picture, selected = self.session.picture, self.matrix.selection
+            self.topology.show(drawing(picture, labels, sides=self._sides, selected=selected, planned=plan))
 
     def _predict(self) -> None:
         """Simulate what the plan would do, again when the plan, or what it is applied to, has changed."""

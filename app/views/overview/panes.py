@@ -18,7 +18,6 @@ from quarterdeck.app.event_lines import Entry, LevelFeed, LineFormat
 from quarterdeck.app.screen.columns import BoardModel, ColumnOf, SortFilterModel
 from quarterdeck.app.session import ConsoleSession
 from quarterdeck.app.views.beliefs import BeliefMatrixModel
-from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.boards.belief_matrix import DIGEST_SHOWN
@@ -383,7 +382,7 @@ class HappenedPane(OverviewPane):
     view, pane_name = "events", "happened"
 
     def __init__(self, session: ConsoleSession, key: str) -> None:
-        self._format = LineFormat(self._name_of, lambda: self.tail.size.width)
+        self._format = LineFormat(session.label_of, lambda: self.tail.size.width)
         self.tail: TailLog[Entry] = TailLog(
             self._format.entry_line, title="", headed=False, cursor=True, matcher_of=self._format.matcher, id="tail"
         )
@@ -423,6 +422,3 @@ class HappenedPane(OverviewPane):
             latest = self._format.entry_line(self.tail.shown[-1])
             parts = [TableCell(latest.text.strip(), latest.tone)]
         self.edge.show(*parts)
-
-    def _name_of(self, address: Address) -> str:
-        return self.session.picture.label_of(address)

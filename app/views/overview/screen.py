@@ -215,7 +215,9 @@ class OverviewScreen(ViewScreen):
             return
         self._painted("upper")
         self.lists.paint(self._labels, self._marks)
-        self._say_verdict()
+        summary = self.lists.model.summary
+        apart = [cell for quoted in summary.apart for cell in (TableCell("∦", "warning"), TableCell(quoted))]
+        self.verdict.show(*verdict_cells(summary, self.session.picture), *apart)
         if self._due():
             for name, pane in self.panes.items():
                 if pane.display and name not in ("lists", "happened"):
@@ -330,11 +332,6 @@ class OverviewScreen(ViewScreen):
         """
         around = [*self.children, self.verdict, self.pulses]
         return self.app.size.height - sum(widget.display for widget in around if widget.id != "body")
-
-    def _say_verdict(self) -> None:
-        summary = self.lists.model.summary
-        apart = [cell for quoted in summary.apart for cell in (TableCell("∦", "warning"), TableCell(quoted))]
-        self.verdict.show(*verdict_cells(summary, self.session.picture), *apart)
 
     def _say_activity(self) -> None:
         if self.pulses.display:
