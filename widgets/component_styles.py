@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import groupby
+from operator import itemgetter
 from typing import Any, ClassVar, get_args
 
 from rich.cells import cell_len, set_cell_size
@@ -62,9 +63,7 @@ class ComponentStyles(Widget):
 
     def get_line_filters(self) -> Sequence[LineFilter]:
         """Leave out the filter for colours of the terminal: outside the ANSI theme, which has none, all colours are RGB."""
-        return [
-            line_filter for line_filter in super().get_line_filters() if not isinstance(line_filter, ANSIToTruecolor)
-        ]
+        return [known for known in super().get_line_filters() if not isinstance(known, ANSIToTruecolor)]
 
     def notify_style_update(self) -> None:
         self._part_styles.clear()
@@ -108,9 +107,7 @@ def slid(runs: list[tuple[str, Style]], hidden: int) -> list[tuple[str, Style]]:
 
 def merge_runs(runs: Iterable[tuple[str, Style]]) -> list[Segment]:
     """Join neighbours of one style into segments: the fewer segments, the cheaper the frame."""
-    return [
-        Segment("".join(text for text, _ in alike), style) for style, alike in groupby(runs, key=lambda run: run[1])
-    ]
+    return [Segment("".join(text for text, _ in alike), style) for style, alike in groupby(runs, itemgetter(1))]
 
 
 def painted_line(runs: list[tuple[str, Style]], width: int, rest: Style) -> Strip:

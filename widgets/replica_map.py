@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
+from itertools import groupby
+from operator import itemgetter
 from typing import ClassVar, Literal, Protocol
 
 from rich.cells import set_cell_size
@@ -236,10 +238,7 @@ class ReplicaMapView(ScrollView, ComponentStyles, can_focus=True):
         return min(bisect_left(self._partitions, partition), max(0, len(self._partitions) - 1))
 
     def _columns_of(self, band: int) -> list[Column]:
-        column = self._model.column
-        return [
-            column(partition) for partition in self._partitions[band * self._per_band : (band + 1) * self._per_band]
-        ]
+        return list(map(self._model.column, self._partitions[band * self._per_band : (band + 1) * self._per_band]))
 
     def _cells_differ(self, before: list[Column], now: list[Column], line: int) -> bool:
         first = (line - 1) * self._indices_a_line
@@ -295,19 +294,12 @@ class ReplicaMapView(ScrollView, ComponentStyles, can_focus=True):
         if first <= self.index < first + self._indices_a_line and self._place // self._per_band == band:
             cursor = self._place % self._per_band
         segments = [Segment(self._gutter_text(first), self._style("gutter"))]
-        run, run_look = "", None
         painted = self._halves(columns, first) if self.zoom == "halves" else self._letters(columns, first)
-        for place, (text, look) in enumerate(painted):
-            if place == cursor:
-                look = (*look[:3], True)
-            if look == run_look:
-                run += text
-                continue
-            if run_look is not None:
-                segments.append(Segment(run, self._style(run_look)))
-            run, run_look = text, look
-        if run_look is not None:
-            segments.append(Segment(run, self._style(run_look)))
+        if 0 <= cursor < len(painted):
+            text, look = painted[cursor]
+            painted[cursor] = text, (*look[:3], True)
+        for look, run in groupby(painted, itemgetter(1)):
+            segments.append(Segment("".join(text for text, _ in run), self._style(look)))
         filled = GUTTER + len(columns) * self._cell_width
         if filled < width:
             segments.append(Segment(" " * (width - filled), self._style("plain")))

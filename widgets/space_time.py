@@ -6,6 +6,8 @@ Only rows in sight are asked for. The cursor is on a row; while the diagram foll
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import groupby
+from operator import itemgetter
 from typing import ClassVar, NamedTuple
 
 from rich.segment import Segment
@@ -316,10 +318,5 @@ class SpaceTimeDiagram(ComponentStyles, can_focus=True):
         tones = ["faint"] * len(letters)
         for start, end, tone in spans:
             tones[start:end] = [tone] * (end - start)
-        segments: list[Segment] = []
-        begin = 0
-        for place in range(1, len(letters) + 1):
-            if place == len(letters) or tones[place] != tones[begin]:
-                segments.append(Segment("".join(letters[begin:place]), self.part_style(tones[begin], over)))
-                begin = place
-        return segments
+        runs = groupby(zip(letters, tones, strict=True), itemgetter(1))
+        return [Segment("".join(letter for letter, _ in run), self.part_style(tone, over)) for tone, run in runs]

@@ -107,7 +107,6 @@ class TimelineStrip(ComponentStyles):
             cells[playhead] = (LINE_OF_PLAYHEAD, "playhead")
         runs = groupby(enumerate(cells), key=lambda one: (one[1][1], one[0] == playhead))
         for (tone, at_playhead), run in runs:
-            segments.append(
-                Segment("".join(cell[0] for _, cell in run), self.part_style(tone, "playhead" if at_playhead else ""))
-            )
+            style = self.part_style(tone, "playhead" if at_playhead else "")
+            segments.append(Segment("".join(cell[0] for _, cell in run), style))
         return Strip(segments, LABEL_WIDTH + len(cells))

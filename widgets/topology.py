@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from itertools import groupby
 from math import cos, pi, sin
 
-from rich.cells import cell_len, set_cell_size
+from rich.cells import cell_len
 from rich.segment import Segment
 from textual.geometry import Size
 from textual.strip import Strip
 
 from quarterdeck.backend.picture.network.network_board import Edge, NetworkDrawing
-from quarterdeck.widgets.component_styles import ComponentStyles
+from quarterdeck.widgets.component_styles import ComponentStyles, fit
 
 BRAILLE = 0x2800
 DOT_BITS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
@@ -77,9 +77,7 @@ def laid_out(drawing: NetworkDrawing, width: int, height: int) -> list[list[Cell
     if not drawing.nodes or width < SHORTEST_NAME or height < 1:
         return rows
     most = max(SHORTEST_NAME, width // 2 - 1)
-    names = [
-        node.text if cell_len(node.text) <= most else set_cell_size(node.text, most - 1) + "…" for node in drawing.nodes
-    ]
+    names = [fit(node.text, min(most, cell_len(node.text)), gap=0) for node in drawing.nodes]
     places = _places(len(names), max(map(cell_len, names)), width, height)
     for edge in sorted(drawing.edges, key=lambda one: one.tone != "faint"):  # what is wrong is painted over what is not
         _draw_line(rows, places[edge.one], places[edge.other], edge)

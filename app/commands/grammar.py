@@ -160,9 +160,8 @@ class _LineReader:
             raise BadLine(f"a quote is not closed; write {self._usage}") from None
         *needed, member = self._description.typed
         if not len(needed) <= len(words) <= len(needed) + 1:
-            raise BadLine(
-                f"{self._description.word} takes {len(needed)} words, in quotes where they have blanks; write {self._usage}"
-            )
+            takes = f"{self._description.word} takes {len(needed)} words, in quotes where they have blanks"
+            raise BadLine(f"{takes}; write {self._usage}")
         label = self._member(words[-1] if len(words) > len(needed) else self._selected)
         read = (self._read.get(argument.kind, str)(word) for argument, word in zip(needed, words, strict=False))
         return {member.name: label, **dict(zip((argument.name for argument in needed), read, strict=True))}

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import msgspec
+from msgspec.structs import replace as replaced
 
 from quarterdeck.cli.commands.run_options import JobsOption, JournalOption, recording, stopping
 from quarterdeck.cli.commands.spark.campaign import MasterOption
@@ -76,21 +77,14 @@ def check(
     if list_models:
         write_rows(({"model": name, "title": model.title} for name, model in chosen), ("model", "title"), output)
         return
-    bounds = {
-        name: value
-        for name, value in {
-            **{"drops": drops, "duplicates": duplicates, "crashes": crashes},
-            **{"restarts": restarts, "late": late, "ticks": ticks, "steps": steps},
-        }.items()
-        if value is not None
-    }
+    wanted = {"drops": drops, "duplicates": duplicates, "crashes": crashes, "restarts": restarts, "late": late}
+    bounds = {name: value for name, value in {**wanted, "ticks": ticks, "steps": steps}.items() if value is not None}
     search = CheckRun(most_states, jobs or os.cpu_count() or 1, memory * 1_000_000, histories, state)
     rows = []
     with failing_as(ExitCode.BAD_INPUT, OSError, about="--state"):
-        bounded = [_bounded(model, bounds) for _, model in chosen]
-        explored = (
-            _explorations_on_spark(bounded, search, master) if spark or master else _explorations(bounded, search)
-        )
+        bounded = [replaced(model, bounds=replaced(model.bounds, **bounds)) for _, model in chosen]
+        on_spark = bool(spark or master)
+        explored = _explorations_on_spark(bounded, search, master) if on_spark else _explorations(bounded, search)
         for (name, _), model, exploration in zip(chosen, bounded, explored, strict=True):
             rows.append(_row(exploration))
             if exploration.found is not None:
@@ -136,10 +130,6 @@ class CheckRun:
     memory_bytes: int
     by_history: bool
     state: Path | None
-
-
-def _bounded(model: Model, bounds: dict[str, int]) -> Model:
-    return msgspec.structs.replace(model, bounds=msgspec.structs.replace(model.bounds, **bounds))
 
 
 def _explorations(models: list[Model], search: CheckRun) -> Iterator[Exploration]:

@@ -142,9 +142,8 @@ class ClusterExporter(Collector):
     def collect(self) -> Iterable[Metric]:
         """Return the metrics of this moment."""
         with self._lock:
-            states = {
-                label: status.state or status.contact for label, status in self._cluster.connection_status().items()
-            }
+            connections = self._cluster.connection_status()
+            states = {label: status.state or status.contact for label, status in connections.items()}
             now_us = self._cluster.now_us()
             found = [*cluster_metrics(self._followed.picture, self._followed.health(), states, now_us)]
             story = story_of(self._cluster)

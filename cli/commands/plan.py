@@ -31,9 +31,8 @@ def disconnections(
 
     given = _from_stdin(Disconnections.read)
     for reporter, suspect in given.about_the_master():
-        say(
-            f"ignored: {reporter} suspects {suspect}; suspicions of and by the master are settled without this decision"
-        )
+        why = "suspicions of and by the master are settled without this decision"
+        say(f"ignored: {reporter} suspects {suspect}; {why}")
     write_document(plan_disconnections(given, explain=explain), output)
 
 
@@ -68,10 +67,8 @@ def migrations(
     several = planned if isinstance(planned, list) else [planned]
     for number, partition in enumerate(several, start=1):
         if kept := cancelled(partition.target, partition.plan):
-            about = f"[{number}]: " if isinstance(planned, list) else ""
-            say(
-                f"{about}cancelled: {', '.join(kept)} would have to pass their places on in a circle, so they keep them"
-            )
+            about = f"[{number}]: cancelled" if isinstance(planned, list) else "cancelled"
+            say(f"{about}: {', '.join(kept)} would have to pass their places on in a circle, so they keep them")
     if explain:
         if isinstance(planned, list):
             write_rows(map(explained_plan, several), ("steps", "target_after_cycle_fix", "why"), output)
@@ -80,10 +77,9 @@ def migrations(
     elif not isinstance(planned, list):
         write_rows(steps_of(planned), COLUMNS, output)
     elif output.is_flat:
-        numbered = (
-            {"row": number, **step} for number, partition in enumerate(several, start=1) for step in steps_of(partition)
-        )
-        write_rows(numbered, ("row", *COLUMNS), output)
+        numbered = enumerate(map(steps_of, several), start=1)
+        rows = ({"row": number, **step} for number, steps in numbered for step in steps)
+        write_rows(rows, ("row", *COLUMNS), output)
     else:
         # A format that is not flat prints whatever a row is: here the list of a partition's steps.
         write_rows(cast("Iterable[Mapping[str, object]]", map(steps_of, several)), (), output)

@@ -51,19 +51,21 @@ class ConnectionTarget:
     def options(self) -> tuple[str, ...]:
         """Return the options, all but the URLs, with which another command reaches the same members of Hazelcast."""
         named = ("--cluster", self.label) if self.label else ("--cluster-name", self.cluster_name)
-        given = {
-            "--user": self.user,
-            "--ca-file": self.ca_file,
-            "--certificate-file": self.certificate_file,
-            "--key-file": self.key_file,
-        }
+        given = zip(
+            ("--user", "--ca-file", "--certificate-file", "--key-file"), (self.user, *self.tls_files), strict=True
+        )
         return (
             *named,
-            *(word for option, value in given.items() if value for word in (option, str(value))),
+            *(word for option, value in given if value for word in (option, str(value))),
             *self.secret_files,
             *(("--tls",) if self.tls else ()),
             *(word for inner, outer in self.address_map for word in ("--address-map", f"{inner}={outer}")),
         )
+
+    @property
+    def tls_files(self) -> tuple[Path | None, Path | None, Path | None]:
+        """The files of the authority, of our certificate and of its key."""
+        return self.ca_file, self.certificate_file, self.key_file
 
     @property
     def has_http_api(self) -> bool:
@@ -165,15 +167,11 @@ def with_connection(command: Callable[..., None]) -> Callable[..., None]:
         command(*arguments, **given, connection=connection_of(**chosen))
 
     kept = [parameter for name, parameter in own.items() if name != "connection"]
-    parameters = [
-        *(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in kept),
-        *(
-            inspect.Parameter(
-                name, inspect.Parameter.KEYWORD_ONLY, default=False if name == "tls" else None, annotation=annotation
-            )
-            for name, annotation in OPTIONS.items()
-        ),
-    ]
+    named = inspect.Parameter.KEYWORD_ONLY
+    parameters = [parameter.replace(kind=named) for parameter in kept]
+    for name, annotation in OPTIONS.items():
+        default = False if name == "tls" else None
+        parameters.append(inspect.Parameter(name, named, default=default, annotation=annotation))
     del connected.__dict__["__wrapped__"]  # typer is to see the new parameters
     connected.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     connected.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}

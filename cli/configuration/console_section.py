@@ -44,9 +44,8 @@ def _word(word: str) -> str:
 def _meaning(line: str) -> str:
     word = line.strip().lstrip(":").partition(" ")[0]
     if word not in command_words(EVERYTHING):
-        raise ValueError(
-            f"{word!r} is not a command; what an alias stands for begins with one of those that `:help` lists"
-        )
+        hint = "what an alias stands for begins with one of those that `:help` lists"
+        raise ValueError(f"{word!r} is not a command; {hint}")
     return line.strip().lstrip(":")
 
 

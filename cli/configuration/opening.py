@@ -73,14 +73,7 @@ def credentials_of(connection: ConnectionTarget) -> MemberCredentials:
     if connection.password or connection.token:
         for url in filter(is_unencrypted, connection.urls):
             say(f"{url}: who you are crosses the net in the clear; use https:// where members offer it")
-    return MemberCredentials(
-        connection.user,
-        connection.password,
-        connection.token,
-        connection.ca_file,
-        connection.certificate_file,
-        connection.key_file,
-    )
+    return MemberCredentials(connection.user, connection.password, connection.token, *connection.tls_files)
 
 
 def asked(connection: ConnectionTarget, work: Callable[[MemberClient], Awaitable[Answer]]) -> Answer:
@@ -219,18 +212,12 @@ def _watch_settings(connection: ConnectionTarget) -> WatchSettings:
         credentials = RequestToken(connection.token.encode())
     elif connection.user:
         credentials = UserAndPassword(connection.user, connection.password)
-    files = (connection.ca_file, connection.certificate_file, connection.key_file)
-    return WatchSettings(
-        tuple(
-            service_of(url).address if url.startswith(PODS) else parse_address(url.removeprefix(SCHEME))
-            for url in connection.urls
-        ),
-        connection.cluster_name,
-        credentials,
-        TlsOptions(*files) if connection.tls or any(files) else None,
-        mapped,
-        hosts,
+    tls = TlsOptions(*connection.tls_files) if connection.tls or any(connection.tls_files) else None
+    addresses = tuple(
+        service_of(url).address if url.startswith(PODS) else parse_address(url.removeprefix(SCHEME))
+        for url in connection.urls
     )
+    return WatchSettings(addresses, connection.cluster_name, credentials, tls, mapped, hosts)
 
 
 def _route_to(connection: ConnectionTarget, *, logs: bool) -> Route:

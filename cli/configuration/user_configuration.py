@@ -115,9 +115,8 @@ class UserConfiguration:
         """
         file = file or configuration_file()
         self._document = YamlDocument(text_of(file) if file.exists() else "", str(file))
-        data = self._document.fields(
-            "is no configuration; write clusters: or console: and what belongs to it", may_be_empty=True
-        )
+        hint = "is no configuration; write clusters: or console: and what belongs to it"
+        data = self._document.fields(hint, may_be_empty=True)
         content = self._document.read(UserDocument, data)
         self._console = content.console
         self.profiles = self._by_label(content.clusters)

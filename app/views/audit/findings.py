@@ -57,13 +57,12 @@ _FINDING = msgspec.json.Decoder(ShownFinding)
 
 def of_violation(violation: Violation) -> ShownFinding:
     """Return a broken invariant as a finding, at the last of the records that show it."""
-    witnesses = tuple(ShownWitness(record.uuid, record.seq) for record in violation.witnesses)
+    rule, text = violation.invariant, violation.text
     if not violation.witnesses:
-        return ShownFinding(violation.invariant, "violation", "", "", "", 0, 0, violation.text)
+        return ShownFinding(rule, "violation", "", "", "", 0, 0, text)
+    witnesses = tuple(ShownWitness(record.uuid, record.seq) for record in violation.witnesses)
     last = max(violation.witnesses, key=lambda record: record.at)
-    return ShownFinding(
-        violation.invariant, "violation", last.run, last.member, last.uuid, last.seq, last.at, violation.text, witnesses
-    )
+    return ShownFinding(rule, "violation", last.run, last.member, last.uuid, last.seq, last.at, text, witnesses)
 
 
 class FollowedFindings:

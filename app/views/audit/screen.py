@@ -208,11 +208,9 @@ class AuditScreen(ViewScreen):
         self.title_line.show(
             TableCell("audit", "strong"), self._verdict(total), TableCell(one_line(self._run), "faint")
         )
-        watched = (
-            f"{counts['online'] or 'no'} violations so far"
-            if self.session.monitored
-            else "not watched for members elsewhere"
-        )
+        watched = f"{counts['online'] or 'no'} violations so far"
+        if not self.session.monitored:
+            watched = "not watched for members elsewhere"
         bad_lines = sum(file.bad_lines for file in self._files.values())
         self.watched_line.show(
             TableCell("online", "faint"),
@@ -248,15 +246,12 @@ class AuditScreen(ViewScreen):
         if journal is None:
             raise Refusal("no journal of this run is known here; name one: audit-run PATH")
         self._begun_s = time.monotonic()
-        self._worker = self.run_worker(
-            self.runner.run(audited_path(journal, self._run)), group="audit", exclusive=True, exit_on_error=False
-        )
+        audit = self.runner.run(audited_path(journal, self._run))
+        self._worker = self.run_worker(audit, group="audit", exclusive=True, exit_on_error=False)
         self.repaint()
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
-        if event.worker is not self._worker or event.state not in (
-            WorkerState.SUCCESS, WorkerState.ERROR, WorkerState.CANCELLED,
-        ):  # fmt: skip
+        if event.worker is not self._worker or event.state in (WorkerState.PENDING, WorkerState.RUNNING):
             return
         worker, self._worker = self._worker, None
         seconds = int(time.monotonic() - self._begun_s)

@@ -123,9 +123,8 @@ class LinkModel(MatrixModel[SourceRow]):
 
     def _show_targets(self) -> None:
         widest = max(len(self._cells[word].text) for word in self._words)
-        self.show_members(
-            {label: Column(letter, max(widest, len(letter)) + 1, whole=True) for label, letter in self._letters.items()}
-        )
+        letters = self._letters.items()
+        self.show_members({label: Column(text, max(widest, len(text)) + 1, whole=True) for label, text in letters})
 
     def _links_from(self, row: SourceRow, targets: Sequence[str]) -> Iterator[TableCell]:
         picture, down, members = self._picture, self._down, self._picture.members

@@ -315,10 +315,9 @@ class TablesPane(OverviewPane):
             if row is not None and row.version:
                 cell = TableCell(row.state, row.tone)
                 counts[cell] = counts.get(cell, 0) + 1
-        alike = len(counts) == 1
-        return [
-            TableCell(cell.text if alike else f"{number} {cell.text}", cell.tone) for cell, number in counts.items()
-        ]
+        if len(counts) == 1:
+            return list(counts)
+        return [TableCell(f"{number} {cell.text}", cell.tone) for cell, number in counts.items()]
 
 
 class MigrationsPane(OverviewPane):

@@ -209,10 +209,10 @@ def fork(
         records += cluster.drain()
     finally:
         cluster.close()
-    own = (
+    told = (
         record for record in records if not isinstance(record.event, ConnectionChanged)
-    )  # that is ours, and of this minute
-    records = [record for record in own if record.at <= snapshot.at_us]
+    )  # which is ours, and of now
+    records = [record for record in reported if record.at <= snapshot.at_us]
     run = write_past(out, f"{cluster.name}-copy", records)
     with failing_as(ExitCode.BAD_INPUT, OSError, about="--out"):
         write_copy(out, snapshot)

@@ -209,7 +209,7 @@ def summary(seen: ObservedCluster) -> Row:
         ],
         "states": dict(Counter(state for state in states if state is not None)),
         "tables": [
-            {"version": version, "digest": digest, "held_by": holders} for (version, digest), holders in tables.items()
+            {"version": version, "digest": digest, "held_by": held_by} for (version, digest), held_by in tables.items()
         ],
     }
 
@@ -285,12 +285,10 @@ def _data(seen: ObservedCluster, belief: MemberBelief) -> Row | None:
         }  # fmt: skip
 
     def rates(measured: MemberData | Stored) -> Row:
+        if measured.span_us <= 0:
+            return {"reads_per_second": None, "writes_per_second": None}
         rate = measured.rate(seen.now_us)
-        known = measured.span_us > 0
-        return {
-            "reads_per_second": rate.reads if known else None,
-            "writes_per_second": rate.writes if known else None,
-        }
+        return {"reads_per_second": rate.reads, "writes_per_second": rate.writes}
 
     maps = [
         {"map": name, "entries": stored.entries, "bytes": stored.bytes, "backup_entries": stored.backup_entries}
@@ -338,13 +336,12 @@ def table_rows(seen: ObservedCluster, belief: MemberBelief, first: int, last: in
     table = belief.table
     if table is None:
         return
+    versioned = belief.shows("backups")
     for partition in range(first, table.partitions if last is None else min(table.partitions, last + 1)):
         replicas = [None if holder is None else seen.name_of(holder.address) for holder in table.row(partition)]
-        if belief.shows("backups"):
-            version = next(iter(table.rows.get(partition, ())), 0)
-            yield {"partition": partition, "version": version, "replicas": replicas}
-        else:
-            yield {"partition": partition, "version": None, "replicas": replicas, "backups": None}
+        version = next(iter(table.rows.get(partition, ())), 0) if versioned else None
+        row = {"partition": partition, "version": version, "replicas": replicas}
+        yield row if versioned else row | {"backups": None}
 
 
 def migration_rows(seen: ObservedCluster, leaders: list[str], *, everywhere: bool) -> Iterator[Row]:
@@ -393,17 +390,13 @@ def why_rows(seen: ObservedCluster, asked: list[str]) -> Iterator[dict[str, Any]
         belief = seen.present[label]
         reported: dict[str, Any] = with_labels(seen, msgspec.to_builtins(why_not_merging_of(belief)))
         if belief.witnessed_by:  # a client learns none of this, unless logs show it
-            shown = {"join_list": belief.shows("join-list")} | dict.fromkeys(
-                ("obstacles", "verdicts"), belief.shows("merge-verdicts")
-            )
+            judged = belief.shows("merge-verdicts")
+            shown = {"join_list": belief.shows("join-list"), "obstacles": judged, "verdicts": judged}
             reported |= {name: None for name in NOT_REPORTED_BY_CLIENTS if not shown.get(name)}
-            reported["sentence"] = (
-                "there is one cluster" if len(seen.masters) == 1 else "nothing is known of another cluster"
-            )
+            sentence = "there is one cluster" if len(seen.masters) == 1 else "nothing is known of another cluster"
             if seen.unreached:
-                reported["sentence"] = (
-                    f"one side is seen; which cluster {', '.join(seen.unreached)} follow is not known"
-                )
+                sentence = f"one side is seen; which cluster {', '.join(seen.unreached)} follow is not known"
+            reported["sentence"] = sentence
         found = [pair for pair in pairs if label in (pair.smaller, pair.greater)]
         if found:
             reported["sentence"] = "; ".join(dict.fromkeys(pair.sentence for pair in found))

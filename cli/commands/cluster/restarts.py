@@ -82,9 +82,8 @@ def rolling_restart(
             if _uuid_of(followed, label) not in (uuid, None):
                 say(f"{label} is restarted already")
                 continue
-            verdict = _judged(
-                followed, label, minimum, time.monotonic() + timeout, lambda found: found.answer == "yes", stop
-            )
+            until = time.monotonic() + timeout
+            verdict = _judged(followed, label, minimum, until, lambda found: found.answer == "yes", stop)
             if verdict.answer != "yes":
                 reasons = "; ".join(reason.text for reason in verdict.reasons)
                 raise CommandFailed(ExitCode.CHECK_FAILED, f"{label} is not to be stopped: {reasons}")
@@ -93,9 +92,8 @@ def rolling_restart(
             say(f"{label} may be stopped" if command else f"restart {label} now")
             if command is not None:
                 environment = os.environ | {"MEMBER": label, "ADDRESS": address}
-                with failing_as(
-                    ExitCode.CHECK_FAILED, OSError, subprocess.SubprocessError, about=f"--exec for {label}"
-                ):
+                about, failures = f"--exec for {label}", (OSError, subprocess.SubprocessError)
+                with failing_as(ExitCode.CHECK_FAILED, *failures, about=about):
                     subprocess.run(command, shell=True, env=environment, timeout=timeout, check=True)
             _await_restart(followed, label, uuid, before, time.monotonic() + timeout, stop)
             del left[label]
@@ -202,7 +200,6 @@ def _await_restart(
 ) -> None:
     while not has_come_back(uuid, before, _listed(followed)):
         if time.monotonic() >= until or stop.wait(POLL_SECONDS):
-            raise CommandFailed(
-                ExitCode.CHECK_FAILED, f"{label} has not come back; go on with the same --state when it has"
-            )
+            problem = f"{label} has not come back; go on with the same --state when it has"
+            raise CommandFailed(ExitCode.CHECK_FAILED, problem)
         followed.follow()

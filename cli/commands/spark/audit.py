@@ -115,9 +115,8 @@ def _narrate(result: AuditResult, violations: int) -> None:
     if contradicting:
         say(f"{counted(contradicting, 'line contradicts', 'lines contradict')} a record already read")
     for observation in result.observations[:LINES_OF_OBSERVATIONS]:
-        say(
-            f"{observation.run}: {observation.headline} ({observation.evidence[0].file}:{observation.evidence[0].line})"
-        )
+        first = observation.evidence[0]
+        say(f"{observation.run}: {observation.headline} ({first.file}:{first.line})")
         say(f"    {observation.detail}")
         say(f"    Usually: {observation.cause}")
         say(f"    What helps: {observation.remedy}")

@@ -213,10 +213,8 @@ def _print(summary: CampaignSummary, output: Format) -> None:
     if not output.is_flat:
         write_document(document, output)
     else:
-        brief = {
-            name: value for name, value in document.items() if name not in ("failures", "settings", "reached", "took")
-        }
-        write_document(brief, output)
+        structured = ("failures", "settings", "reached", "took")
+        write_document({name: value for name, value in document.items() if name not in structured}, output)
         if summary.failures:
             write_rows(document["failures"], FAILURE_COLUMNS, output)
         if summary.settings:

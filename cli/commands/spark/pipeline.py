@@ -127,11 +127,8 @@ def _print_change(change: FindingsChange, output: Format) -> None:
         if output is Format.JSONL:
             print(msgspec.json.encode(finding).decode())
         else:
-            print(
-                one_line(
-                    f"{finding.severity}: {finding.rule} in {finding.run} at {finding.at / 1_000_000:.3f} s: {finding.detail}"
-                )
-            )
+            at = f"{finding.run} at {finding.at / 1_000_000:.3f} s"
+            print(one_line(f"{finding.severity}: {finding.rule} in {at}: {finding.detail}"))
     sys.stdout.flush()
     for finding in change.withdrawn:
         say(one_line(f"does not hold any more: {finding.rule} in {finding.run}: {finding.detail}"))
@@ -164,9 +161,8 @@ def make_tables(
             from quarterdeck.backend.pipeline.tables.store import update_store
         folded = update_store(paths, out, table_form or "")
     write_document(msgspec.to_builtins(folded), output)
-    say(
-        f"{len(folded.runs) or 'no'} runs brought up to date in {out}, of {folded.files_read} files that were not read before"
-    )
+    fresh = f"{folded.files_read} files that were not read before"
+    say(f"{len(folded.runs) or 'no'} runs brought up to date in {out}, of {fresh}")
 
 
 @group.command("metrics")
@@ -188,11 +184,8 @@ def print_metrics(
     require_one_spark(master, remote)
     with failing_as(ExitCode.BAD_INPUT, OSError):
         measured = measure(paths, by, table, master=master, remote=remote)
-    write_rows(
-        ({name: _short(value, output) for name, value in row.items()} for row in measured.rows),
-        measured.columns,
-        output,
-    )
+    rows = ({name: _short(value, output) for name, value in row.items()} for row in measured.rows)
+    write_rows(rows, measured.columns, output)
     if measured.is_cut:
         say(f"there are more; these are the first {MAX_ROWS} rows")
     if measured.quarantined:
