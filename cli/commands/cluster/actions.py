@@ -209,9 +209,7 @@ def fork(
         records += cluster.drain()
     finally:
         cluster.close()
-    told = (
-        record for record in records if not isinstance(record.event, ConnectionChanged)
-    )  # which is ours, and of now
+    reported = (record for record in records if not isinstance(record.event, ConnectionChanged))  # that one is ours
     records = [record for record in reported if record.at <= snapshot.at_us]
     run = write_past(out, f"{cluster.name}-copy", records)
     with failing_as(ExitCode.BAD_INPUT, OSError, about="--out"):
