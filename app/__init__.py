@@ -1,4 +1,1 @@
-"""The Textual application: one console that shows clusters in tabs and acts on the one in sight.
-
-Start with console.py, then session.py.
-"""
+"""The Textual application: clusters in tabs, and actions on the one in sight. Start with console.py, then session.py."""

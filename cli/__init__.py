@@ -1,5 +1,1 @@
-"""The command line of Quarterdeck.
-
-`main` holds the entry point, `commands` has one thin module for each command, and `configuration` reads what the user
-has configured.
-"""
+"""The command line: `main` is the entry point, `commands` has the commands, `configuration` reads what users configured."""

@@ -23,29 +23,25 @@ Completion = Callable[[str], str | None]
 """Returns the line that a beginning most likely becomes, or None."""
 
 
+class TypedText(Message):
+    """What stands in a prompt after its sign."""
+
+    def __init__(self, sign: str, text: str = "") -> None:
+        super().__init__()
+        self.sign, self.text = sign, text
+
+
 class Prompt(Horizontal):
     """A line that is hidden until `ask`, and then has the focus until it is answered or dismissed."""
 
-    class Changed(Message):
+    class Changed(TypedText):
         """The text has changed."""
 
-        def __init__(self, sign: str, text: str) -> None:
-            super().__init__()
-            self.sign, self.text = sign, text
-
-    class Answered(Message):
+    class Answered(TypedText):
         """Enter was pressed."""
 
-        def __init__(self, sign: str, text: str) -> None:
-            super().__init__()
-            self.sign, self.text = sign, text
-
-    class Dismissed(Message):
+    class Dismissed(TypedText):
         """Escape was pressed."""
-
-        def __init__(self, sign: str) -> None:
-            super().__init__()
-            self.sign = sign
 
     def __init__(
         self, complete: Completion, typed_before: Callable[[str], Sequence[str]], *, id: str | None = None

@@ -221,9 +221,7 @@ class _LineReader:
     def _event(self, event: str) -> str:
         if not event:
             raise BadLine(f"at which event? write {self._usage}")
-        if event not in EVENT_KINDS:
-            raise BadLine(f"there is no event {event!r}; {_hint(event, tuple(EVENT_KINDS), 'events')}")
-        return event
+        return _known(event, tuple(EVENT_KINDS), "event")
 
     def _moment(self, moment: str) -> bool:
         flag = self._description.typed[-1].key
@@ -248,21 +246,13 @@ class _LineReader:
 
 
 def _link_faults(text: str) -> tuple[str, ...]:
-    known = get_args(LinkFault)
-    faults = tuple(fault for fault in text.split(",") if fault)
-    for fault in faults:
-        if fault not in known:
-            raise BadLine(f"there is no fault {fault!r}; {_hint(fault, known, 'faults')}")
-    return faults
+    return tuple(_known(fault, get_args(LinkFault), "fault") for fault in text.split(",") if fault)
 
 
 def _message_kinds(text: str) -> tuple[str, ...]:
     if text == NO_KINDS:
         return ()
-    kinds = tuple(kind for kind in text.split(",") if kind)
-    for kind in kinds:
-        if kind not in MESSAGE_KINDS:
-            raise BadLine(f"there is no message {kind!r}; {_hint(kind, tuple(MESSAGE_KINDS), 'messages')}")
+    kinds = tuple(_known(kind, tuple(MESSAGE_KINDS), "message") for kind in text.split(",") if kind)
     if not kinds:
         raise BadLine(f"which messages? write their kinds, or {NO_KINDS}")
     return kinds
@@ -271,9 +261,13 @@ def _message_kinds(text: str) -> tuple[str, ...]:
 def _the_member(text: str, labels: Sequence[str], usage: str) -> str:
     if not text:
         raise BadLine(f"which member? write {usage}")
-    if text not in labels:
-        raise BadLine(f"there is no member {text!r}; {_hint(text, labels, 'members')}")
-    return text
+    return _known(text, labels, "member")
+
+
+def _known(name: str, known: Sequence[str], what: str) -> str:
+    if name not in known:
+        raise BadLine(f"there is no {what} {name!r}; {_hint(name, known, f'{what}s')}")
+    return name
 
 
 def _hint(word: str, known: Sequence[str], what: str) -> str:

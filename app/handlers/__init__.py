@@ -1,4 +1,1 @@
-"""Handlers of the actions that every view knows.
-
-Those of a single view stand in its screen.
-"""
+"""Handlers of the actions that every view knows. Those of a single view stand in its screen."""

@@ -42,11 +42,8 @@ def list_runs(
     from quarterdeck.backend.journal.reader import RunListing, list_runs
 
     def row(listing: RunListing) -> dict[str, object]:
-        computed = {
-            "first": _utc_text(listing.first_utc),
-            "last": _utc_text(listing.last_utc),
-            "problems": len(listing.problems),
-        }
+        times = {"first": _utc_text(listing.first_utc), "last": _utc_text(listing.last_utc)}
+        computed = {**times, "problems": len(listing.problems)}
         return {name: computed[name] if name in computed else getattr(listing, name) for name in RUN_COLUMNS}
 
     if path is None and not journal_root().exists():
@@ -127,11 +124,7 @@ def import_logs(
 
 
 def _picture_at(journal: Journal, path: Path, at_us: int | None) -> Picture:
-    """Return what the members of the one run in `journal` believed at `at_us`, or at its end.
-
-    Raises:
-        CommandFailed: There are many runs.
-    """
+    """Return what the members of the one run in `journal` believed at `at_us`, or at its end."""
     from quarterdeck.backend.journal.files import run_directory
     from quarterdeck.backend.journal.reader import run_zero_us
     from quarterdeck.backend.picture.fold.picture import Picture
@@ -150,11 +143,7 @@ def _picture_at(journal: Journal, path: Path, at_us: int | None) -> Picture:
 
 
 def _list_text(belief: MemberBelief, legacy: bool) -> str:
-    """Return the list that `belief` holds as it stands in logs.
-
-    Raises:
-        ValueError: The journal has an address that is none.
-    """
+    """Return the list that `belief` holds as it stands in logs. Raises ValueError for an address that is none."""
     from quarterdeck.backend.core.membership.views.member_list import MemberList, member_list_text
     from quarterdeck.backend.picture.text.formatting import one_line
 

@@ -253,7 +253,6 @@ def print_audit_log(
 
 
 def _follow(reader: AuditLogReader, wanted: Callable[[AuditEntry], bool], output: Format) -> None:
-    """Print a line for each entry as it comes, until Ctrl-C or SIGTERM."""
     stop = threading.Event()
     with stopping(stop):
         while True:
@@ -281,7 +280,6 @@ def _audit_row(entry: AuditEntry) -> dict[str, object]:
 
 
 def _utc_of(text: str) -> str:
-    """Return a time as entries have it."""
     ago = re.fullmatch(r"(\d+)([smhd])", text)
     try:
         if ago is not None:

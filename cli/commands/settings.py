@@ -91,14 +91,6 @@ def schema_of(kind: FileKind) -> dict[str, Any]:
     from quarterdeck.cli.configuration.console_section import ConsoleSection
     from quarterdeck.cli.configuration.user_configuration import UserDocument
 
-    match kind:
-        case "scenario":
-            schema = Scenario.model_json_schema()
-        case "model":
-            schema = ModelFile.model_json_schema()
-        case "member":
-            schema = MemberFile.model_json_schema()
-        case "user":
-            whole = create_model("UserFile", __base__=UserDocument, console=(ConsoleSection, ConsoleSection()))
-            schema = whole.model_json_schema()
-    return {"$schema": DIALECT, **schema, "title": f"Quarterdeck: {kind}"}
+    whole = create_model("UserFile", __base__=UserDocument, console=(ConsoleSection, ConsoleSection()))
+    files = {"scenario": Scenario, "model": ModelFile, "member": MemberFile, "user": whole}
+    return {"$schema": DIALECT, **files[kind].model_json_schema(), "title": f"Quarterdeck: {kind}"}

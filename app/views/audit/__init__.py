@@ -1,4 +1,1 @@
-"""The view of findings: broken invariants seen while following, findings of the stream, and the audit on Spark.
-
-The audit runs in a process of its own.
-"""
+"""The view of findings: broken invariants seen while following, findings of the stream, and the audit on Spark."""

@@ -203,7 +203,6 @@ class AuditRunner:
             raise AuditFailed(self.last_line or f"what the audit printed cannot be read: {problem}") from problem
 
     async def _read_progress(self, stderr: asyncio.StreamReader) -> None:
-        """Remember the last meaningful line until the process ends."""
         while line := await stderr.readline():
             text = line.decode(errors="replace").strip()
             if text and not text.startswith(JVM_WARNING):
@@ -211,7 +210,6 @@ class AuditRunner:
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
-    """Ask the process to end, and kill it if it does not."""
     process.terminate()
     try:
         await asyncio.wait_for(process.wait(), STOP_SECONDS)

@@ -1,4 +1,1 @@
-"""The view of events: the tail of the log and the space-time diagram.
-
-A pane shows the fields of an event, its causes, or the events that belong to it.
-"""
+"""The view of events: the tail of the log or the space–time diagram, and a pane for what explains an event."""

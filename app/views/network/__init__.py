@@ -1,4 +1,1 @@
-"""The links between the members and the faults in force.
-
-The editor plans partitions of the network and cuts of links.
-"""
+"""The links between the members, the faults in force, and an editor that plans further ones."""

@@ -1,4 +1,1 @@
-"""The first view: the present state at one glance, in panes.
-
-Each pane opens the view that shows it in full.
-"""
+"""The first view: the present state at one glance, in panes."""

@@ -134,11 +134,7 @@ def kill(connection: ConnectionTarget, name: Annotated[str, argument("The member
 
 
 def _command_of(seen: ObservedCluster, line: str) -> Command:
-    """Return the command that `line` of the prompt stands for.
-
-    Raises:
-        CommandFailed: The line is none.
-    """
+    """Return the command that `line` of the prompt stands for. Raises `CommandFailed`."""
     from quarterdeck.app.actions.action import EVERYTHING
     from quarterdeck.app.commands.grammar import BadLine, ConsoleRequest, parse_line
 

@@ -166,11 +166,7 @@ def _uuid_of(followed: FollowedCluster, label: str) -> str | None:
 
 
 def _plan(followed: FollowedCluster, state: Path) -> dict[str, str]:
-    """Return the incarnations to replace, the youngest first: those that the file has, or all of now.
-
-    Raises:
-        CommandFailed: No single master is seen, or the file cannot be used.
-    """
+    """Return the incarnations to replace, the youngest first: those that the file has, or all of now."""
     with failing_as(ExitCode.BAD_INPUT, OSError, ValueError, about=f"--state {state}"):
         if state.exists():
             plan = json.loads(state.read_text(encoding="utf-8"))

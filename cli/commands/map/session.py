@@ -73,11 +73,7 @@ def read_script(text: str, source: str) -> list[ScriptLine]:
 
 
 def _wanted(words: Sequence[str]) -> Command | ScriptLoad:
-    """Return what these words ask for.
-
-    Raises:
-        ValueError: They ask for nothing that there is.
-    """
+    """Return what these words ask for. Raises ValueError when that is nothing that there is."""
     verb, *rest = words
     if verb not in (*DESCRIPTIONS, LOAD):
         raise ValueError(f"{verb!r} is not known; write one of {', '.join((*MAP_WORDS, LOAD, *MEMBER_WORDS))}")
