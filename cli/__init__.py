@@ -1,1 +1,1 @@
-"""The command line: `main` is the entry point, `commands` has the commands, `configuration` reads what users configured."""
+"""The command line of Quarterdeck, from `main` on. `commands` has the commands, `configuration` what the user has set."""

@@ -1,1 +1,1 @@
-"""Everything that an operator can do, and all views, each described once; the key map checks the keys and binds them."""
+"""Everything that an operator can do, and all views, each described once. The key map checks the keys and binds them."""

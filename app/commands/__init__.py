@@ -1,1 +1,1 @@
-"""From what an operator types or presses to a command on a cluster, and back to a line that does the same."""
+"""From what an operator types or presses to a command on a cluster. A command is written back as a line, too."""

@@ -1,1 +1,1 @@
-"""What the user has configured, and the cluster that a command is for, with the credentials for it."""
+"""What the user has configured. It also finds the cluster that a command is for, and the credentials for it."""

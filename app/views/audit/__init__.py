@@ -1,1 +1,1 @@
-"""The view of findings: broken invariants seen while following, findings of the stream, and the audit on Spark."""
+"""The view of findings: seen while following, of the stream, and of the audit. The audit is a process of its own."""

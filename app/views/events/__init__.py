@@ -1,1 +1,1 @@
-"""The view of events: the tail of the log or the space–time diagram, and a pane for what explains an event."""
+"""The view of events: the tail of the log, or the space–time diagram. A pane shows what explains an event."""

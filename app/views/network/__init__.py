@@ -1,1 +1,1 @@
-"""The links between the members, the faults in force, and an editor that plans further ones."""
+"""The links between the members, and the faults in force. The editor plans partitions and cuts of links."""

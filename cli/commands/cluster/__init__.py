@@ -1,1 +1,1 @@
-"""`quarterdeck cluster`: queries, actions and a live event log of a running cluster."""
+"""`quarterdeck cluster`: queries, actions and a live event log of a running cluster. It asks the members over HTTP."""

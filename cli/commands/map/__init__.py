@@ -1,1 +1,1 @@
-"""`quarterdeck map`: operations on the distributed map."""
+"""`quarterdeck map`: operations on the distributed map. The cluster is reached, or runs as long as the command."""
