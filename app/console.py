@@ -266,7 +266,7 @@ class Console(App[None]):
             clusters = (*(tab.title for tab in self._tabs), *self._cluster_opener.names)
             return {"cluster": clusters, "theme": tuple(THEMES), **self.top.words()}
 
-        return PromptLines(self, self.action_act, lambda: self.session, words, self.settings)
+        return PromptLines(self, lambda: self.session, words, self.settings)
 
     def action_command_palette(self) -> None:
         """Open the palette, except above a question: what is chosen there is done to the current view."""

@@ -158,5 +158,8 @@ class ConsoleInterface(Protocol):
 
     def complete(self, beginning: str) -> str | None: ...
 
+    def action_act(self, action_id: str, text: str = "") -> None:
+        """Do one action of the registry, in the current view."""
+
     def answered(self, sign: str, text: str) -> None:
         """Handle a line of the prompt after enter."""

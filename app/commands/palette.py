@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 from textual import work
 from textual.command import CommandList, CommandPalette, DiscoveryHit, Hit, Hits, Provider
 from textual.css.query import NoMatches
-from textual.types import IgnoreReturnCallbackType
 
 from quarterdeck.app.actions.action import Action, allowed_on
 from quarterdeck.app.actions.registry import available_actions
@@ -61,12 +61,16 @@ class ActionsProvider(Provider):
             if score > 0:
                 yield Hit(score, matcher.highlight(title), self._run(action), help=action.meaning)
 
-    def _actions(self) -> tuple[Action, ...]:
+    @property
+    def _view(self) -> ViewScreen:
         assert isinstance(self.screen, ViewScreen)
-        return available_actions(allowed_on(self.screen.session.cluster))
+        return self.screen
 
-    def _run(self, action: Action) -> IgnoreReturnCallbackType:
-        return partial(self.app.run_action, f"app.act('{action.id}')")
+    def _actions(self) -> tuple[Action, ...]:
+        return available_actions(allowed_on(self._view.session.cluster))
+
+    def _run(self, action: Action) -> Callable[[], None]:
+        return partial(self._view.console.action_act, action.id)
 
 
 def title_of(action: Action) -> str:

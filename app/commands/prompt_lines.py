@@ -42,17 +42,12 @@ class PromptLines:
     def __init__(
         self,
         console: ConsoleInterface,
-        act: Callable[[str, str], None],
         session: Callable[[], ConsoleSession],
         words: Callable[[], Mapping[WordKind, Sequence[str]]],
         settings: ConsoleSettings,
     ) -> None:
-        """Create a reader. `act` does an action, given its id and the text behind its word.
-
-        `words` returns the names that may follow a word of their kind where the prompt is open.
-        """
-        self._console, self._act = console, act
-        self._session, self._words, self._settings = session, words, settings
+        """Create a reader. `words` returns the names that may follow a word of their kind where the prompt is open."""
+        self._console, self._session, self._words, self._settings = console, session, words, settings
 
     def complete(self, beginning: str) -> str | None:
         """Return the line that `beginning` most likely becomes, with a blank behind a word that others follow."""
@@ -99,7 +94,7 @@ class PromptLines:
             action = action_called(parsed.action_id)
             # A handler is given the word as well where an action has several.
             text = f"{parsed.word} {parsed.text}".strip() if len(action.words) > 1 else parsed.text
-            self._act(parsed.action_id, text)
+            self._console.action_act(parsed.action_id, text)
         elif not self._session().live:
             self._console.show_message(PAST, error=True)
         else:
