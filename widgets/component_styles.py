@@ -49,6 +49,11 @@ class ComponentStyles(Widget):
             self._part_styles[parts] = style
         return style
 
+    def toned(self, cells: Iterable[tuple[str, str]], *over: str) -> list[Segment]:
+        """Return letters with their tones as segments, one for each run of a tone."""
+        runs = groupby(cells, itemgetter(1))
+        return [Segment("".join(letter for letter, _ in run), self.part_style(tone, *over)) for tone, run in runs]
+
     def forget_painted(self) -> None:
         """Drop what was painted in the former styles; for widgets that keep such things."""
 

@@ -6,8 +6,6 @@ Only rows in sight are asked for. The cursor is on a row; while the diagram foll
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import groupby
-from operator import itemgetter
 from typing import ClassVar, NamedTuple
 
 from rich.segment import Segment
@@ -318,5 +316,4 @@ class SpaceTimeDiagram(ComponentStyles, can_focus=True):
         tones = ["faint"] * len(letters)
         for start, end, tone in spans:
             tones[start:end] = [tone] * (end - start)
-        runs = groupby(zip(letters, tones, strict=True), itemgetter(1))
-        return [Segment("".join(letter for letter, _ in run), self.part_style(tone, over)) for tone, run in runs]
+        return self.toned(zip(letters, tones, strict=True), over)

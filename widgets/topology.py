@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import groupby
 from math import cos, pi, sin
 
 from rich.cells import cell_len
-from rich.segment import Segment
 from textual.geometry import Size
 from textual.strip import Strip
 
@@ -59,16 +57,7 @@ class Topology(ComponentStyles):
 
     def _painted(self) -> list[Strip]:
         width, height = self.size.width, self.size.height
-        return [
-            Strip(
-                [
-                    Segment("".join(letter for letter, _ in run), self.part_style(tone))
-                    for tone, run in groupby(row, key=lambda cell: cell[1])
-                ],
-                width,
-            )
-            for row in laid_out(self._drawing, width, height)
-        ]
+        return [Strip(self.toned(row), width) for row in laid_out(self._drawing, width, height)]
 
 
 def laid_out(drawing: NetworkDrawing, width: int, height: int) -> list[list[Cell]]:

@@ -72,17 +72,10 @@ def list_demos(output: FormatOption = Format.TABLE) -> None:
 
     def row(name: str) -> dict[str, object]:
         scenario = load_demo(name)
-        return {
-            "name": name,
-            "chapter": scenario.chapter,
-            "title": scenario.title,
-            "minutes": scenario.minutes,
-            "questions": sum(step.ask is not None for step in scenario.steps),
-            "steps": len(scenario.steps),
-            "summary": scenario.summary,
-            "goal": scenario.goal,
-            "seed_of": scenario.seed_of,
-        }
+        questions = sum(step.ask is not None for step in scenario.steps)
+        counted = {"name": name, "questions": questions, "steps": len(scenario.steps)}
+        named = (*COLUMNS, "goal", "seed_of")
+        return {column: counted[column] if column in counted else getattr(scenario, column) for column in named}
 
     write_rows(map(row, demo_names()), COLUMNS, output)
 

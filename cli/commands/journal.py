@@ -7,7 +7,7 @@ import time
 from datetime import UTC, datetime
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 import typer
@@ -163,21 +163,12 @@ def _print_problems(journal: Journal) -> None:
 
 def record_row(record: Record, *, flat: bool) -> dict[str, object]:
     """Return the record as a row of output: whole, or with the columns `RECORD_COLUMNS` when it is to be `flat`."""
+    whole: dict[str, Any] = msgspec.to_builtins(record)
     if not flat:
-        whole: dict[str, object] = msgspec.to_builtins(record)
         return whole
-    event = msgspec.to_builtins(record.event)
-    kind = event.pop("kind")
-    return {
-        "utc": _utc_text(record.utc),
-        "at_us": record.at,
-        "run": record.run,
-        "member": record.member,
-        "uuid": record.uuid,
-        "seq": record.seq,
-        "kind": kind,
-        "event": event,
-    }
+    event = whole["event"]
+    computed = {"utc": _utc_text(record.utc), "at_us": record.at, "kind": event.pop("kind")}
+    return {name: computed[name] if name in computed else whole[name] for name in RECORD_COLUMNS}
 
 
 def _utc_text(utc_us: int | None) -> str | None:

@@ -226,7 +226,6 @@ class OverviewPane(Pane):
 
     def paint(self, labels: Sequence[str], marks: Mapping[str, str]) -> None:
         """Show the session as it is now. `marks` has the age of each outdated report, by label."""
-        raise NotImplementedError
 
 
 class ListsPane(OverviewPane):
@@ -344,7 +343,7 @@ class MigrationsPane(OverviewPane):
 
 
 class DetailPane(OverviewPane):
-    """The facts about the member under the cursor of another pane."""
+    """The facts about the member under the cursor of another pane, as the overview calls `say`."""
 
     view, pane_name = "member", "detail"
     member = ""
@@ -353,9 +352,6 @@ class DetailPane(OverviewPane):
         self.sheet = FactSheet(id="overview-detail")
         self._about: object = None
         super().__init__(session, key, "detail", self.sheet)
-
-    def paint(self, labels: Sequence[str], marks: Mapping[str, str]) -> None:
-        """Do nothing: the overview calls `say`."""
 
     def say(self, label: str, links: Sequence[Fact]) -> None:
         """Show the facts about this member, in a large cluster at most once a second.

@@ -95,7 +95,12 @@ def rolling_restart(
                 about, failures = f"--exec for {label}", (OSError, subprocess.SubprocessError)
                 with failing_as(ExitCode.CHECK_FAILED, *failures, about=about):
                     subprocess.run(command, shell=True, env=environment, timeout=timeout, check=True)
-            _await_restart(followed, label, uuid, before, time.monotonic() + timeout, stop)
+            until = time.monotonic() + timeout
+            while not has_come_back(uuid, before, _listed(followed)):
+                if time.monotonic() >= until or stop.wait(POLL_SECONDS):
+                    problem = f"{label} has not come back; go on with the same --state when it has"
+                    raise CommandFailed(ExitCode.CHECK_FAILED, problem)
+                followed.follow()
             del left[label]
             _write_plan(left, state)
             say(f"{label} is back")
@@ -184,18 +189,3 @@ def _plan(followed: FollowedCluster, state: Path) -> dict[str, str]:
 
 def _write_plan(plan: dict[str, str], state: Path) -> None:
     state.write_text(json.dumps(plan, indent=1) + "\n", encoding="utf-8")
-
-
-def _await_restart(
-    followed: FollowedCluster,
-    label: str,
-    uuid: str,
-    before: Mapping[str, Address],
-    until: float,
-    stop: threading.Event,
-) -> None:
-    while not has_come_back(uuid, before, _listed(followed)):
-        if time.monotonic() >= until or stop.wait(POLL_SECONDS):
-            problem = f"{label} has not come back; go on with the same --state when it has"
-            raise CommandFailed(ExitCode.CHECK_FAILED, problem)
-        followed.follow()

@@ -51,18 +51,12 @@ def audit(
     require_one_spark(master, remote)
     options = log_options(zone)
     names = [name.strip() for name in rules.split(",") if name.strip()]
-    with reporting(report) as write_report, failing_as(ExitCode.BAD_INPUT, OSError):
+    bound_us = None if bound is None else round(bound * 1_000_000)
+    with reporting(report) as then, failing_as(ExitCode.BAD_INPUT, OSError):
         result = pipeline.audit(
-            paths,
-            out,
-            rules=names,
-            source=source,
-            master=master,
-            remote=remote,
-            bound_us=None if bound is None else round(bound * 1_000_000),
-            log_options=options,
-            then=write_report,
-        )
+            paths, out, rules=names, source=source, master=master, remote=remote, bound_us=bound_us,
+            log_options=options, then=then,
+        )  # fmt: skip
     if output.is_flat:
         rows = ({**msgspec.to_builtins(found), "at_seconds": f"{found.at / 1e6:.3f}"} for found in result.findings)
         write_rows(rows, (*COLUMNS, "link") if output is Format.CSV else COLUMNS, output)

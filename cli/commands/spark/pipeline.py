@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -57,14 +58,8 @@ def stream(
     with stopping(stop), failing_as(ExitCode.REFUSED, OSError):
         where = streaming.stream_paths(Path(path), findings, checkpoint)
         say(f"audits {where.root} as it grows; findings go to {where.findings}" + ("" if once else "; Ctrl-C ends it"))
-        done = streaming.stream(
-            where,
-            stop=stop,
-            on_change=lambda change: _print_change(change, output),
-            on_message=say,
-            once=once,
-            look_ms=trigger_ms,
-        )
+        show = partial(_print_change, output)
+        done = streaming.stream(where, stop=stop, on_change=show, on_message=say, once=once, look_ms=trigger_ms)
     bad = f", {done.problems} of them no records" if done.problems else ""
     say(f"{done.lines} lines read{bad}; {done.violations or 'no'} violations in {done.findings}")
     _exit(once, done.violations)
@@ -112,7 +107,7 @@ def _stream_on_spark(
             once=once,
             trigger_ms=trigger_ms,
             forget_hours=forget_hours,
-            on_change=lambda change: _print_change(change, output),
+            on_change=partial(_print_change, output),
             on_message=say,
         )
     bad = f", {done.quarantined} lines that are no records beside it" if done.quarantined else ""
@@ -120,7 +115,7 @@ def _stream_on_spark(
     _exit(once, done.violations)
 
 
-def _print_change(change: FindingsChange, output: Format) -> None:
+def _print_change(output: Format, change: FindingsChange) -> None:
     from quarterdeck.backend.picture.text.formatting import one_line
 
     for finding in change.added:
