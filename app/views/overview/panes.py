@@ -15,7 +15,7 @@ from textual.widget import Widget
 
 from quarterdeck.app.actions.action import ViewName
 from quarterdeck.app.event_lines import Entry, LevelFeed, LineFormat
-from quarterdeck.app.screen.columns import BoardModel, ColumnOf, SortFilterModel
+from quarterdeck.app.screen.columns import BoardModel, ColumnOf, SortableModel, SortFilterModel
 from quarterdeck.app.session import ConsoleSession
 from quarterdeck.app.views.beliefs import BeliefMatrixModel
 from quarterdeck.backend.core.events import Record
@@ -204,19 +204,16 @@ class OverviewPane(Pane):
 
     view: ViewName
     pane_name: PaneName
+    table: LineTable | None = None
 
     def __init__(self, session: ConsoleSession, key: str, title: str, body: Widget) -> None:
         super().__init__(key, title, body, id=f"pane-{self.pane_name}")
         self.session = session
 
     @property
-    def table(self) -> LineTable | None:
-        return self.body if isinstance(self.body, LineTable) else None
-
-    @property
     def member(self) -> str:
         """The label of the member of the row under the cursor; empty for none."""
-        return (self.table.cursor_key or "") if self.table is not None else ""
+        return ""
 
     def receive(self, records: Sequence[Record]) -> None:
         """Receive new records."""
@@ -228,7 +225,19 @@ class OverviewPane(Pane):
         """Show the session as it is now. `marks` has the age of each outdated report, by label."""
 
 
-class ListsPane(OverviewPane):
+class TablePane(OverviewPane):
+    """A pane with a table of `model`."""
+
+    def __init__(self, session: ConsoleSession, key: str, title: str, model: SortableModel, table_id: str) -> None:
+        self.table: LineTable = LineTable(SortFilterModel(model), id=table_id)
+        super().__init__(session, key, title, self.table)
+
+    @property
+    def member(self) -> str:
+        return self.table.cursor_key or ""
+
+
+class ListsPane(TablePane):
     """The matrix of member lists."""
 
     view, pane_name = "beliefs", "lists"
@@ -237,7 +246,7 @@ class ListsPane(OverviewPane):
         self.model = BeliefMatrixModel(session.picture, in_pane=True)
         self.rows_wanted: int | None = None
         """How many rows it shows while there are fewer than members, because many of these agree."""
-        super().__init__(session, key, "member lists", LineTable(SortFilterModel(self.model), id="matrix"))
+        super().__init__(session, key, "member lists", self.model, "matrix")
 
     def paint(self, labels: Sequence[str], marks: Mapping[str, str]) -> None:
         self.model.fit(self.body.size.width)
@@ -248,8 +257,7 @@ class ListsPane(OverviewPane):
         self.rows_wanted = len(self.model.keys) if len(self.model.keys) < len(labels) else None
         agreed = f"{len(self.model.summary.lists[0].held_by)} agree" if dissenters else ""
         self.edge.show(self._figure(), TableCell(agreed, "faint"))
-        if self.table is not None:
-            self.table.show()
+        self.table.show()
 
     def _figure(self) -> TableCell:
         lists = self.model.summary.lists
@@ -261,19 +269,18 @@ class ListsPane(OverviewPane):
         return TableCell(f"= v{lists[0].version}", "good") if lists else TableCell("none yet", "faint")
 
 
-class SuspicionsPane(OverviewPane):
+class SuspicionsPane(TablePane):
     """Every suspicion in force."""
 
     view, pane_name = "suspicions", "suspicions"
 
     def __init__(self, session: ConsoleSession, key: str) -> None:
         self.model = SuspicionRowsModel()
-        table = LineTable(SortFilterModel(self.model), id="overview-suspicions")
-        super().__init__(session, key, "suspicions", table)
+        super().__init__(session, key, "suspicions", self.model, "overview-suspicions")
 
     @property
     def member(self) -> str:
-        return self.model.member(self.table.cursor_key if self.table is not None else None)
+        return self.model.member(self.table.cursor_key)
 
     def paint(self, labels: Sequence[str], marks: Mapping[str, str]) -> None:
         picture, now_us = self.session.picture, self.session.now_us()
@@ -282,20 +289,20 @@ class SuspicionsPane(OverviewPane):
         if self.folded:
             rows = [self.model.rows.row(picture, key, now_us) for key in list(self.model.keys)[: NAMED + 1]]
             parts.append(TableCell(listed([f"{row.pair} {row.age}" for row in rows], NAMED), "warning"))
-        elif self.table is not None:
+        else:
             self.table.say_when_empty(self.model.rows.nothing)
             self.table.show()
         self.edge.show(*parts)
 
 
-class TablesPane(OverviewPane):
+class TablesPane(TablePane):
     """The partition table of every member."""
 
     view, pane_name = "partitions", "tables"
 
     def __init__(self, session: ConsoleSession, key: str) -> None:
         self.model = TableRowsModel()
-        super().__init__(session, key, "partition tables", LineTable(SortFilterModel(self.model), id="overview-tables"))
+        super().__init__(session, key, "partition tables", self.model, "overview-tables")
 
     def paint(self, labels: Sequence[str], marks: Mapping[str, str]) -> None:
         picture = self.session.picture
@@ -303,7 +310,7 @@ class TablesPane(OverviewPane):
         parts = [TableCell(*table_figure(picture, labels, self.session.now_us()))]
         if self.folded:
             parts += self._states(labels) if len(labels) <= MOST_COUNTED else []
-        elif self.table is not None:
+        else:
             self.table.show()
         self.edge.show(*parts)
 
@@ -319,14 +326,14 @@ class TablesPane(OverviewPane):
         return [TableCell(f"{number} {cell.text}", cell.tone) for cell, number in counts.items()]
 
 
-class MigrationsPane(OverviewPane):
+class MigrationsPane(TablePane):
     """The queue in its edge, and below it what each member sends and receives."""
 
     view, pane_name = "migrations", "migrations"
 
     def __init__(self, session: ConsoleSession, key: str) -> None:
         self.model = LanesModel()
-        super().__init__(session, key, "migrations", LineTable(SortFilterModel(self.model), id="overview-lanes"))
+        super().__init__(session, key, "migrations", self.model, "overview-lanes")
 
     def receive(self, records: Sequence[Record]) -> None:
         self.model.lanes.take(records)
@@ -337,7 +344,7 @@ class MigrationsPane(OverviewPane):
     def paint(self, labels: Sequence[str], marks: Mapping[str, str]) -> None:
         picture, now_us = self.session.picture, self.session.now_us()
         self.edge.show(TableCell(*queue_figure(picture, now_us)))
-        if not self.folded and self.table is not None:
+        if not self.folded:
             self.model.update(picture, labels, now_us)
             self.table.show()
 

@@ -11,7 +11,6 @@ from textual.widget import Widget
 from quarterdeck.app.actions.action import ViewName
 from quarterdeck.app.actions.registry import action_called
 from quarterdeck.app.console_interface import ConsoleInterface, Pointed
-from quarterdeck.app.screen.columns import SortFilterModel
 from quarterdeck.app.screen.view_screen import ViewScreen
 from quarterdeck.app.session import ConsoleSession
 from quarterdeck.app.views.beliefs import verdict_cells
@@ -113,13 +112,7 @@ class OverviewScreen(ViewScreen):
 
     @property
     def matrix(self) -> LineTable:
-        assert self.lists.table is not None
         return self.lists.table
-
-    @property
-    def sort_filter(self) -> SortFilterModel | None:
-        model = self.table.model
-        return model if isinstance(model, SortFilterModel) else None
 
     @property
     def focused_first(self) -> Widget:
