@@ -114,8 +114,8 @@ PALETTES = (
 ANSI = Theme(
     "ansi", ansi=True, dark=True,
     primary="ansi_cyan", secondary="ansi_blue", accent="ansi_cyan", success="ansi_green", warning="ansi_yellow",
-    error="ansi_red",
-    **dict.fromkeys(("foreground", "background", "surface", "panel", "boost"), "ansi_default"),
+    error="ansi_red", foreground="ansi_default", background="ansi_default", surface="ansi_default",
+    panel="ansi_default", boost="ansi_default",
     variables={
         **dict.fromkeys(
             ("ansi-background", "ansi-foreground", "primary-muted", "surface-lighten-2", "warning-muted", "text-muted",
