@@ -83,7 +83,7 @@ FileKind = Literal["scenario", "model", "member", "user"]
 
 def schema_of(kind: FileKind) -> dict[str, Any]:
     """Return the schema of this kind of file. Checks that look at several fields at once are not part of it."""
-    from pydantic import create_model
+    from pydantic import BaseModel, create_model
 
     from quarterdeck.backend.scenarios.format.scenario import Scenario
     from quarterdeck.backend.service.configuration.configuration_file import MemberFile
@@ -92,5 +92,6 @@ def schema_of(kind: FileKind) -> dict[str, Any]:
     from quarterdeck.cli.configuration.user_configuration import UserDocument
 
     whole = create_model("UserFile", __base__=UserDocument, console=(ConsoleSection, ConsoleSection()))
+    files: dict[FileKind, type[BaseModel]]
     files = {"scenario": Scenario, "model": ModelFile, "member": MemberFile, "user": whole}
     return {"$schema": DIALECT, **files[kind].model_json_schema(), "title": f"Quarterdeck: {kind}"}

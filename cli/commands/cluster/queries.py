@@ -340,7 +340,7 @@ def table_rows(seen: ObservedCluster, belief: MemberBelief, first: int, last: in
     for partition in range(first, table.partitions if last is None else min(table.partitions, last + 1)):
         replicas = [None if holder is None else seen.name_of(holder.address) for holder in table.row(partition)]
         version = next(iter(table.rows.get(partition, ())), 0) if versioned else None
-        row = {"partition": partition, "version": version, "replicas": replicas}
+        row: Row = {"partition": partition, "version": version, "replicas": replicas}
         yield row if versioned else row | {"backups": None}
 
 
