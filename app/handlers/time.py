@@ -20,7 +20,7 @@ from quarterdeck.backend.clusters.simulated.copied_cluster import CopiedCluster
 from quarterdeck.backend.core.cluster_snapshot import ClusterSnapshot
 from quarterdeck.backend.core.commands.commands import Command, CommandRefused
 from quarterdeck.backend.core.properties import SECOND_US
-from quarterdeck.backend.picture.replay.tape import next_speed, previous_speed
+from quarterdeck.backend.picture.replay.tape import SPEEDS, beside
 from quarterdeck.backend.picture.replay.timeline import moment_of, seconds_text
 from quarterdeck.backend.picture.text.formatting import Refusal, one_line
 
@@ -119,8 +119,6 @@ def violation_moments(session: ConsoleSession) -> Sequence[int]:
 
 # Speed
 
-STEPS = {"slower": previous_speed, "faster": next_speed}
-
 
 def do_time_speed(view: ViewScreen, text: str) -> None:
     """Let time pass at the speed in `text`, or `slower` or `faster` than now."""
@@ -128,8 +126,8 @@ def do_time_speed(view: ViewScreen, text: str) -> None:
     if not text:
         view.console.type_line("speed ")
         return
-    if text in STEPS:
-        speed = STEPS[text](paced.speed)
+    if text in ("slower", "faster"):  # the slowest and the fastest have none beside them
+        speed = beside(SPEEDS, paced.speed, forward=text == "faster") or paced.speed
     else:
         try:
             speed = float(text.removeprefix("x"))

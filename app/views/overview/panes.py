@@ -153,8 +153,8 @@ class SuspicionRowsModel(BoardModel[SuspicionRow]):
             self.widen("who suspects whom", [" " * (2 * min(longest, LONGEST_NAME) + 3)])
 
     def member(self, key: str | None) -> str:
-        entry = self.rows.entries.get(key) if key is not None else None
-        return entry.observer if entry is not None else ""
+        observer, _ = self.rows.entries.get(key or "", ("", None))
+        return observer
 
 
 class TableRowsModel(BoardModel[TableRow]):

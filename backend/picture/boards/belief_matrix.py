@@ -1,7 +1,6 @@
 """The beliefs of all members side by side, as a table to paint: who sees whom how, and where they disagree.
 
-Rows are observers, columns are members. Every state is a glyph and a word, never colour alone. Cells
-are made one by one on demand, so that a painter of a large cluster pays only for what it shows.
+Rows are observers, columns are members. Every state is a glyph and a word, never colour alone.
 
 Whether members have the same partition table is judged as far as what is known of them is of one moment. Members that keep a
 journal record each change of their table. Of a witnessed member the owners come when they change, at each member at its own

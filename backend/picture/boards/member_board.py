@@ -1,7 +1,4 @@
-"""The members, one a row: who each is, what it believes, what it holds, and how close it is to being suspected.
-
-Rows are made one by one on demand, so that a painter of a large cluster pays only for what it shows.
-"""
+"""The members, one a row: who each is, what it believes, what it holds, and how close it is to being suspected."""
 
 from __future__ import annotations
 

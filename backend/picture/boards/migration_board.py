@@ -242,19 +242,10 @@ def _witnessed_row(picture: Picture, witnessed: WitnessedMigration, key: str, no
     destination = one_line(name_of(moved.destination)) if moved.destination else NO_HOLDER_TEXT
     note = f"{duration_text(moved.took)}, reported by {one_line(witnessed.teller)}"
     state: RowState = "done" if moved.succeeded else "failed"
-    origin = f" from {source}" if source else ""
-    sentence = f"p{moved.partition}: replica {moved.index} to {destination}{origin}; {state}, {note}"
-    return MigrationRow(
-        key=key,
-        state=state,
-        partition=f"p{moved.partition}",
-        destination=destination,
-        index=str(moved.index),
-        displaced=source,
-        age_us=now_us - witnessed.at_us,
-        note=note,
-        sentence=sentence,
-    )
+    origin, partition = f" from {source}" if source else "", f"p{moved.partition}"
+    sentence = f"{partition}: replica {moved.index} to {destination}{origin}; {state}, {note}"
+    age_us = now_us - witnessed.at_us
+    return MigrationRow(key, state, partition, sentence, note, "", destination, str(moved.index), source, age_us)
 
 
 def _with_size(note: str, copied: CopiedData | None) -> str:
@@ -285,30 +276,17 @@ def _planned_row(picture: Picture, planned: PlannedMigration, key: str) -> Migra
     index = str(planned.replica_index)
     note = "lowers the replicas, unavoidably" if planned.unavoidable else ""
     instead = f" in place of {source}" if source else ""
-    sentence = f"p{planned.partition} {planned.type}: {destination} to {index}{instead}"
-    return MigrationRow(
-        key=key,
-        state="planned",
-        partition=f"p{planned.partition}",
-        kind=planned.type,
-        destination=destination,
-        index=index,
-        displaced=source,
-        note=note,
-        sentence="; ".join(filter(None, (sentence, "planned", note))),
-    )
+    partition = f"p{planned.partition}"
+    what = f"{partition} {planned.type}: {destination} to {index}{instead}"
+    sentence = "; ".join(filter(None, (what, "planned", note)))
+    return MigrationRow(key, "planned", partition, sentence, note, planned.type, destination, index, source)
 
 
 def _lost_row(lost: PartitionLoss, key: str, now_us: int) -> MigrationRow:
     note = f"no replica was left, reported by {one_line(lost.leader)}"
-    return MigrationRow(
-        key=key,
-        state="lost",
-        partition=f"p{lost.partition}",
-        age_us=now_us - lost.at_us,
-        note=note,
-        sentence=f"p{lost.partition} lost all replicas and begins empty; {note}",
-    )
+    partition = f"p{lost.partition}"
+    sentence = f"{partition} lost all replicas and begins empty; {note}"
+    return MigrationRow(key, "lost", partition, sentence, note, age_us=now_us - lost.at_us)
 
 
 BAR_LENGTH = 10

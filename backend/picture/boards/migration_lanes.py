@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
 
 from msgspec import Struct, field
 
@@ -34,13 +33,6 @@ WINDOW_S = SLOTS * SLOT_US / SECOND_US
 
 
 COUNTED = frozenset((MigrationStarted, MigrationCopied, MigrationDecided, TableRecovered, ReplicaMigrated))
-
-
-class Ends(NamedTuple):
-    """Whose copy of a partition goes to whom."""
-
-    giver: Address
-    taker: Address
 
 
 Counts = Counter[Address | None]
@@ -85,7 +77,8 @@ class MigrationLanes:
     """Counts the migrations that were committed, by half seconds."""
 
     def __init__(self) -> None:
-        self._begun: dict[str, Ends] = {}
+        self._begun: dict[str, tuple[Address | None, Address | None]] = {}
+        """Whose copy of a partition goes to whom, by migration."""
         self._slots: deque[Slot] = deque(maxlen=SLOTS + 1)
         """The latest last; stretches in which nothing happened have none."""
         self._given_ever: Counts = Counter()
@@ -106,15 +99,15 @@ class MigrationLanes:
                 continue
             match record.event:
                 case MigrationStarted() as begun:
-                    self._begun[begun.migration_id] = Ends(begun.owner, begun.destination)
+                    self._begun[begun.migration_id] = begun.owner, begun.destination
                     if len(self._begun) > BEGUN_KEPT:
                         del self._begun[next(iter(self._begun))]
                 case MigrationCopied(migration_id, _, _, size, _):
                     ends = self._begun.get(migration_id)
                     if ends is not None:
-                        slot = self._slot(record.at)
-                        slot.given_bytes[ends.giver] += size
-                        slot.taken_bytes[ends.taker] += size
+                        slot, (giver, taker) = self._slot(record.at), ends
+                        slot.given_bytes[giver] += size
+                        slot.taken_bytes[taker] += size
                 case MigrationDecided(migration_id, _, committed):
                     self._end(migration_id, record.at, committed)
                 case TableRecovered(_, _, committed_ids, rolled_back_ids):
@@ -152,7 +145,7 @@ class MigrationLanes:
     def _end(self, migration_id: str, at_us: int, committed: bool) -> None:
         ends = self._begun.pop(migration_id, None)
         if ends is not None and committed:
-            self._count(ends.giver, ends.taker, at_us)
+            self._count(*ends, at_us)
 
     def _count(self, giver: Address | None, taker: Address | None, at_us: int) -> None:
         slot = self._slot(at_us)

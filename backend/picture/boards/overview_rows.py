@@ -84,9 +84,8 @@ class TableRows:
         state, tone = _state(belief, census, differs)
         if self._judged != (picture.at, now_s):
             self._judged = picture.at, now_s
-            self._lost = {
-                loss.side: loss.partitions for loss in data_losses(picture, now_s * SECOND_US) if loss.entries != 0
-            }
+            losses = data_losses(picture, now_s * SECOND_US)
+            self._lost = {loss.side: loss.partitions for loss in losses if loss.entries != 0}
         master = picture.master_of(label) if tone == "good" and self._lost else None
         if master is not None and master.label in self._lost:
             state, tone = f"∅ {self._lost[master.label]} lost", "bad"  # all copies are there, and some are of nothing
@@ -215,13 +214,6 @@ MOST_ROWS = 500
 """Of more suspicions the rest is only counted."""
 
 
-class SuspicionEntry(NamedTuple):
-    """One suspicion, and who has it."""
-
-    observer: str
-    suspicion: Suspected
-
-
 class SuspicionRow(Struct, frozen=True):
     """One suspicion in words."""
 
@@ -242,8 +234,8 @@ class SuspicionRow(Struct, frozen=True):
 class SuspicionRows(Struct, frozen=True):
     """The suspicions of all running members, those of the older member first."""
 
-    entries: Mapping[str, SuspicionEntry]
-    """By a key that stays the same while the suspicion lasts."""
+    entries: Mapping[str, tuple[str, Suspected]]
+    """Who has which suspicion, by a key that stays the same while it lasts."""
     raised: int
     """How many there are, those without a row included."""
     suspects: int
@@ -263,20 +255,16 @@ class SuspicionRows(Struct, frozen=True):
         suspect, since_us = suspicion.suspect, suspicion.since_us
         belief = picture.members.get(observer)
         mutual = belief is not None and is_mutual(picture, belief, suspect)
-        said = with_names(suspicion.reason, picture.label_of)
-        return SuspicionRow(
-            observer=one_line(observer),
-            suspect=one_line(picture.label_of(suspect)),
-            glyph=MUTUAL_GLYPH if mutual else SUSPECTS_GLYPH,
-            age=age_text(now_us - since_us),
-            since_us=since_us,
-            reason=one_line(f"{STAYS}: {said}" if belief is not None and stays(picture, belief, suspect) else said),
-        )
+        glyph = MUTUAL_GLYPH if mutual else SUSPECTS_GLYPH
+        lasts = f"{STAYS}: " if belief is not None and stays(picture, belief, suspect) else ""
+        reason = one_line(f"{lasts}{with_names(suspicion.reason, picture.label_of)}")
+        whom, age = one_line(picture.label_of(suspect)), age_text(now_us - since_us)
+        return SuspicionRow(one_line(observer), whom, glyph, age, since_us, reason)
 
 
 def suspicion_rows(picture: Picture, labels: Sequence[str]) -> SuspicionRows:
     """Return the suspicions in force of these members, in this order."""
-    entries: dict[str, SuspicionEntry] = {}
+    entries: dict[str, tuple[str, Suspected]] = {}
     raised = silent = 0
     nothing = "no member suspects another" if picture.members else "no member is seen"
     suspected: set[Address] = set()
@@ -292,7 +280,7 @@ def suspicion_rows(picture: Picture, labels: Sequence[str]) -> SuspicionRows:
         raised += len(belief.suspicions)
         suspected.update(belief.suspicions)
         for suspicion in islice(belief.suspicions.values(), MOST_ROWS - len(entries)):
-            entries[f"{label} {suspicion.suspect}"] = SuspicionEntry(label, suspicion)
+            entries[f"{label} {suspicion.suspect}"] = label, suspicion
     return SuspicionRows(entries, raised, len(suspected), silent, nothing)
 
 

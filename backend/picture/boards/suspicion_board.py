@@ -1,7 +1,4 @@
-"""Who suspects whom, side by side: observers by suspects, with ages and reasons.
-
-Cells are made one by one on demand, so that a painter of a large cluster pays only for what it shows.
-"""
+"""Who suspects whom, side by side: observers by suspects, with ages and reasons."""
 
 from __future__ import annotations
 
@@ -150,11 +147,11 @@ def suspicion_facts(picture: Picture, observer: str, now_us: int) -> tuple[Fact,
     if len(belief.suspicions) > REASONS_SHOWN:
         said.append(f"and {len(belief.suspicions) - REASONS_SHOWN} more")
     facts = list(under("suspects", said, "warning"))
-    if not belief.suspicions and not belief.shows("suspicions"):
+    if not said and not belief.shows("suspicions"):
         facts.append(not_told_fact("suspects", "suspicions", belief.witnessed_by))
-    elif not belief.suspicions:
-        word = "none; a master removes a member that it does not hear" if belief.is_master else "none"
-        facts.append(Fact("suspects", word))
+    elif not said:
+        why = "; a master removes a member that it does not hear" if belief.is_master else ""
+        facts.append(Fact("suspects", f"none{why}"))
     by = [other.label for other in picture.members.values() if other.running and belief.address in other.suspicions]
     if by:
         facts.append(Fact("suspected by", one_line(listed(by, REASONS_SHOWN)), "warning"))
@@ -181,8 +178,8 @@ def _what_is_not_known(picture: Picture, raised: int) -> str:
     silent = [belief for belief in picture.members.values() if belief.running and not belief.shows("suspicions")]
     if not silent:
         return ""
-    whose = f"{counted(len(silent), 'member')}: " if raised else ""
-    return f"{'; of ' + whose if raised else ' as far as is known; '}{not_told('suspicions', silent[0].witnessed_by)}"
+    whose = f"; of {counted(len(silent), 'member')}: " if raised else " as far as is known; "
+    return f"{whose}{not_told('suspicions', silent[0].witnessed_by)}"
 
 
 def _sentence(raised: int, observers: int, suspects: int, mutual: int | None) -> str:

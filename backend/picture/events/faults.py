@@ -116,12 +116,7 @@ def commands_for(
 
 def neutral(impairment: Impairment) -> Impairment:
     """Return the value at which there is nothing of this kind. A cut has none: only healing ends it."""
-    nothing: dict[ImpairmentKind, int | float | tuple[str, ...]] = {
-        "slow": 0,
-        "lossy": 0.0,
-        "doubling": 0.0,
-        "dropping": (),
-    }
+    nothing: dict[ImpairmentKind, float | tuple[str, ...]] = {"slow": 0, "lossy": 0.0, "doubling": 0.0, "dropping": ()}
     return Impairment(impairment.kind, nothing[impairment.kind], impairment.of_kind)
 
 

@@ -109,11 +109,8 @@ def _name(address: Address | None, name_of: NameOf) -> str:
 
 
 def _gone(event: events.ConnectionChanged, member: str) -> LandmarkMark | None:
-    return (
-        LandmarkMark("observed", "E", "warning", f"{member}: {event.reason}")
-        if event.state in ("gone", "silent")
-        else None
-    )
+    ends = event.state in ("gone", "silent")
+    return LandmarkMark("observed", "E", "warning", f"{member}: {event.reason}") if ends else None
 
 
 def _slow(event: events.InvocationsSlow, name_of: NameOf) -> str:

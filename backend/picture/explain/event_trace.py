@@ -22,7 +22,7 @@ from quarterdeck.backend.picture.events.partitions import migration_path_text
 from quarterdeck.backend.picture.explain.episodes.episodes import Episodes
 from quarterdeck.backend.picture.explain.episodes.sentences import sentence_of
 from quarterdeck.backend.picture.explain.event_index import EventIndex, event_of
-from quarterdeck.backend.picture.text.formatting import counted, duration_text
+from quarterdeck.backend.picture.text.formatting import counted, duration_text, readable_expression
 
 SubjectKind = Literal["migration", "episode", "member"]
 
@@ -173,7 +173,7 @@ class EventFilter(Struct, frozen=True):
 
 
 def _term(found: re.Match[str]) -> FilterTerm | None:
-    if found["expression"] is not None and not found["field"] and _can_be_read(found["expression"]):
+    if found["expression"] is not None and not found["field"] and readable_expression(found["expression"]):
         return FilterTerm("expression", (found["expression"],), bool(found["turned"]))
     said = (found["phrase"], found["expression"], found["word"])
     text = next((part for part in said if part is not None), "")
@@ -183,14 +183,6 @@ def _term(found: re.Match[str]) -> FilterTerm | None:
     if not wanted or (not field and not found["phrase"] and text == "!"):
         return None
     return FilterTerm(field, wanted, bool(found["turned"]))
-
-
-def _can_be_read(expression: str) -> bool:
-    try:
-        re.compile(expression)
-    except re.error:
-        return False
-    return True
 
 
 def _one_fits(text: str, patterns: tuple[str, ...]) -> bool:

@@ -120,16 +120,11 @@ class Losses:
         With `removed` those that were removed lately are counted, too; else they are not.
         """
         gone = {member.uuid for member in self._removed.get(lineage, {})}
-        owners = [
-            belief
-            for belief in members
-            if belief.witnessed_by
-            and (
-                removed if belief.uuid in gone else belief.lineage == lineage and belief.status in ("member", "paused")
-            )
-        ]
         owned: dict[str, int] = {}
-        for belief in owners:
+        for belief in members:
+            lives = belief.lineage == lineage and belief.status in ("member", "paused")
+            if not belief.witnessed_by or not (removed if belief.uuid in gone else lives):
+                continue
             if belief.data is None:
                 return None
             for name, stored in belief.data.maps.items():

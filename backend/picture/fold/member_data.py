@@ -149,7 +149,7 @@ def measured(before: MemberData | None, event: DataMeasured, at: int, *, by_map:
 
     Members of ours report operations by partition and by map, those of Hazelcast `by_map` alone.
     """
-    goes_on = before is not None and before.at_us == at
+    more = before if before is not None and before.at_us == at else NOTHING
     before = before or NOTHING
     reads = sum(part.reads for part in event.maps) if by_map else sum(row[3] for row in event.rows if len(row) > 1)
     writes = sum(part.writes for part in event.maps) if by_map else sum(row[4] for row in event.rows if len(row) > 1)
@@ -168,9 +168,9 @@ def measured(before: MemberData | None, event: DataMeasured, at: int, *, by_map:
         bytes=event.bytes,
         backup_entries=event.backup_entries,
         backup_bytes=event.backup_bytes,
-        backup_writes=event.backup_writes + (before.backup_writes if goes_on else 0),
-        reads=reads + (before.reads if goes_on else 0),
-        writes=writes + (before.writes if goes_on else 0),
+        backup_writes=event.backup_writes + more.backup_writes,
+        reads=reads + more.reads,
+        writes=writes + more.writes,
         span_us=event.span,
         at_us=at,
         maps=maps,
@@ -179,10 +179,8 @@ def measured(before: MemberData | None, event: DataMeasured, at: int, *, by_map:
     )
 
 
-def _taken(
-    before: Mapping[int, Stored], rows: Iterable[tuple[int, ...]], span_us: int, at: int
-) -> Mapping[int, Stored]:
-    partitions = dict(before)
+def _taken(old: Mapping[int, Stored], rows: Iterable[tuple[int, ...]], span_us: int, at: int) -> Mapping[int, Stored]:
+    partitions = dict(old)
     for partition, *values in rows:
         if not values:
             partitions.pop(partition, None)

@@ -6,7 +6,8 @@ from the other half is a matter of a thousand rows, not of half a million links.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from functools import reduce
+from operator import or_
 
 from msgspec import Struct
 
@@ -30,11 +31,6 @@ class Shape(Struct, frozen=True):
             return dict.fromkeys(vertices_of(self.sides[0]), self.sides[1])
         everywhere = sum(self.sides)
         return {source: everywhere & ~side for side in self.sides for source in vertices_of(side)}
-
-    @property
-    def links(self) -> int:
-        """How many one-way links it has."""
-        return links_in(self.rows())
 
 
 def links_in(rows: LinkRows) -> int:
@@ -119,7 +115,7 @@ def _connected_members(pairs: LinkRows) -> int:
     found, ahead = 0, 1 << min(pairs)
     while ahead:
         found |= ahead
-        ahead = _union(pairs.get(vertex, 0) for vertex in vertices_of(ahead)) & ~found
+        ahead = reduce(or_, (pairs.get(vertex, 0) for vertex in vertices_of(ahead))) & ~found
     return found
 
 
@@ -136,10 +132,3 @@ def _sides_of(links: LinkRows, members: int) -> tuple[int, ...] | None:
         sides.append(side)
         seen |= side
     return tuple(sides)
-
-
-def _union(sets: Iterator[int]) -> int:
-    found = 0
-    for members in sets:
-        found |= members
-    return found

@@ -171,11 +171,10 @@ class FaultLedger:
         source, target = self._place(link.source), self._place(link.target)
         for impairment in list(self._runs):
             for since_us, rows in list(self._runs[impairment].items()):
-                if rows.get(source, 0) >> target & 1:
-                    if impairment in wanted:
-                        wanted.discard(impairment)
-                    else:
-                        self._remove(impairment, since_us, source, target)
+                if rows.get(source, 0) >> target & 1 and impairment not in wanted:
+                    self._remove(impairment, since_us, source, target)
+                elif rows.get(source, 0) >> target & 1:
+                    wanted.discard(impairment)
         for impairment in wanted:
             self._add(impairment, self._burst_us, link.source, link.target)
 
@@ -197,10 +196,8 @@ class FaultLedger:
 
     def _since(self, impairment: Impairment, source: str, target: str) -> int | None:
         one, other = self._place(source), self._place(target)
-        for since_us, rows in self._runs.get(impairment, {}).items():
-            if rows.get(one, 0) >> other & 1:
-                return since_us
-        return None
+        runs = self._runs.get(impairment, {}).items()
+        return next((since_us for since_us, rows in runs if rows.get(one, 0) >> other & 1), None)
 
     def _place(self, label: str) -> int:
         place = self._place_of.get(label)
@@ -244,23 +241,19 @@ class FaultLedger:
             glyph=GLYPHS[impairment.kind],
             text=one_line(self._text(impairment, shape, kind)),
             members=self._names(sum(shape.sides)),
-            links=shape.links,
+            links=links_in(shape.rows()),
             since_us=since_us,
             undo=self._undo(impairment, shape),
         )
 
     def _text(self, impairment: Impairment, shape: Shape, kind: FaultKind) -> str:
         sides = [self._shortened(side) for side in shape.sides]
-        how = "" if impairment.value in ("blackhole", "") or impairment.kind != "cut" else f" ({impairment.value})"
-        match kind:
-            case "partition":
-                return f"partition {'|'.join(sides)}{how}"
-            case "cut":
-                return f"cut {' '.join(sides)}{how}"
-            case "one-way":
-                return f"cut {' '.join(sides)} one-way{how}"
-            case _:
-                return f"{heading_of(impairment)}: {(' → ' if shape.one_way else ' ↔ ').join(sides)}"
+        how = "" if impairment.value == "blackhole" else f" ({impairment.value})"
+        if impairment.kind != "cut":
+            return f"{heading_of(impairment)}: {(' → ' if shape.one_way else ' ↔ ').join(sides)}"
+        if kind == "partition":
+            return f"partition {'|'.join(sides)}{how}"
+        return f"cut {' '.join(sides)}{' one-way' if shape.one_way else ''}{how}"
 
     def _undo(self, impairment: Impairment, shape: Shape) -> tuple[Command, ...]:
         if impairment.kind != "cut":
@@ -276,31 +269,28 @@ class FaultLedger:
     def _restoring(self, healed: Impairment, touched: LinkRows) -> Iterator[Command]:
         """Healing makes links plain: what else was wrong with them has to be done again."""
         for impairment, runs in self._runs.items():
-            if impairment == healed:
-                continue
-            for rows in runs.values():
+            for rows in runs.values() if impairment != healed else ():
                 for targets, sources in sources_by_targets(intersection(rows, touched)).items():
                     yield from commands_for(impairment, self._names(sources), self._names(targets), one_way=True)
 
     def _rest(self, impairment: Impairment, rows: LinkRows, since_us: int | None) -> ActiveFault:
         links = links_in(rows)
         undo: list[Command] = []
+        touched = union(rows, transposed(rows))
         for source, targets in rows.items():
             ends = ((self._labels[source],), self._names(targets))
-            undo += (
-                [HealLink(*ends)]
-                if impairment.kind == "cut"
-                else commands_for(neutral(impairment), *ends, one_way=True)
-            )
+            if impairment.kind == "cut":
+                undo.append(HealLink(*ends))
+            else:
+                undo += commands_for(neutral(impairment), *ends, one_way=True)
         if impairment.kind == "cut":
-            undo += self._restoring(impairment, union(rows, transposed(rows)))
-        members = sum(1 << place for place in union(rows, transposed(rows)))
+            undo += self._restoring(impairment, touched)
         return ActiveFault(
             key=f"{impairment} {since_us} rest",
             kind=impairment.kind,
             glyph=GLYPHS[impairment.kind],
             text=one_line(f"{heading_of(impairment)}: {counted(links, 'one-way link')} more"),
-            members=self._names(members),
+            members=self._names(sum(1 << place for place in touched)),
             links=links,
             since_us=since_us,
             undo=tuple(undo),

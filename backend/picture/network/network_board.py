@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, combinations
 from typing import Literal
 
 from quarterdeck.backend.core.address import Address
@@ -121,10 +122,8 @@ def link_word(picture: Picture, source: str, target: str) -> LinkWord:
 
 def measured_links(belief: MemberBelief) -> dict[Address, LinkWord]:
     """Return how a member writes to the others on its list by its metrics, as far as they say that."""
-    metrics, connection = belief.metrics, belief.connection
-    if not belief.running or (connection is not None and connection.state != "connected"):
-        return {}
-    if metrics is None or metrics.strained_links is None or metrics.unlinked is None:
+    metrics = belief.metrics
+    if not belief.running or metrics is None or metrics.strained_links is None or metrics.unlinked is None:
         return {}
     others = belief.listed - {belief.address, *metrics.unlinked}
     found: dict[Address, LinkWord] = dict.fromkeys(others, "writes")
@@ -140,15 +139,12 @@ def link_sentence(picture: Picture, member: str) -> str:
     by_text: dict[str, list[str]] = {}
     for other in picture.members:
         there, back = picture.links.get((member, other)), picture.links.get((other, member))
-        if there is None and back is None:
-            continue
         if there is not None and back is not None and _wrong(there) == _wrong(back):
             by_text.setdefault(f"{_wrong(there)} both ways with", []).append(other)
             continue
-        if there is not None:
-            by_text.setdefault(f"{_wrong(there)} to", []).append(other)
-        if back is not None:
-            by_text.setdefault(f"{_wrong(back)} from", []).append(other)
+        for link, way in ((there, "to"), (back, "from")):
+            if link is not None:
+                by_text.setdefault(f"{_wrong(link)} {way}", []).append(other)
     belief = picture.members.get(member)
     if not by_text and belief is not None and not belief.shows("links"):
         if measured := measured_links(belief):
@@ -189,14 +185,6 @@ def _written(picture: Picture, measured: Mapping[Address, LinkWord]) -> str:
     return "; ".join(f"{text} {listed(by_word[word], OTHERS_NAMED)}" for word, text in texts.items() if word in by_word)
 
 
-def member_text(picture: Picture, label: str, place: int, side: int) -> str:
-    """Return a member in a drawing: its letter, the side it is planned for (0 for none), its name, and what it is."""
-    belief = picture.members.get(label)
-    role = "" if belief is None else "▲" if belief.running and belief.is_master else state_word(belief)
-    letter = f"{letter_of(place)}[{side}]" if side else letter_of(place)
-    return one_line(f"{letter} {label} {role}".rstrip())
-
-
 def drawing(
     picture: Picture, labels: Sequence[str], *, sides: Mapping[str, int], selected: Sequence[str], planned: Plan
 ) -> NetworkDrawing:
@@ -205,14 +193,12 @@ def drawing(
     for place, label in enumerate(labels):
         belief = picture.members.get(label)
         tone: Tone = "faint" if belief is None or not belief.running else "strong" if belief.is_master else "plain"
-        nodes.append(NetworkNode(member_text(picture, label, place, sides.get(label, 0)), tone, label in selected))
-    edges = []
-    for place, source in enumerate(labels):
-        for other in range(place + 1, len(labels)):
-            edge = _edge(picture, place, source, other, labels[other], planned, len(labels) <= MOST_MESHED)
-            if edge is not None:
-                edges.append(edge)
-    return NetworkDrawing(tuple(nodes), tuple(edges))
+        role = "" if belief is None else "▲" if tone == "strong" else state_word(belief)
+        letter = f"{letter_of(place)}[{sides[label]}]" if sides.get(label) else letter_of(place)
+        nodes.append(NetworkNode(one_line(f"{letter} {label} {role}".rstrip()), tone, label in selected))
+    pairs, meshed = combinations(range(len(labels)), 2), len(labels) <= MOST_MESHED
+    edges = (_edge(picture, one, labels[one], other, labels[other], planned, meshed) for one, other in pairs)
+    return NetworkDrawing(tuple(nodes), tuple(filter(None, edges)))
 
 
 def _edge(picture: Picture, one: int, source: str, other: int, target: str, planned: Plan, meshed: bool) -> Edge | None:
@@ -243,12 +229,8 @@ def by_age(picture: Picture) -> tuple[str, ...]:
 
 def zones_of(picture: Picture) -> dict[str, str]:
     """Where members stand, as far as lists show."""
-    zones: dict[str, str] = {}
-    for label in picture.masters():
-        for member in picture.members[label].members:
-            if member.zone:
-                zones[picture.label_of(member.address)] = member.zone
-    return zones
+    members = chain.from_iterable(picture.members[label].members for label in picture.masters())
+    return {picture.label_of(member.address): member.zone for member in members if member.zone}
 
 
 def _wrong(condition: LinkChanged) -> str:

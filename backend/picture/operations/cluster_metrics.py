@@ -41,9 +41,8 @@ def cluster_metrics(
     `connections` has the state of the watcher's connection to each member, by label.
     """
     yield from _health(health)
-    yield _metric(
-        "connections", "Members that are looked for, by how they are reached.", Counter(connections.values()), "state"
-    )
+    reached = Counter(connections.values())
+    yield _metric("connections", "Members that are looked for, by how they are reached.", reached, "state")
     running = [belief for belief in picture.members.values() if belief.running and belief.version]
     yield from _lists(picture, running)
     yield from _tables(picture, running, now_us)
@@ -67,12 +66,8 @@ def _lists(picture: Picture, running: list[MemberBelief]) -> Iterator[ClusterMet
     lineages = {belief.lineage for belief in running}
     yield _gauge("lineages", "Lineages of member lists that are held.", len(lineages) if running else None)
     yield _gauge("lists_agree", "All members that are reached hold one list.", len(lists) == 1 if running else None)
-    yield _metric(
-        "list_members",
-        "Members on the list of a master.",
-        {head.label: len(head.members) for head in masters},
-        "master",
-    )
+    sizes = {master.label: len(master.members) for master in masters}
+    yield _metric("list_members", "Members on the list of a master.", sizes, "master")
     yield _metric("list_version", "The version of that list.", {head.label: head.version for head in masters}, "master")
     merging = [belief for belief in picture.members.values() if is_merging(belief) or (belief.leads and belief.merging)]
     yield _gauge("merging_members", "Members on their way into another cluster.", len(merging) if running else None)
@@ -90,11 +85,10 @@ def _tables(picture: Picture, running: list[MemberBelief], now_us: int) -> Itera
 def _migrations(picture: Picture, running: list[MemberBelief]) -> Iterator[ClusterMetric]:
     waiting: dict[str, float] = {}
     for master in (belief for belief in running if belief.leads):
-        queued = master.leading.waiting + len(master.leading.running) if master.shows("migration-queue") else None
-        if queued is None and master.metrics is not None:
-            queued = master.metrics.queued_migrations
-        if queued is not None:
-            waiting[master.label] = queued
+        if master.shows("migration-queue"):
+            waiting[master.label] = master.leading.waiting + len(master.leading.running)
+        elif master.metrics is not None and master.metrics.queued_migrations is not None:
+            waiting[master.label] = master.metrics.queued_migrations
     yield _metric("migrations_waiting", "Migrations that a master has not ended.", waiting, "master")
     history = picture.history
     if picture.without("migration-ends") is None and running:
@@ -110,13 +104,12 @@ def _data(picture: Picture, health: ClusterHealth, running: list[MemberBelief], 
     entries = {loss.side: loss.entries for loss in health.losses if loss.entries is not None}
     yield _metric("lost_entries", "About how many entries they had.", entries, "master")
     known = [belief.data for belief in running if belief.data is not None]
-    stored: Counter[str] = Counter()
     maps: dict[str, list[Stored]] = {}
     for data in known:
         for name, held in data.maps.items():
-            stored[name] += held.entries
             maps.setdefault(name, []).append(held)
-    yield _metric("map_entries", "Entries of a map, at their owners.", stored, "map")
+    entries_of = {name: sum(held.entries for held in parts) for name, parts in maps.items()}
+    yield _metric("map_entries", "Entries of a map, at their owners.", entries_of, "map")
     late = {name: answered(parts, now_us) for name, parts in maps.items()}
     hits = {name: found.hits for name, found in late.items() if found.hits is not None}
     yield _metric("map_hits_per_second", "How often an entry of a map is found, lately.", hits, "map")
@@ -173,9 +166,8 @@ def _gauge(name: str, meaning: str, value: float | None) -> ClusterMetric:
 def _metric(
     name: str, meaning: str, samples: Mapping[Labels, float] | Mapping[str, float], *labels: str
 ) -> ClusterMetric:
-    by_labels: dict[Labels, float] = {
-        (key,) if isinstance(key, str) else key: float(value) for key, value in samples.items()
-    }
+    known = samples.items()
+    by_labels: dict[Labels, float] = {(key,) if isinstance(key, str) else key: float(value) for key, value in known}
     return ClusterMetric(name, meaning, labels, by_labels)
 
 

@@ -38,6 +38,10 @@ class StopReason(NamedTuple):
     since_us: int | None = None
     """Since when it is so, where that is known."""
 
+    def as_fields(self, now_us: int) -> dict[str, object]:
+        since = None if self.since_us is None else round(max(now_us - self.since_us, 0) / SECOND_US, 1)
+        return {"kind": self.kind, "text": self.text, "since_seconds": since}
+
 
 class StopVerdict(NamedTuple):
     """Whether a member may be stopped now."""
@@ -67,16 +71,7 @@ class StopVerdict(NamedTuple):
         expected = self.expected_stop_us
         return {
             "verdict": self.answer,
-            "reasons": [
-                {
-                    "kind": reason.kind,
-                    "text": reason.text,
-                    "since_seconds": None
-                    if reason.since_us is None
-                    else round(max(now_us - reason.since_us, 0) / SECOND_US, 1),
-                }
-                for reason in self.reasons
-            ],
+            "reasons": [reason.as_fields(now_us) for reason in self.reasons],
             "expected_stop_seconds": None if expected is None else round(expected / SECOND_US, 1),
         }
 
@@ -130,9 +125,8 @@ def _size(belief: MemberBelief, minimum: int) -> Iterator[StopReason]:
 
 def _state(picture: Picture, belief: MemberBelief) -> Iterator[StopReason]:
     if not belief.shows("cluster-state"):
-        yield StopReason(
-            "state", "the state of the cluster is not reported; nothing migrates unless it is ACTIVE", "unknown"
-        )
+        text = "the state of the cluster is not reported; nothing migrates unless it is ACTIVE"
+        yield StopReason("state", text, "unknown")
     elif belief.cluster_state != "ACTIVE":
         master = picture.master_of(belief.label)
         table = master.table if master is not None and master.table is not None else belief.table
@@ -158,14 +152,10 @@ def _migrations(picture: Picture, belief: MemberBelief, now_us: int) -> Iterator
             yield StopReason("leaving", f"{listed(leaving, NAMED)} leaves at this moment", "no")
     elif master.metrics is None:
         yield StopReason("migrations", "how many migrations wait is not reported yet", "unknown")
-    else:
-        waiting = master.metrics.queued_migrations
-        if waiting is None:
-            yield StopReason("migrations", "how many migrations wait is not reported", "unknown")
-        elif waiting:
-            yield StopReason(
-                "migrations", f"{counted(waiting, 'task')} in the migration queue", "no", master.metrics_us
-            )
+    elif (waiting := master.metrics.queued_migrations) is None:
+        yield StopReason("migrations", "how many migrations wait is not reported", "unknown")
+    elif waiting:
+        yield StopReason("migrations", f"{counted(waiting, 'task')} in the migration queue", "no", master.metrics_us)
     measured = [other.metrics for other in _running(picture) if other.metrics is not None]
     if missing := max((metrics.cp_missing or 0 for metrics in measured), default=0):
         yield StopReason("cp", f"{counted(missing, 'CP member')} missing: one less may be too few", "no")
@@ -216,11 +206,10 @@ def _counted_backups(picture: Picture, belief: MemberBelief) -> Iterator[StopRea
     """Compare entries with backups, as members of Hazelcast count them: half a partition's share may be under way."""
     members = _running(picture)
     # The first metrics of a connection are not complete; a member whose later ones name no map has none.
-    silent = [
-        other.label for other in members if other.data is None and (other.metrics is None or not other.metrics.span)
-    ]
-    entries = sum(other.data.entries for other in members if other.data is not None)
-    backed_up = sum(other.data.backup_entries for other in members if other.data is not None)
+    unknown = [other for other in members if other.metrics is None or not other.metrics.span]
+    silent = [other.label for other in unknown if other.data is None]
+    stored = [other.data for other in members if other.data is not None]
+    entries, backed_up = sum(data.entries for data in stored), sum(data.backup_entries for data in stored)
     if silent:
         yield StopReason("backups", f"{listed(silent, NAMED)} has not reported its entries yet", "unknown")
     elif (by_map := _backups_by_map(members)) is not None:
@@ -228,10 +217,9 @@ def _counted_backups(picture: Picture, belief: MemberBelief) -> Iterator[StopRea
     elif entries and not backed_up:
         yield StopReason("backups", f"{entries:,} entries of maps have no backup", "no")
     elif entries and _is_short(backed_up, entries * max(round(backed_up / entries), 1), belief):
-        text = (
-            f"{backed_up:,} backups of {entries:,} entries: some are missing, or maps have different numbers of backups"
-        )
-        yield StopReason("backups", text, "unknown")
+        text = f"{backed_up:,} backups of {entries:,} entries"
+        unlike = "some are missing, or maps have different numbers of backups"
+        yield StopReason("backups", f"{text}: {unlike}", "unknown")
 
 
 class _MapBackups(NamedTuple):

@@ -14,7 +14,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from operator import attrgetter
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeVar
 
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.picture.fold.picture import Picture
@@ -87,12 +87,12 @@ class Tape:
             return
         latest = self._times[-1] if self._times else self._base_us
         for record in records:
-            if latest is None or record.at >= latest:
-                latest = record.at
-                self._records.append(record)
-                self._times.append(latest)
-            else:
+            if latest is not None and record.at < latest:
                 self._insert(record, latest)
+                continue
+            latest = record.at
+            self._records.append(record)
+            self._times.append(latest)
         self._add_checkpoints(head)
         self._forget()
 
@@ -150,17 +150,14 @@ class Tape:
 
     def picture_at(self, at_us: int) -> Picture:
         """Return what all members believed at a moment: all that had happened up to it, itself included."""
-        return self._picture_of(self.forgotten + bisect_right(self._times, at_us))
+        position = self.forgotten + bisect_right(self._times, at_us)
+        if self._shown.position != position:
+            self._shown = self._folded_to(position)
+        return self._shown.picture
 
-    def next_after(self, at_us: int) -> int | None:
-        """Return the next moment at which anything happened; None when there is none."""
-        place = bisect_right(self._times, at_us)
-        return self._times[place] if place < len(self._times) else None
-
-    def previous_before(self, at_us: int) -> int | None:
-        """Return the latest moment before at which anything happened; None when that is forgotten or never was."""
-        place = bisect_left(self._times, at_us)
-        return self._times[place - 1] if place else None
+    def moment_beside(self, at_us: int, *, forward: bool) -> int | None:
+        """Return the next moment at which anything happened, or the one before; None when it is forgotten or never was."""
+        return beside(self._times, at_us, forward=forward)
 
     # Bookmarks
 
@@ -181,9 +178,8 @@ class Tape:
 
     def _insert(self, record: Record, latest_us: int) -> None:
         """Put in a record that was overtaken. Checkpoints that have passed its place are worth nothing any more."""
-        at_us = max(record.at, latest_us - self._hold_us)
-        if self._base_us is not None:
-            at_us = max(at_us, self._base_us)
+        earliest_us = latest_us - self._hold_us
+        at_us = max(record.at, earliest_us, earliest_us if self._base_us is None else self._base_us)
         place = bisect_right(self._times, at_us)
         self._records.insert(place, record)
         self._times.insert(place, at_us)
@@ -228,11 +224,6 @@ class Tape:
             if self._shown.position < forgotten:
                 self._shown = self._checkpoints[0]
 
-    def _picture_of(self, position: int) -> Picture:
-        if self._shown.position != position:
-            self._shown = self._folded_to(position)
-        return self._shown.picture
-
     def _folded_to(self, position: int) -> _Checkpoint:
         """Return the picture after so many records, from the nearest one before it that is there."""
         place = bisect_right(self._checkpoints, position, key=attrgetter("position"))
@@ -261,7 +252,6 @@ class ReorderBuffer:
         """Time of the latest record that was there at the last turn."""
 
     def take(self, records: Iterable[Record]) -> None:
-        """Take in `records`."""
         self._held += records
         if len(self._held) > 2 * self._most:
             del self._held[: -self._most]
@@ -278,7 +268,6 @@ class ReorderBuffer:
         return ready
 
     def clear(self) -> None:
-        """Forget what is held."""
         self._held.clear()
         self._latest_us = -1
 
@@ -302,16 +291,13 @@ def checked_speed(speed: float) -> float:
     return speed
 
 
-def next_speed(speed: float) -> float:
-    """Return the next greater one of `SPEEDS`; the greatest has none."""
-    place = bisect_right(SPEEDS, speed)
-    return SPEEDS[place] if place < len(SPEEDS) else speed
+Number = TypeVar("Number", int, float)
 
 
-def previous_speed(speed: float) -> float:
-    """Return the next smaller one of `SPEEDS`; the smallest has none."""
-    place = bisect_left(SPEEDS, speed)
-    return SPEEDS[place - 1] if place else speed
+def beside(ordered: Sequence[Number], value: Number, *, forward: bool) -> Number | None:
+    """Return the next greater one of `ordered`, or the next smaller one; None when there is none."""
+    place = bisect_right(ordered, value) if forward else bisect_left(ordered, value) - 1
+    return ordered[place] if 0 <= place < len(ordered) else None
 
 
 class Playhead:
@@ -404,7 +390,7 @@ class Playhead:
 
     def step(self, forward: bool) -> bool:
         """Stand still at the next moment at which anything happened, or at the one before; whether there is one."""
-        moment = self._tape.next_after(self.shown_us) if forward else self._tape.previous_before(self.shown_us)
+        moment = self._tape.moment_beside(self.shown_us, forward=forward)
         self.mode = "paused"
         if moment is None:
             return False
@@ -415,11 +401,10 @@ class Playhead:
 
     def go_among(self, moments: Sequence[int], *, forward: bool) -> int | None:
         """Go to the next of these moments, which are in order, or to the one before; None when there is none."""
-        place = bisect_right(moments, self.shown_us) if forward else bisect_left(moments, self.shown_us) - 1
-        if not 0 <= place < len(moments):
-            return None
-        self.go(moments[place])
-        return moments[place]
+        moment = beside(moments, self.shown_us, forward=forward)
+        if moment is not None:
+            self.go(moment)
+        return moment
 
     def _follow(self) -> None:
         self.mode, self.shown_us, self._awaited_us = "following", self.now_us, None

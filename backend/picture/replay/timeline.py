@@ -96,11 +96,8 @@ class Landmarks:
         self._frozen = {label for label, belief in picture.members.items() if belief.status == "paused"}
         self._unreached = {label for label, belief in picture.members.items() if not belief.reached}
         self._witnessed = {belief.uuid for belief in picture.members.values() if belief.witnessed_by}
-        self._masters = {
-            label
-            for label, belief in picture.members.items()
-            if belief.is_master and belief.status in ("member", "paused")
-        }
+        living = [belief for belief in picture.members.values() if belief.status in ("member", "paused")]
+        self._masters = {belief.label for belief in living if belief.is_master}
         self._split_us = tape.start_us if len(self._leading) > 1 else None
 
     def _add(self, record: Record, lane: LandmarkLane, letter: str, tone: Tone, text: str) -> None:
@@ -151,9 +148,7 @@ class Landmarks:
         match record.event:
             case events.ListInstalled(master=master, members=members):
                 if label not in self._addresses:
-                    own = next((member.address for member in members if member.uuid == record.uuid), None)
-                    if own is not None:
-                        self._addresses[label] = own
+                    self._addresses.update((label, member.address) for member in members if member.uuid == record.uuid)
                 self._change(record, label, leads=master == self._addresses.get(label))
             case events.MasterChanged(master):
                 self._change(record, label, leads=master == self._addresses.get(label))
@@ -343,7 +338,10 @@ def moment_of(text: str, tape: Tape, playhead: Playhead) -> int:
         return tape.start_us if text == "start" else playhead.now_us
     event = named_event(text)
     if event is not None:
-        return _moment_of_event(event, tape)
+        for record in reversed(tape.last(len(tape))):
+            if record.seq == event.seq and event.member in (record.member, record.uuid):
+                return record.at
+        raise BadMoment(f"no event {event.member}#{event.seq} is remembered; {USAGE}")
     if text[:1] in ("+", "-"):
         return playhead.shown_us + (seconds_of(text[1:]) if text[0] == "+" else -seconds_of(text[1:]))
     return seconds_of(text)
@@ -365,10 +363,3 @@ def named_event(text: str) -> EventName | None:
     """Return the event that a text such as `n1#17` names; None when it is no such text."""
     event = EVENT.fullmatch(text.strip())
     return EventName(event["member"], int(event["seq"])) if event is not None else None
-
-
-def _moment_of_event(event: EventName, tape: Tape) -> int:
-    for record in reversed(tape.last(len(tape))):
-        if record.seq == event.seq and event.member in (record.member, record.uuid):
-            return record.at
-    raise BadMoment(f"no event {event.member}#{event.seq} is remembered; {USAGE}")

@@ -117,9 +117,7 @@ class ReplicaCensus:
         shown, row_context = self._map, self._row_context
         rows, others, found = shown.table.rows, shown.other_rows, self.partitions
         rowwise = [found[state] for state in ("gap", "gone", "doubtful", "single", "differs")]
-        suspect = frozenset(number for number, cell in enumerate(row_context.plain) if cell.state != "held") | {
-            NO_HOLDER
-        }
+        suspect = {NO_HOLDER, *(number for number, cell in enumerate(row_context.plain) if cell.state != "held")}
         full = min(row_context.width, row_context.able)
         for partition in partitions:
             row = rows.get(partition, NO_ROW)
@@ -188,10 +186,11 @@ def map_facts(picture: Picture, shown: ReplicaMap, now_us: int) -> Iterator[Fact
             whose = f"{one_line(shown.observer)} {'has reported' if witnessed else 'has'} no table"
         else:
             whose = "no owners are reported yet" if witnessed else "no partitions yet"
-        when = (
-            "when a client uses data for the first time" if witnessed else "at the first use of data, or when asked for"
+        by_clients, by_members = (
+            "when a client uses data for the first time",
+            "at the first use of data, or when asked for",
         )
-        yield Fact("", f"{whose}; they are arranged {when}", "faint")
+        yield Fact("", f"{whose}; they are arranged {by_clients if witnessed else by_members}", "faint")
         return
     table = belief.table
     role = "master" if belief.is_master and belief.running else "not its master's" if shown.master else "no master seen"
@@ -303,9 +302,8 @@ def holder_row(picture: Picture, shown: ReplicaMap, label: str, place: int, now_
     mark = f"{DISSENT_GLYPH} " if differs else ""
     gone = belief.status in ("stopped", "killed")
     tone: Tone = "faint" if gone else "warning" if not belief.running else "plain"
-    # The digest of its own table, and its own stamp of it, as far as they are reported.
     stamp = f"{belief.state_stamp & 0xFFFFFFFFFFFFFFFF:016x}"[:DIGEST_SHOWN] if belief.state_stamp is not None else ""
-    digest = belief.table.digest[:DIGEST_SHOWN] if belief.table is not None else ""
+    digest = own.digest[:DIGEST_SHOWN] if own is not None else ""
     return HolderRow(
         letter=letter_of(place),
         hue=place,
@@ -328,11 +326,10 @@ def holders(picture: Picture, shown: ReplicaMap) -> Sequence[str]:
 
     Members that ended and hold nothing are left out.
     """
-    return [label for label, belief in picture.members.items() if _counts(belief, shown)]
-
-
-def _counts(belief: MemberBelief, shown: ReplicaMap) -> bool:
-    held = shown.table.number_of(belief.uuid) != NO_HOLDER
-    return belief.status not in ("stopped", "killed") or (
-        held and bool(shown.table.owned_by(belief.uuid) or shown.table.backed_up_by(belief.uuid))
-    )
+    return [
+        label
+        for label, belief in picture.members.items()
+        if belief.status not in ("stopped", "killed")
+        or shown.table.owned_by(belief.uuid)
+        or shown.table.backed_up_by(belief.uuid)
+    ]

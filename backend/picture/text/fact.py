@@ -56,18 +56,13 @@ CLIENTS_ARE_TOLD: frozenset[Aspect] = frozenset(("owners", "migration-ends", "lo
 """What the log of a member of Hazelcast contains, and what it sends to its clients. Everything else only the member knows."""
 
 
-def what_would_show(aspect: Aspect, sources: Collection[Source]) -> str:
-    """Return what an operator can give so that `aspect` is known, when all is known from `sources`."""
-    if aspect in LOGS_TELL and "logs" not in sources:
-        return "give logs with --logs"
-    if aspect in CLIENTS_ARE_TOLD and "client-protocol" not in sources:
-        return "attach to the members with --connect"
-    return "only the members themselves know"
-
-
 def not_told(aspect: Aspect, sources: Collection[Source]) -> str:
-    """Say that an aspect is not reported, and what would report it."""
-    return f"{NOT_REPORTED}: {what_would_show(aspect, sources)}"
+    """Say that `aspect` is not reported, and what an operator can give so that it is, when all is known from `sources`."""
+    if aspect in LOGS_TELL and "logs" not in sources:
+        return f"{NOT_REPORTED}: give logs with --logs"
+    if aspect in CLIENTS_ARE_TOLD and "client-protocol" not in sources:
+        return f"{NOT_REPORTED}: attach to the members with --connect"
+    return f"{NOT_REPORTED}: only the members themselves know"
 
 
 def not_told_fact(heading: str, aspect: Aspect, sources: Collection[Source]) -> Fact:

@@ -145,20 +145,17 @@ def text_filter(text: str) -> Callable[[str], bool]:
     """
     negated = text.startswith("!") and len(text) > 1
     wanted = text[1:] if negated else text
-    finds = _expression(wanted) or _holding(wanted)
-    return (lambda text: not finds(text)) if negated else finds
+    folded = wanted.casefold()
+    is_closed = len(wanted) >= 3 and wanted.startswith("/") and wanted.endswith("/")
+    expression = readable_expression(wanted[1:-1]) if is_closed else None
+    if expression is not None:
+        return lambda text: (expression.search(text) is None) is negated
+    return lambda text: (folded in text.casefold()) is not negated
 
 
-def _expression(wanted: str) -> Callable[[str], bool] | None:
-    if len(wanted) < 3 or not (wanted.startswith("/") and wanted.endswith("/")):
-        return None
+def readable_expression(text: str) -> re.Pattern[str] | None:
+    """Return the regular expression in `text`, for letters of either case; None when it cannot be read."""
     try:
-        found = re.compile(wanted[1:-1], re.IGNORECASE)
+        return re.compile(text, re.IGNORECASE)
     except re.error:
         return None
-    return lambda text: found.search(text) is not None
-
-
-def _holding(wanted: str) -> Callable[[str], bool]:
-    folded = wanted.casefold()
-    return lambda text: folded in text.casefold()

@@ -6,7 +6,8 @@ Network faults worth a try are made for any cluster: each gives the commands tha
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Literal, get_args
+from itertools import pairwise
+from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -31,8 +32,6 @@ from quarterdeck.backend.picture.text.formatting import Refusal, counted, listed
 
 PresetName = Literal["halves", "isolate", "bridge", "ring", "racks"]
 
-PRESET_NAMES: tuple[PresetName, ...] = get_args(PresetName)
-
 MOST_SIDES = 4
 """So many sides can be made by hand."""
 
@@ -43,6 +42,7 @@ MEANINGS: dict[PresetName, str] = {
     "ring": "every member sees a majority, and no two the same one",
     "racks": "all racks but the first lose one another; the first sees all (Partial Member Disconnection Resolution)",
 }
+PRESET_NAMES = tuple(MEANINGS)
 
 
 class NoSuchFault(Refusal):
@@ -86,8 +86,7 @@ def preset(
     match name:
         case "halves":
             _need(labels, 2, "halves")
-            sides = _halves(labels)
-            return _partition("halves", sides, mode)
+            return _partition("halves", _halves(labels), mode)
         case "isolate":
             _need(labels, 2, "an isolated member")
             rest = tuple(label for label in labels if label != chosen)
@@ -125,9 +124,8 @@ def _ring(labels: Sequence[str], mode: BlockMode) -> tuple[CutLink, ...]:
     count, reach = len(labels), majority_reach(len(labels))
     cuts = []
     for place, label in enumerate(labels):
-        far = tuple(
-            labels[other] for other in range(place + 1, count) if min(other - place, count - other + place) > reach
-        )
+        # Between two members of a ring so many others stand, the one way or the other.
+        far = tuple(labels[place + way] for way in range(1, count - place) if min(way, count - way) > reach)
         if far:
             cuts.append(CutLink((label,), far, mode=mode))
     return tuple(cuts)
@@ -147,15 +145,11 @@ def _racks(labels: Sequence[str], racks: int, zones: Mapping[str, str], mode: Bl
         if wanted < 2:
             raise NoSuchFault(f"{wanted} is too few; two racks at least can lose each other")
         _need(labels, wanted, f"{wanted} racks")
-        standing = [tuple(labels[_share(labels, wanted, rack)]) for rack in range(wanted)]
+        # Even shares in a row; the first ones are greater by one where it does not come out even.
+        ends = [-(-len(labels) * rack // wanted) for rack in range(wanted + 1)]
+        standing = [tuple(labels[start:end]) for start, end in pairwise(ends)]
         title = f"{wanted} racks"
-    apart = standing[1:] if len(standing) > 2 else standing
-    return _partition(title, tuple(apart), mode)
-
-
-def _share(labels: Sequence[str], racks: int, rack: int) -> slice:
-    """Even shares in a row; the first ones are greater by one where it does not come out even."""
-    return slice(-(-len(labels) * rack // racks), -(-len(labels) * (rack + 1) // racks))
+    return _partition(title, tuple(standing[1:] if len(standing) > 2 else standing), mode)
 
 
 def _halves(labels: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -217,9 +211,8 @@ def _of_data(picture: Picture, killed: Collection[str], stopped: Collection[str]
     for table, uuids in incarnations_by_table(picture, killed):
         loss = table.loss_without(uuids, living)
         if loss.lost:
-            sentences.append(
-                f"✕ {counted(len(loss.lost), 'partition')} would be lost: no other member holds a replica."
-            )
+            lost = counted(len(loss.lost), "partition")
+            sentences.append(f"✕ {lost} would be lost: no other member holds a replica.")
         else:
             heirs = sum(loss.heirs.values())
             waits = any(_is_held(picture, label, allows_promotions) for label in killed)
@@ -244,15 +237,11 @@ def _is_held(picture: Picture, label: str, allows: Callable[[ClusterState], bool
 
 def _of_state(picture: Picture, member: str, state: ClusterState) -> list[str]:
     hit = _cluster_of(picture, member)
-    sentences = [f"It reaches {len(hit)} running member{'s' if len(hit) != 1 else ''}: {_names(hit)}."]
+    reached = f"It reaches {counted(len(hit), 'running member')}: {_names(hit)}."
     if allows_joins(state):
-        sentences.append("Newcomers may join, and the cluster may merge.")
-    else:
-        sentences.append(
-            "Until it is ACTIVE again no newcomer joins, only members that went missing come back, and it merges with "
-            "no other cluster."
-        )
-    return sentences
+        return [reached, "Newcomers may join, and the cluster may merge."]
+    until = "Until it is ACTIVE again no newcomer joins, only members that went missing come back, and it merges with"
+    return [reached, f"{until} no other cluster."]
 
 
 def _of_search(picture: Picture, member: str) -> list[str]:
@@ -329,32 +318,29 @@ def loss_facts(picture: Picture, loss: ReplicaLoss, labels: Collection[str]) -> 
     dying = [label for label in labels if label in picture.members]
     if not dying:
         return ()
-    who = listed([one_line(label) for label in dying], HEIRS_NAMED)
+    who = Fact("if now died", listed([one_line(label) for label in dying], HEIRS_NAMED), "strong")
     unknown = without_backups(picture, dying)
     if unknown is not None:
         owned = f"{counted(len(loss.lost) + sum(loss.heirs.values()), 'partition')} would need another owner; "
         why = f"who holds their backups is {not_told('backups', unknown.witnessed_by)}"
-        return Fact("if now died", who, "strong"), Fact("what is lost", f"{owned if loss.lost else ''}{why}", "warning")
-    facts = []
+        return who, Fact("what is lost", f"{owned if loss.lost else ''}{why}", "warning")
+    facts = [who]
     if loss.lost:
         facts.append(Fact("✕ lost", f"{_partitions(loss.lost)}: no other member holds a replica", "bad"))
     if loss.bared:
         facts.append(Fact("! one copy", f"{_partitions(loss.bared)}", "warning"))
     if loss.heirs:
-        named = [f"{one_line(_label(picture, uuid))} {count}" for uuid, count in loss.heirs.items()]
+        labels_of = {belief.uuid: label for label, belief in picture.members.items()}
+        named = [f"{one_line(labels_of.get(uuid, uuid))} {count}" for uuid, count in loss.heirs.items()]
         more = f" and {len(named) - HEIRS_NAMED} more members" if len(named) > HEIRS_NAMED else ""
         owned = counted(sum(loss.heirs.values()), "partition")
         facts.append(Fact("→ taken over", f"{owned}, by {', '.join(named[:HEIRS_NAMED])}{more}", "plain"))
-    if not facts:
+    if len(facts) == 1:
         facts.append(Fact("✓ nothing", "they hold no replica", "good"))
-    if not loss.lost and (loss.bared or loss.heirs):
-        facts.insert(0, Fact("✓ nothing lost", "of every partition a replica would be left", "good"))
-    return (Fact("if now died", who, "strong"), *facts)
+    elif not loss.lost:
+        facts.insert(1, Fact("✓ nothing lost", "of every partition a replica would be left", "good"))
+    return tuple(facts)
 
 
 def _partitions(partitions: tuple[int, ...]) -> str:
     return f"{counted(len(partitions), 'partition')} ({listed([f'p{partition}' for partition in partitions], NAMED)})"
-
-
-def _label(picture: Picture, uuid: str) -> str:
-    return next((label for label, belief in picture.members.items() if belief.uuid == uuid), uuid)

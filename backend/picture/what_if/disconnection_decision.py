@@ -140,11 +140,8 @@ def _report_facts(picture: Picture, master: MemberBelief, decision: Disconnectio
         yield Fact("decides now", "all stay: no report that counts")
         return
     proven = "" if decision.exact else "; the best found in a short search, the master searches longer"
-    yield Fact(
-        "decides now",
-        f"keeps {names_text(decision.keep, name_of)}; removes {names_text(chosen.remove, name_of)}{proven}",
-        "bad",
-    )
+    text = f"keeps {names_text(decision.keep, name_of)}; removes {names_text(chosen.remove, name_of)}{proven}"
+    yield Fact("decides now", text, "bad")
     yield Fact("", f"rule: {RULE}", "faint")
     yield Fact("", with_names(decision.why, name_of))
     yield Fact("would lose", cost_text(chosen), "warning" if chosen.stay.lacks else "plain")
@@ -202,12 +199,9 @@ def _unreported_suspicions(picture: Picture, master: MemberBelief, timing: Timin
 def _settled_before(picture: Picture, master: MemberBelief, now_us: int) -> Iterator[Fact]:
     if master.resolution is not None:
         settled, name_of = master.resolution, picture.label_of
-        yield Fact(
-            "settled",
-            f"{age_text(now_us - settled.at_us)} ago: kept {names_text(settled.keep, name_of)}; "
-            f"removed {names_text(settled.remove, name_of)}",
-            "faint",
-        )
+        kept, removed = names_text(settled.keep, name_of), names_text(settled.remove, name_of)
+        text = f"{age_text(now_us - settled.at_us)} ago: kept {kept}; removed {removed}"
+        yield Fact("settled", text, "faint")
 
 
 def _alternatives(

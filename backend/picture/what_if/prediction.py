@@ -11,6 +11,7 @@ from typing import Literal
 
 from quarterdeck.backend.core.commands.catalogue import description_of, members_ended
 from quarterdeck.backend.core.commands.commands import Command, CutLink, Partition
+from quarterdeck.backend.core.membership.partial_disconnection.independent_set import components
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.text.fact import NOT_REPORTED, Fact, Tone, under
@@ -93,15 +94,12 @@ def with_present_table(found: FaultPrediction, picture: Picture) -> FaultPredict
 
     It is for predictions that say nothing of partitions.
     """
-    return replace(
-        found,
-        clusters=tuple(
-            cluster if cluster.partitions is not None else _with_table(cluster, picture) for cluster in found.clusters
-        ),
-    )
+    return replace(found, clusters=tuple(_with_table(cluster, picture) for cluster in found.clusters))
 
 
 def _with_table(cluster: PredictedCluster, picture: Picture) -> PredictedCluster:
+    if cluster.partitions is not None:
+        return cluster
     beliefs = [picture.members[label] for label in cluster.members if label in picture.members]
     if any(not belief.shows("backups") for belief in beliefs):
         return replace(cluster, untold=True)
@@ -133,18 +131,14 @@ def _cluster_facts(found: FaultPrediction) -> Iterator[Fact]:
 
 
 def _data(cluster: PredictedCluster) -> str:
-    words = []
+    refuses = f", ✕ refuses operations, {cluster.refuses}" if cluster.refuses else ""
     if cluster.untold:
-        words.append(f"what it would lose is {NOT_REPORTED}")
-    elif cluster.partitions is None:
-        words.append("no partitions yet")
-    elif cluster.lost:
-        words.append(f"✕ loses {cluster.lost} of {counted(cluster.partitions, 'partition')}")
-    else:
-        words.append(f"keeps all {cluster.partitions} partitions")
-    if cluster.refuses:
-        words.append(f"✕ refuses operations, {cluster.refuses}")
-    return ", ".join(words)
+        return f"what it would lose is {NOT_REPORTED}{refuses}"
+    if cluster.partitions is None:
+        return f"no partitions yet{refuses}"
+    if cluster.lost:
+        return f"✕ loses {cluster.lost} of {counted(cluster.partitions, 'partition')}{refuses}"
+    return f"keeps all {cluster.partitions} partitions{refuses}"
 
 
 def _step_facts(found: FaultPrediction) -> Iterator[Fact]:
@@ -219,10 +213,8 @@ def _hits_half(picture: Picture, gone: Collection[str]) -> bool:
 
 def _loses_data(picture: Picture, killed: Collection[str]) -> bool:
     living = incarnations_left(picture)
-    return any(
-        table.loss_without(incarnations, living).lost
-        for table, incarnations in incarnations_by_table(picture, sorted(killed))
-    )
+    dying = incarnations_by_table(picture, sorted(killed))
+    return any(table.loss_without(incarnations, living).lost for table, incarnations in dying)
 
 
 def _splits(picture: Picture, commands: Iterable[Command]) -> bool:
@@ -261,15 +253,7 @@ def _cut(apart: dict[str, set[str]], sources: Iterable[str], targets: Collection
 
 
 def _largest_group(labels: Sequence[str], apart: Mapping[str, Collection[str]]) -> int:
-    unseen, largest = set(labels), 0
-    while unseen:
-        front = [unseen.pop()]
-        size = 0
-        while front:
-            label = front.pop()
-            size += 1
-            reached = unseen - set(apart.get(label, ()))
-            unseen -= reached
-            front.extend(reached)
-        largest = max(largest, size)
-    return largest
+    bits = {label: 1 << place for place, label in enumerate(labels)}
+    everyone = (1 << len(labels)) - 1
+    linked = [everyone & ~sum(bits.get(other, 0) for other in apart.get(label, ())) for label in labels]
+    return max((group.bit_count() for group in components(linked, everyone)), default=0)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quarterdeck.backend.core.properties import SECOND_US
-from quarterdeck.backend.picture.replay.tape import SPEEDS, BadSpeed, Playhead, Tape, next_speed, previous_speed
+from quarterdeck.backend.picture.replay.tape import SPEEDS, BadSpeed, Playhead, Tape, beside
 from tests.picture.replay.random_records import EVENTS, records_of
 
 
@@ -94,8 +94,8 @@ def test_it_waits_for_a_moment_unless_somebody_moves_it() -> None:
 
 
 def test_speeds() -> None:
-    assert next_speed(1) == 2 and previous_speed(1) == 0.5 and next_speed(3) == 4 and previous_speed(3) == 2
-    assert next_speed(SPEEDS[-1]) == SPEEDS[-1] and previous_speed(SPEEDS[0]) == SPEEDS[0]
+    assert [beside(SPEEDS, speed, forward=True) for speed in (1, 3, SPEEDS[-1])] == [2, 4, None]
+    assert [beside(SPEEDS, speed, forward=False) for speed in (1, 3, SPEEDS[0])] == [0.5, 2, None]
     head = playhead(tape_of(1), 1)
     for speed in (0, -1, 1e9, float("nan")):
         with pytest.raises(BadSpeed, match="more than 0"):

@@ -113,12 +113,13 @@ def test_what_is_overtaken_is_put_where_it_belongs(
 
 def test_steps_counts_and_spans() -> None:
     tape = Tape()
-    assert (tape.start_us, tape.end_us, tape.next_after(0), tape.previous_before(5)) == (0, 0, None, None)
+    assert (tape.start_us, tape.end_us) == (0, 0)
+    assert tape.moment_beside(0, forward=True) is tape.moment_beside(5, forward=False) is None
     records = simple([10, 20, 20, 50])
     tape.append(records)
     assert (tape.start_us, tape.end_us) == (10, 50)
-    assert [tape.next_after(at) for at in (0, 10, 19, 20, 50)] == [10, 20, 20, 50, None]
-    assert [tape.previous_before(at) for at in (10, 11, 20, 50, 99)] == [None, 10, 10, 20, 50]
+    assert [tape.moment_beside(at, forward=True) for at in (0, 10, 19, 20, 50)] == [10, 20, 20, 50, None]
+    assert [tape.moment_beside(at, forward=False) for at in (10, 11, 20, 50, 99)] == [None, 10, 10, 20, 50]
     assert tape.counts([0, 20, 50, 51]) == [1, 2, 1]
     assert tape.records(20, 49) == records[1:3]
     assert tape.last(2) == records[2:] and tape.last(2, 20) == records[1:3] and tape.last(9, 5) == []

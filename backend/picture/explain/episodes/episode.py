@@ -267,7 +267,9 @@ class OpenEpisodes:
         for label in episode.subjects:
             self._concern(label, episode)
         if len(self.episodes) > MOST_EPISODES:
-            self._let_go(self.episodes.popleft())
+            gone = self.episodes.popleft()
+            if gone is self._stripped[0]:
+                self._strip_oldest()
         return episode
 
     def add_subject(self, episode: Episode, label: str) -> None:
@@ -322,7 +324,7 @@ class OpenEpisodes:
             self.touched[record.member] = episode
         self._kept += episode.add(record, kind, part)
         while self._kept > MOST_RECORDS_KEPT and len(self._stripped) > 1:
-            self._strip(self._stripped.popleft())
+            self._strip_oldest()
 
     def _concern(self, label: str, episode: Episode) -> None:
         found = self.about.setdefault(label, [])
@@ -330,14 +332,11 @@ class OpenEpisodes:
         if len(found) > 4:  # both sides of a split, and the fault before
             del found[0]
 
-    def _strip(self, episode: Episode) -> None:
+    def _strip_oldest(self) -> None:
+        episode = self._stripped.popleft()
         self._kept -= len(episode.records)
         episode.records.clear()
         episode.forgets = True
-
-    def _let_go(self, episode: Episode) -> None:
-        if self._stripped and self._stripped[0] is episode:
-            self._strip(self._stripped.popleft())
 
 
 Rule = Callable[[OpenEpisodes, Record, Any], Episode | None]
