@@ -255,18 +255,21 @@ def _with_size(note: str, copied: CopiedData | None) -> str:
 def _row(picture: Picture, begun: MigrationStarted, state: RowState, age_us: int, note: str) -> MigrationRow:
     before = f"{begun.destination_current}→" if begun.destination_current >= 0 else ""
     after = f"→{begun.source_new}" if begun.source_new >= 0 else ""
-    name_of = picture.label_of
+    name_of, partition = picture.label_of, f"p{begun.partition}"
+    destination, index = one_line(name_of(begun.destination)), f"{before}{begun.destination_new}"
+    displaced = one_line(f"{name_of(begun.source)}{after}") if begun.source else ""
+    sentence = one_line(f"{partition} {begun.type}: {migration_path_text(begun, name_of)}; {state}, {note}")
     return MigrationRow(
-        key=begun.migration_id,
-        state=state,
-        partition=f"p{begun.partition}",
-        kind=begun.type,
-        destination=one_line(name_of(begun.destination)),
-        index=f"{before}{begun.destination_new}",
-        displaced=one_line(f"{name_of(begun.source)}{after}") if begun.source else "",
-        age_us=age_us,
-        note=one_line(note),
-        sentence=one_line(f"p{begun.partition} {begun.type}: {migration_path_text(begun, name_of)}; {state}, {note}"),
+        begun.migration_id,
+        state,
+        partition,
+        sentence,
+        one_line(note),
+        begun.type,
+        destination,
+        index,
+        displaced,
+        age_us,
     )
 
 

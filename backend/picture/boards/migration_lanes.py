@@ -190,6 +190,5 @@ def _lane(counts: Sequence[int], size: int, highest: int, ever: int) -> Migratio
     count = sum(counts)
     if not count:
         return MigrationLane(0, f"{ever} before" if ever else "", "", "")
-    return MigrationLane(
-        count, bars(counts, highest), f"{count / WINDOW_S:.2g}", bytes_text(round(size / WINDOW_S)) if size else ""
-    )
+    copied = bytes_text(round(size / WINDOW_S)) if size else ""
+    return MigrationLane(count, bars(counts, highest), f"{count / WINDOW_S:.2g}", copied)

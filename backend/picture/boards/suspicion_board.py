@@ -78,13 +78,10 @@ def summarize_suspicions(picture: Picture, *, all_members: bool) -> SuspicionSum
     labels = {picture.label_of(address) for address in suspected}
     observers = {belief.label for belief in suspicious}
     order = members_by_age(picture, (*picture.members, *sorted(labels)))
-    return SuspicionSummary(
-        observers=tuple(order if all_members else (label for label in order if label in observers)),
-        suspects=tuple(order if all_members else (label for label in order if label in labels)),
-        raised=raised,
-        mutual=mutual,
-        sentence=_sentence(raised, len(suspicious), len(suspected), mutual) + _what_is_not_known(picture, raised),
-    )
+    rows = order if all_members else tuple(label for label in order if label in observers)
+    columns = order if all_members else tuple(label for label in order if label in labels)
+    sentence = _sentence(raised, len(suspicious), len(suspected), mutual) + _what_is_not_known(picture, raised)
+    return SuspicionSummary(rows, columns, raised, mutual, sentence)
 
 
 def suspicion_cell(picture: Picture, observer: str, suspect: str, now_us: int) -> SuspicionCell:

@@ -83,15 +83,10 @@ STATES_BY_OTHERS = (events.SuspicionRaised, events.MemberRemoved, *PROCESS_FAULT
 
 def state_record(event_index: EventIndex, label: str) -> Record | None:
     """Return what made a member what it is: the latest step of its own, or what others did to it or concluded about it."""
-    records = _member(event_index, label).records
-    return next(
-        (
-            record
-            for record in reversed(records)
-            if isinstance(record.event, OWN_STATES if record.member == label else STATES_BY_OTHERS)
-        ),
-        None,
-    )
+    for record in reversed(_member(event_index, label).records):
+        if isinstance(record.event, OWN_STATES if record.member == label else STATES_BY_OTHERS):
+            return record
+    return None
 
 
 def _migration(event_index: EventIndex, migration_id: str) -> EventTrace:

@@ -136,16 +136,11 @@ class SpaceTime:
                 source = self._lane_of.get(because.record.member)
                 if because.message and source is not None and source != lane:
                     arrows[Arrow(source, lane)] = None
-        before = self._rows[place - 1][-1].at if place else records[0].at
-        return SpaceTimeRow(
-            at_us=records[0].at,
-            gap_us=records[0].at - before,
-            marks=tuple(self._mark(lane, on_lane) for lane, on_lane in sorted(by_lane.items())),
-            arrows=tuple(arrows),
-            lanes="".join(self._glyph(lane, place) for lane in range(len(self.lanes))),
-            record=records[0],
-            events=len(records),
-        )
+        first = records[0]
+        gap_us = first.at - self._rows[place - 1][-1].at if place else 0
+        marks = tuple(self._mark(lane, on_lane) for lane, on_lane in sorted(by_lane.items()))
+        glyphs = "".join(self._glyph(lane, place) for lane in range(len(self.lanes)))
+        return SpaceTimeRow(first.at, gap_us, marks, tuple(arrows), glyphs, first, len(records))
 
     def _mark(self, lane: int, records: list[Record]) -> Mark:
         """Return the mark of the weightiest of `records`, the last one among equals."""

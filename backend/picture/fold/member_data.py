@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from quarterdeck.backend.core.data.events import DataMeasured
 from quarterdeck.backend.core.properties import SECOND_US
@@ -162,21 +161,11 @@ def measured(before: MemberData | None, event: DataMeasured, at: int, *, by_map:
             hits=part.hits, reading_us=part.reading, writing_us=part.writing,
             slowest_read_us=part.slowest_read, slowest_write_us=part.slowest_write,
         )  # fmt: skip
-    return replace(
-        before,
-        entries=event.entries,
-        bytes=event.bytes,
-        backup_entries=event.backup_entries,
-        backup_bytes=event.backup_bytes,
-        backup_writes=event.backup_writes + more.backup_writes,
-        reads=reads + more.reads,
-        writes=writes + more.writes,
-        span_us=event.span,
-        at_us=at,
-        maps=maps,
-        partitions=partitions,
-        lagging={str(lag.backup): Lag(lag.partitions, lag.writes, at - lag.oldest) for lag in event.lagging},
-    )
+    lagging = {str(lag.backup): Lag(lag.partitions, lag.writes, at - lag.oldest) for lag in event.lagging}
+    return MemberData(
+        event.entries, event.bytes, event.backup_entries, event.backup_bytes, event.backup_writes + more.backup_writes,
+        reads + more.reads, writes + more.writes, event.span, at, maps, partitions, lagging,
+    )  # fmt: skip
 
 
 def _taken(old: Mapping[int, Stored], rows: Iterable[tuple[int, ...]], span_us: int, at: int) -> Mapping[int, Stored]:

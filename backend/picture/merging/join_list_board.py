@@ -93,9 +93,8 @@ def _explain_pair(
     first = blockers[0]
     besides = [blocker.rule for blocker in blockers[1:] if blocker.state == "blocked"]
     more = f" (besides: {', '.join(besides)})" if besides else ""
-    return Pair(
-        smaller.label, greater.label, first.state, first.rule, one_line(f"{first.sentence}{more}"), _unblock(blockers)
-    )
+    sentence = one_line(f"{first.sentence}{more}")
+    return Pair(smaller.label, greater.label, first.state, first.rule, sentence, _unblock(blockers))
 
 
 def _unblock(blockers: Sequence[Blocker]) -> Unblock | None:
@@ -107,9 +106,8 @@ def _unblock(blockers: Sequence[Blocker]) -> Unblock | None:
         return None
     commands = tuple(dict.fromkeys(command for blocker in helping for command in blocker.commands))
     remedies = dict.fromkeys(blocker.remedy for blocker in helping)
-    return Unblock(
-        one_line("; ".join(remedies)), commands, tuple(edit for blocker in helping for edit in blocker.edits)
-    )
+    edits = tuple(edit for blocker in helping for edit in blocker.edits)
+    return Unblock(one_line("; ".join(remedies)), commands, edits)
 
 
 NAMES_SHOWN = 6
@@ -223,12 +221,8 @@ def strangers_remembered(belief: MemberBelief) -> tuple[Address, ...]:
 
 def missing_members(belief: MemberBelief) -> tuple[Address, ...]:
     """Members of its cluster that a member does not list, itself left aside."""
-    lacking = belief.listed.difference(belief.join_list)
-    if not lacking or lacking == {belief.address}:
-        return ()
-    return tuple(
-        member.address for member in belief.members if member.address in lacking and member.address != belief.address
-    )
+    lacking = belief.listed.difference(belief.join_list, (belief.address,))
+    return tuple(member.address for member in belief.members if member.address in lacking) if lacking else ()
 
 
 def source_text(picture: Picture, belief: MemberBelief) -> str:

@@ -179,9 +179,8 @@ def sub_cluster(picture: Picture, label: str) -> MemberBelief | None:
 
 def plan_edit(picture: Picture, master: MemberBelief, wanted: Sequence[Address]) -> EditPlan:
     """Return what the list `wanted` would change in the cluster of `master`."""
-    changes = compare_lists(
-        master.join_list, wanted, {address: picture.label_of(address) for address in (*master.join_list, *wanted)}
-    )
+    names = {address: picture.label_of(address) for address in (*master.join_list, *wanted)}
+    changes = compare_lists(master.join_list, wanted, names)
     followers = [label for label in members_of(picture, master) if label != master.label]
     lists = {label: picture.members[label].join_list for label in followers}
     differing = tuple(label for label, known in lists.items() if known != master.join_list and known != tuple(wanted))

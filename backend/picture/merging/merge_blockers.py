@@ -257,13 +257,9 @@ class PairDiagnosis:
                 return None
             asked += ways
         looking, _ = self._searchers()[0]
-        return Blocker(
-            "no-answer",
-            f"no answer came from {names_text(dict.fromkeys(asked), self._name)} when asked last; "
-            f"{looking.label} looks again {self._when(looking)}",
-            "waits",
-            *self._search(looking),
-        )
+        silent = f"no answer came from {names_text(dict.fromkeys(asked), self._name)} when asked last"
+        text = f"{silent}; {looking.label} looks again {self._when(looking)}"
+        return Blocker("no-answer", text, "waits", *self._search(looking))
 
     def _links_unknown(self) -> Blocker | None:
         """Return what is known where members do not report their links: not that nothing is in the way."""
@@ -285,12 +281,9 @@ class PairDiagnosis:
         looking, other = self._searchers()[0]
         way = self._ways(looking, other)[0]
         through = "" if way == other.address else f", which names {other.label}"
-        return Blocker(
-            "search-due",
-            f"nothing is in the way: {looking.label} looks at {self._name(way)}{through} {self._when(looking)}; {self._by_size}",
-            "due",
-            *self._search(looking),
-        )
+        looks = f"{looking.label} looks at {self._name(way)}{through} {self._when(looking)}"
+        text = f"nothing is in the way: {looks}; {self._by_size}"
+        return Blocker("search-due", text, "due", *self._search(looking))
 
     # Questions
 
@@ -360,12 +353,5 @@ def cuts(link: LinkChanged) -> bool:
 def profile(master: MemberBelief) -> ClusterProfile:
     """Return what the picture knows of a cluster. What it does not know is the same for all."""
     members = tuple(ProfiledMember(member.address, member.uuid, member.lite) for member in master.members)
-    return ClusterProfile(
-        address=master.address,
-        uuid=master.uuid,
-        cluster_name="",
-        state=master.cluster_state,
-        members=members,
-        list_version=master.version,
-        data_member_count=sum(not member.lite for member in members),
-    )
+    with_data, name = sum(not member.lite for member in members), ""
+    return ClusterProfile(master.address, master.uuid, name, master.cluster_state, members, master.version, with_data)

@@ -87,9 +87,8 @@ def shapes_of(rows: LinkRows, every: LinkRows, *, many_sides: bool) -> tuple[lis
         shape = _widest(pairs, both, many_sides)
         shapes.append(shape)
         pairs, both = difference(pairs, shape.rows()), difference(both, shape.rows())
-    for targets, sources in sources_by_targets(
-        difference(rows, union(left, intersection(every, transposed(every))))
-    ).items():
+    lone = difference(rows, union(left, intersection(every, transposed(every))))
+    for targets, sources in sources_by_targets(lone).items():
         if len(shapes) < MOST_SHAPES:
             shapes.append(Shape((sources, targets), one_way=True))
         else:

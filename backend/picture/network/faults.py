@@ -220,9 +220,8 @@ class FaultLedger:
             for rows in runs.values():
                 every = union(every, rows)
             for since_us in sorted(runs, key=lambda at_us: -1 if at_us is None else at_us, reverse=True):
-                shapes, left = shapes_of(
-                    intersection(runs[since_us], every), every, many_sides=impairment.kind == "cut"
-                )
+                begun = intersection(runs[since_us], every)
+                shapes, left = shapes_of(begun, every, many_sides=impairment.kind == "cut")
                 for shape in shapes:
                     every = difference(every, shape.rows())
                     yield self._fault(impairment, shape, since_us)
@@ -235,16 +234,10 @@ class FaultLedger:
         if impairment.kind == "cut":
             single = all(side.bit_count() == 1 for side in shape.sides) and len(shape.sides) == 2
             kind = "one-way" if shape.one_way else "cut" if single else "partition"
-        return ActiveFault(
-            key=f"{impairment} {since_us} {shape.sides} {shape.one_way}",
-            kind=kind,
-            glyph=GLYPHS[impairment.kind],
-            text=one_line(self._text(impairment, shape, kind)),
-            members=self._names(sum(shape.sides)),
-            links=links_in(shape.rows()),
-            since_us=since_us,
-            undo=self._undo(impairment, shape),
-        )
+        key, glyph = f"{impairment} {since_us} {shape.sides} {shape.one_way}", GLYPHS[impairment.kind]
+        text, undo = one_line(self._text(impairment, shape, kind)), self._undo(impairment, shape)
+        members, links = self._names(sum(shape.sides)), links_in(shape.rows())
+        return ActiveFault(key, kind, glyph, text, members, links, since_us, undo)
 
     def _text(self, impairment: Impairment, shape: Shape, kind: FaultKind) -> str:
         sides = [self._shortened(side) for side in shape.sides]
@@ -285,16 +278,10 @@ class FaultLedger:
                 undo += commands_for(neutral(impairment), *ends, one_way=True)
         if impairment.kind == "cut":
             undo += self._restoring(impairment, touched)
-        return ActiveFault(
-            key=f"{impairment} {since_us} rest",
-            kind=impairment.kind,
-            glyph=GLYPHS[impairment.kind],
-            text=one_line(f"{heading_of(impairment)}: {counted(links, 'one-way link')} more"),
-            members=self._names(sum(1 << place for place in touched)),
-            links=links,
-            since_us=since_us,
-            undo=tuple(undo),
-        )
+        kind, key = impairment.kind, f"{impairment} {since_us} rest"
+        text = one_line(f"{heading_of(impairment)}: {counted(links, 'one-way link')} more")
+        members = self._names(sum(1 << place for place in touched))
+        return ActiveFault(key, kind, GLYPHS[kind], text, members, links, since_us, tuple(undo))
 
     def _names(self, members: int) -> tuple[str, ...]:
         return tuple(self._labels[place] for place in vertices_of(members))

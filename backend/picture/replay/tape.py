@@ -139,9 +139,8 @@ class Tape:
         end = bisect_right(self._times, at_us)
         twin._records, twin._times = self._records[:end], self._times[:end]
         twin.forgotten, twin._base_us, twin._in_order = self.forgotten, self._base_us, self._in_order
-        twin._checkpoints = [
-            checkpoint for checkpoint in self._checkpoints if checkpoint.position <= self.forgotten + end
-        ]
+        last = self.forgotten + end
+        twin._checkpoints = [checkpoint for checkpoint in self._checkpoints if checkpoint.position <= last]
         twin._shown = twin._checkpoints[-1]
         twin.bookmarks = tuple(mark for mark in self.bookmarks if mark.at_us <= at_us)
         return twin

@@ -281,15 +281,10 @@ def draw_timeline(
                 before = lane.get(column)
             if before is None or GRAVITY.index(mark.tone) >= GRAVITY.index(before.tone):
                 lane[column] = Signal(column, mark.letter, mark.tone)
-    return Timeline(
-        from_us,
-        to_us,
-        levels,
-        busiest,
-        tuple((lane, tuple(by_column.values())) for lane, by_column in signals.items()),
-        column_of(shown_us) if from_us <= shown_us <= to_us else None,
-        tuple((column_of(at_us), text) for at_us, text in _ticks(from_us, to_us, width)),
-    )
+    drawn = tuple((lane, tuple(by_column.values())) for lane, by_column in signals.items())
+    playhead = column_of(shown_us) if from_us <= shown_us <= to_us else None
+    ticks = tuple((column_of(at_us), text) for at_us, text in _ticks(from_us, to_us, width))
+    return Timeline(from_us, to_us, levels, busiest, drawn, playhead, ticks)
 
 
 def _ticks(from_us: int, to_us: int, width: int) -> Sequence[tuple[int, str]]:

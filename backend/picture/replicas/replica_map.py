@@ -250,9 +250,8 @@ class ReplicaMap:
                 cell = EMPTY["gap" if index < row_context.able else "vacant"]
             if index in arrivals:
                 comer = arrivals[index]
-                cell = ReplicaCell(
-                    cell.letter or letter_of(comer), comer if cell.hue == NO_HOLDER else cell.hue, "migrating"
-                )
+                hue = comer if cell.hue == NO_HOLDER else cell.hue
+                cell = ReplicaCell(cell.letter or letter_of(comer), hue, "migrating")
             if other is not None and row_context.translated[its] != number:
                 cell = cell._replace(state="differs")
             cells.append(cell)

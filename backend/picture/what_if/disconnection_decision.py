@@ -87,16 +87,10 @@ def decide(master: MemberBelief) -> DisconnectionDecision | None:
     )
     remove = tuple(map(Address, settlement.remove))
     others, searched, disputes = _alternatives(master, conflicts, set(remove), settlement.exact)
-    return DisconnectionDecision(
-        conflicts,
-        tuple(map(Address, settlement.keep)),
-        _choice(master, remove),
-        settlement.exact,
-        settlement.why,
-        tuple(_choice(master, other) for other in others),
-        searched,
-        disputes > 1,
-    )
+    keep, alternatives = tuple(map(Address, settlement.keep)), tuple(_choice(master, other) for other in others)
+    exact, why = settlement.exact, settlement.why
+    chosen = _choice(master, remove)
+    return DisconnectionDecision(conflicts, keep, chosen, exact, why, alternatives, searched, disputes > 1)
 
 
 def decision_facts(

@@ -80,13 +80,11 @@ class FaultPrediction:
 
     @property
     def outcome(self) -> tuple[object, ...]:
-        return (
-            {
-                (cluster.members[0], frozenset(cluster.members), cluster.partitions, cluster.lost, cluster.refuses)
-                for cluster in self.clusters
-            },
-            self.alone,
-        )
+        clusters = {
+            (cluster.members[0], frozenset(cluster.members), cluster.partitions, cluster.lost, cluster.refuses)
+            for cluster in self.clusters
+        }
+        return clusters, self.alone
 
 
 def with_present_table(found: FaultPrediction, picture: Picture) -> FaultPrediction:
