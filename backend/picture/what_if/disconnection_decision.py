@@ -88,8 +88,7 @@ def decide(master: MemberBelief) -> DisconnectionDecision | None:
     remove = tuple(map(Address, settlement.remove))
     others, searched, disputes = _alternatives(master, conflicts, set(remove), settlement.exact)
     keep, alternatives = tuple(map(Address, settlement.keep)), tuple(_choice(master, other) for other in others)
-    exact, why = settlement.exact, settlement.why
-    chosen = _choice(master, remove)
+    chosen, exact, why = _choice(master, remove), settlement.exact, settlement.why
     return DisconnectionDecision(conflicts, keep, chosen, exact, why, alternatives, searched, disputes > 1)
 
 
