@@ -257,8 +257,8 @@ class PairDiagnosis:
                 return None
             asked += ways
         looking, _ = self._searchers()[0]
-        silent = f"no answer came from {names_text(dict.fromkeys(asked), self._name)} when asked last"
-        text = f"{silent}; {looking.label} looks again {self._when(looking)}"
+        asked_last = f"no answer came from {names_text(dict.fromkeys(asked), self._name)} when asked last"
+        text = f"{asked_last}; {looking.label} looks again {self._when(looking)}"
         return Blocker("no-answer", text, "waits", *self._search(looking))
 
     def _links_unknown(self) -> Blocker | None:
