@@ -97,7 +97,7 @@ def by_stream(root: Path, runs: Iterable[str]) -> dict[str, list[Told]]:
     """What the audit of streams finds."""
     findings = FindingsFile(root / "findings.jsonl")
     follower = JournalFollower(
-        root, StreamCheckpoint(root / "_stream"), findings, lambda change: None, lambda text: None
+        root, StreamCheckpoint(root / "_stream", root), findings, lambda change: None, lambda text: None
     )
     follower.look(0, at_once=True)
     return {run: told(findings.of_run(run)) for run in runs}

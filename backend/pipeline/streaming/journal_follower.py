@@ -197,7 +197,7 @@ class FindingsFile:
 
 
 class CheckpointGarbled(ValueError):
-    """The checkpoint of a stream cannot be read. The message says what helps."""
+    """The checkpoint of a stream cannot be read, or is of another journal. The message says what helps."""
 
 
 class _Entry(Struct):
@@ -205,13 +205,17 @@ class _Entry(Struct):
 
     run: str
     read: RunOffset
+    journal: str = ""
+    """Where the journal is, seen from the checkpoint."""
 
 
 class StreamCheckpoint:
-    """How far a stream has come, in `directory`. Raises OSError when the disk refuses, and `CheckpointGarbled`."""
+    """How far the stream of `journal` has come, in `directory`. Raises OSError when the disk refuses, and `CheckpointGarbled`."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, journal: Path) -> None:
         directory.mkdir(parents=True, exist_ok=True)
+        # Relative, so that a journal that moves with its checkpoint stays the same.
+        self._journal = os.path.relpath(journal.resolve(), directory.resolve())
         self._path = directory / CHECKPOINT
         self._runs: dict[str, RunOffset] = {}
         for number, line in enumerate(_whole_lines(self._path), start=1):
@@ -221,6 +225,11 @@ class StreamCheckpoint:
                 raise CheckpointGarbled(
                     f"{self._path}: line {number} was not written by a stream; remove {directory} to read everything again"
                 ) from problem
+            if entry.journal not in ("", self._journal):
+                raise CheckpointGarbled(
+                    f"{self._path}: is of another journal, {entry.journal}; name another checkpoint, "
+                    f"or remove {directory} to read everything again"
+                )
             self._runs[entry.run] = entry.read
 
     def runs(self) -> dict[str, RunOffset]:
@@ -231,7 +240,7 @@ class StreamCheckpoint:
         """Record durably that everything up to there was judged, and its findings are written."""
         if self._runs.get(run) != read:
             self._runs[run] = read
-            _append(self._path, [msgspec.json.encode(_Entry(run, read))])
+            _append(self._path, [msgspec.json.encode(_Entry(run, read, self._journal))])
 
 
 def _whole_lines(path: Path) -> list[bytes]:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from quarterdeck.backend.journal.files import FINDINGS_FILE, RUN_PREFIX, NoJournal
 from quarterdeck.backend.pipeline.commit import locked
+from quarterdeck.backend.pipeline.growth import GrowingJournals
 from quarterdeck.backend.pipeline.streaming.journal_follower import (
     CheckpointGarbled,
     FindingsChange,
@@ -79,8 +80,13 @@ def stream(
 
     `on_change` is called with each change as soon as it is in the file of findings, `on_message` with messages for the user.
 
-    Raises `StreamDied` and OSError.
+    Raises `StreamDied` and OSError, and with `once` `NoJournal` where there is nothing that a stream follows.
     """
+    journal = where.run_directory or where.root
+    if once and not any(read for runs in GrowingJournals([journal]).offset().values() for read in runs.values()):
+        raise NoJournal(
+            f"{journal}: no files of runs are in there; `quarterdeck audit` also reads other files, and tables"
+        )
     with ExitStack() as stack:
         # A second stream would consume the files and undo the findings of this one.
         for lock in (where.checkpoint / "lock", where.findings.with_name(f".{where.findings.name}.lock")):
@@ -88,11 +94,11 @@ def stream(
             lock.parent.mkdir(parents=True, exist_ok=True)
             stack.enter_context(locked(lock, StreamDied(busy)))
         try:
-            checkpoint = StreamCheckpoint(where.checkpoint)
+            checkpoint = StreamCheckpoint(where.checkpoint, where.root)
         except CheckpointGarbled as problem:
             raise StreamDied(str(problem)) from problem
         findings = FindingsFile(where.findings)
-        follower = JournalFollower(where.run_directory or where.root, checkpoint, findings, on_change, on_message)
+        follower = JournalFollower(journal, checkpoint, findings, on_change, on_message)
         is_last = False
         while not is_last:
             is_last = once and not stop.is_set()

@@ -33,7 +33,7 @@ class Stream:
         self.start()
 
     def start(self) -> None:
-        self.checkpoint = StreamCheckpoint(self.root / "_stream")
+        self.checkpoint = StreamCheckpoint(self.root / "_stream", self.root)
         self.findings = FindingsFile(self.root / "findings.jsonl")
         self.follower = JournalFollower(
             self.path, self.checkpoint, self.findings, self.changes.append, self.said.append
@@ -186,7 +186,7 @@ def test_a_garbled_checkpoint_is_reported_with_its_remedy(tmp_path: Path) -> Non
     checkpoint.parent.mkdir()
     checkpoint.write_bytes(b'{"run":"a","read":{"x":"1"}}\n\x00\xffgarbage\n')
     with pytest.raises(CheckpointGarbled, match=f"line 2 was not written by a stream; remove {checkpoint.parent} to"):
-        StreamCheckpoint(checkpoint.parent)
+        StreamCheckpoint(checkpoint.parent, tmp_path)
 
 
 def test_many_runs_are_put_aside_and_taken_up_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

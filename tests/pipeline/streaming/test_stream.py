@@ -75,10 +75,10 @@ def streamed(
         watcher.join()
 
 
-def finish(root: Path) -> tuple[Streamed, list[FindingsChange]]:
+def finish(root: Path, checkpoint: Path | None = None) -> tuple[Streamed, list[FindingsChange]]:
     changes: list[FindingsChange] = []
     done = stream(
-        stream_paths(root),
+        stream_paths(root, checkpoint=checkpoint),
         stop=threading.Event(),
         on_change=changes.append,
         on_message=lambda _: None,
@@ -227,3 +227,24 @@ def test_one_run_alone_odd_names_and_an_empty_journal(tmp_path: Path) -> None:
     assert in_file(root) != both
     finish(root)
     assert in_file(root) == of_the_whole(root)
+
+
+def test_a_checkpoint_is_of_one_journal_wherever_that_moves(tmp_path: Path) -> None:
+    """Given another journal with runs of the same names, it would pass over what it has not read."""
+    first, other, checkpoint = tmp_path / "first", tmp_path / "other", tmp_path / "checkpoint"
+    for root in (first, other):
+        planted_runs(root, list(PLANTED)[:1])
+    finish(first, checkpoint)
+    with pytest.raises(StreamDied, match=r"is of another journal, \.\./first; name another checkpoint, or remove"):
+        finish(other, checkpoint)
+    assert not in_file(other)
+    finish(other)
+    other.rename(tmp_path / "moved")
+    assert finish(tmp_path / "moved")[0].lines == 0
+
+
+def test_where_nothing_can_be_followed_nothing_is_called_sound(tmp_path: Path) -> None:
+    (tmp_path / "loose.jsonl").write_bytes(line(PLANTED[next(iter(PLANTED))].records[0]))
+    with pytest.raises(NoJournal, match="no files of runs are in there; `quarterdeck audit` also reads"):
+        finish(tmp_path)
+    assert not (tmp_path / "_stream").exists()
