@@ -203,6 +203,8 @@ class PodRoute(NamedRoute):
             async with asyncio.timeout(EXPLANATION_SECONDS):
                 await process.spoke.wait()
         said, process.said = process.said, ""
+        if process.code is None:
+            process.spoke.clear()  # the end of the next connection waits for words of its own
         if NO_PROCESS.search(said):
             return "no process listens there", "absent"
         return (f"kubectl: {KubectlFailed(said)}", "closed") if said else None

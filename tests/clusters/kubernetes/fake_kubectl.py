@@ -23,9 +23,9 @@ case "$*" in
 *port-forward*)
   for word; do case $word in pod/*) pod=${{word#pod/}} ;; esac; done
   [ -e $here/forward-$pod ] || say "Error from server (NotFound): pods \\"$pod\\" not found"
-  cat $here/refusal-$pod >&2 2>/dev/null
   echo "Forwarding from 127.0.0.1:$(cat $here/forward-$pod) -> 5701"
   echo $$ > $here/pid-$pod
+  while [ -e $here/refusal-$pod ]; do cat $here/refusal-$pod >&2; sleep 0.02; done
   exec sleep 60 ;;
 *logs*)
   for word; do case $word in pod/*) pod=${{word#pod/}} ;; esac; done
@@ -57,7 +57,7 @@ class FakePods:
         (self.folder / "error").write_text(said)
 
     def refuse(self, name: str) -> None:
-        """Have the host of a pod say that no process listens there."""
+        """Have the host of a pod say that no process listens there: again and again, as for each connection."""
         said = "error forwarding port 5701 to pod, uid : dial tcp4 127.0.0.1:5701: connect: connection refused"
         (self.folder / f"refusal-{name}").write_text(said)
 

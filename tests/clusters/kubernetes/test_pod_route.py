@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import time
 from collections.abc import Iterator
@@ -143,6 +144,23 @@ def test_a_pod_whose_host_says_that_no_process_listens_is_gone(pods: FakePods) -
         seen.until(lambda: seen.cluster.connection_status()["hz-1:5701"].is_gone)
         assert seen.cluster.connection_status()["hz-1:5701"].why == "no process listens there"
         near_end.shutdown()
+
+
+def test_the_end_of_each_connection_waits_for_words_of_its_own(pods: FakePods, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pod_route, "EXPLANATION_SECONDS", 20.0)
+    pods.refuse("hz-1")
+    pods.run("hz-1", host_at(1), "uid-1", Address("127.0.0.1:1"))
+
+    async def explained_twice() -> None:
+        route, pod = PodRoute([SERVICE], logs=False), Address("hz-1:5701")
+        looking = asyncio.create_task(route.run())
+        await route.hosts_of(SERVICE.address)
+        await route.reach(pod)
+        assert [await route.why_ended(pod) for _ in range(2)] == 2 * [("no process listens there", "absent")]
+        looking.cancel()
+        await asyncio.wait([looking])
+
+    asyncio.run(explained_twice())
 
 
 @pytest.mark.parametrize("rest", ["", "\nerror: lost connection to pod\n"])
