@@ -33,7 +33,7 @@ from pyspark.sql.streaming.stateful_processor import (
 )
 from pyspark.sql.types import BooleanType, StructField, StructType
 
-from quarterdeck.backend.journal.files import NoJournal
+from quarterdeck.backend.journal.files import NOT_DECODABLE, NoJournal
 from quarterdeck.backend.pipeline.data_sources import BLOCKS, JOURNAL_FORMAT, JournalSource
 from quarterdeck.backend.pipeline.growth import GrowingJournals
 from quarterdeck.backend.pipeline.judging.lines import CONTRADICTS, NO_RUN, run_of_line
@@ -227,17 +227,17 @@ def blocks_at(spark: SparkSession, place: str) -> DataFrame:
 def topic_blocks(records: DataFrame) -> DataFrame:
     """Make blocks of rows of Spark's source ``kafka``, each of which has a line of a journal as its value."""
     place = F.concat_ws("-", "topic", "partition").alias("file")
-    return records.select(place, "offset", "value").mapInArrow(_blocks_of_lines, BLOCKS)
+    return records.select(place, "offset", "value").mapInArrow(blocks_of_lines, BLOCKS)
 
 
-def _blocks_of_lines(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def blocks_of_lines(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Put the lines of a run that come together in one block: what is done for each row costs more than to judge a line."""
     for batch in batches:
         blocks: dict[tuple[str, str], tuple[int, list[bytes]]] = {}
         for file, offset, value in zip(*(column.to_pylist() for column in batch.columns), strict=True):
             try:
                 run = run_of_line(value or b"").run or NO_RUN
-            except (msgspec.MsgspecError, UnicodeDecodeError):
+            except NOT_DECODABLE:
                 run = NO_RUN
             blocks.setdefault((run, file), (offset, []))[1].append((value or b"") + b"\n")
         rows = ((run, file, start, b"".join(lines)) for (run, file), (start, lines) in blocks.items())

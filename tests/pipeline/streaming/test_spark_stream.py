@@ -11,6 +11,7 @@ from types import SimpleNamespace
 from typing import cast
 
 import msgspec
+import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
@@ -165,6 +166,17 @@ def test_lines_that_are_no_records_are_quarantined_once(stateful: SparkSession, 
     }
     assert sorted(lines["out"]) == [("troubled-1", "no json"), ("troubled-1", "{}")]
     assert sorted(lines["of_topic/out"]) == [(NO_RUN, "no json"), ("r", '{"run":"r"}')]
+
+
+def test_values_of_a_topic_that_name_no_run_are_blocks_of_none() -> None:
+    deep = b'{"depth":' + 100_000 * b"["
+    values = [b'{"run":"a"}', deep, b"\xff", None, b'{"run":"a"}', b'{"run":""}']
+    batch = pa.RecordBatch.from_pydict({"file": ["t-0"] * 6, "offset": list(range(7, 13)), "value": values})
+    (blocks,) = spark_stream.blocks_of_lines(iter([batch]))
+    assert [(row["run"], row["start"], row["lines"].count(b"\n")) for row in blocks.to_pylist()] == [
+        ("a", 7, 2),
+        (NO_RUN, 8, 4),
+    ]
 
 
 @pytest.mark.long
