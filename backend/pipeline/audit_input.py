@@ -220,20 +220,29 @@ def are_addresses(paths: Sequence[Path | str]) -> bool:
 
 
 def kind_of(paths: Sequence[Path]) -> Kind:
-    """Return what the first path holds that shows it.
+    """Return what the paths hold; a journal where nothing shows it.
 
     A directory with a record in it is a journal, whatever else is there. Without one, it is a directory of logs if it has any,
-    even beside JSON lines of another program.
+    even beside JSON lines of another program. Raises `NoJournal` where some paths hold a journal, and others logs.
     """
+    shown: dict[Kind, Path] = {}
     for path in paths:
-        if path.is_file() and not path.name.endswith((SEALED_SUFFIX, OPEN_SUFFIX)) and run_of_file(path) is None:
-            return "logs"
-        if path.is_dir():
-            if _holds_records(path):
-                return "journal"
-            if any(may_be_log(file) for file in path.rglob("*") if file.is_file()):
-                return "logs"
-    return "journal"
+        if (kind := _kind_at(path)) is not None:
+            shown.setdefault(kind, path)
+    if len(shown) > 1:
+        raise NoJournal(
+            f"{shown['logs']}: holds no records, and {shown['journal']} is a journal; logs are audited by themselves"
+        )
+    return next(iter(shown), "journal")
+
+
+def _kind_at(path: Path) -> Kind | None:
+    if path.is_dir():
+        if path.name.startswith(RUN_PREFIX) or _holds_records(path):
+            return "journal"
+        return "logs" if any(may_be_log(file) for file in path.rglob("*") if file.is_file()) else None
+    is_log = path.is_file() and not path.name.endswith((SEALED_SUFFIX, OPEN_SUFFIX)) and run_of_file(path) is None
+    return "logs" if is_log else None
 
 
 def _holds_records(directory: Path) -> bool:

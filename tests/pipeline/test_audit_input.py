@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from quarterdeck.backend.journal.files import NoJournal
 from quarterdeck.backend.pipeline.audit_input import kind_of, resolve_input
 from quarterdeck.backend.pipeline.tables.store import update_store
 from tests.pipeline.journal_builder import clean_story, line, write
@@ -29,7 +30,9 @@ def test_one_record_makes_a_journal_whatever_else_is_there(tmp_path: Path) -> No
     assert kind_of([tmp_path]) == "logs"
     journal.write_bytes(b"no record\n" + line(faulty_run("r", 1)[0]))
     assert kind_of([tmp_path]) == "journal"
-    assert kind_of([tmp_path, LOGS]) == "journal", "the first one that tells it"
+    for both in ([tmp_path, LOGS], [LOGS, tmp_path]):
+        with pytest.raises(NoJournal, match=f"{LOGS}: holds no records, and {tmp_path} is a journal"):
+            kind_of(both)
 
 
 def test_a_damaged_journal_is_one_still(tmp_path: Path) -> None:
