@@ -161,7 +161,7 @@ class AuditInput:
     def stored_files(self, table: str) -> list[Place]:
         """Return the files of a table of the store."""
         if isinstance(self.store, Path):
-            return sorted((self.store / table).rglob(f"*{commit.PARQUET}"))
+            return [*commit.files_of(self.store, table)]
         return [] if self.store is None else [*self.store.files(table)]
 
     def without(self, known: Mapping[str, Stamp]) -> AuditInput:
@@ -202,7 +202,7 @@ def _resolve_here(paths: Sequence[Path], staging: Path, source: Source) -> Audit
         return _resolve_addresses([f"file://{paths[0].resolve()}"], source, None)
     if source != "logs" and len(paths) == 1 and commit.read_manifest(paths[0]) is not None:
         store = paths[0].resolve()  # executors stand elsewhere
-        files = sorted((store / "events").rglob("*.parquet"))
+        files = commit.files_of(store, "events")
         if not files:  # an empty table has one
             raise commit.StoreRefused(f"{paths[0]}: its events are gone; remove the directory and make the tables anew")
         return AuditInput("store", tuple(paths), tuple(_input_file(file, file) for file in files), store=store)

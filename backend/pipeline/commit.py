@@ -44,6 +44,8 @@ class TableManifest(Struct, frozen=True):
     files: dict[str, tuple[int, int]]
     maker: str = PIPELINE
     """The command that made the tables; no other may change them."""
+    tables: dict[str, list[str]] = {}
+    """By table, the names of its files; empty in stores of earlier versions."""
 
 
 def read_manifest(store: Place, maker: str | None = PIPELINE) -> TableManifest | None:
@@ -60,6 +62,18 @@ def read_manifest(store: Place, maker: str | None = PIPELINE) -> TableManifest |
     if maker is not None and manifest.maker != maker:
         raise StoreRefused(f"{store} holds the tables of `quarterdeck {manifest.maker}`; choose another directory")
     return manifest
+
+
+def files_of(store: Path, table: str) -> list[Path]:
+    """Return the files of a table of the store. Raises `StoreRefused` where one is gone: its rows would be missed silently."""
+    state = (store / CURRENT).resolve() if (store / CURRENT).exists() else store  # which no update changes
+    manifest = read_manifest(state, None)
+    files = [store / file.relative_to(state) for file in sorted((state / table).rglob(f"*{PARQUET}"))]
+    if manifest is not None and (gone := set(manifest.tables.get(table, ())) - {file.name for file in files}):
+        raise StoreRefused(
+            f"{store / table / min(gone)}: the file is gone; remove the directory and make the tables anew"
+        )
+    return files
 
 
 @contextmanager
@@ -101,7 +115,9 @@ def commit(store: Path, building: Path, manifest: TableManifest, kept: Mapping[s
     for table, names_kept in kept.items():
         for name in names_kept:
             _link(store / table / name, building / table / name)
-    write_whole(building, MANIFEST, msgspec.json.format(msgspec.json.encode(manifest)))
+    names = {table: sorted(file.name for file in (building / table).iterdir()) for table in kept}
+    content = msgspec.json.encode(msgspec.structs.replace(manifest, tables=names))
+    write_whole(building, MANIFEST, msgspec.json.format(content))
     state = building.rename(store / f"{STATE}{building.name.removeprefix(BUILDING)}")
     _lead_through(store, [name for name in (*kept, MANIFEST) if not (store / name).exists()])
     draft = store / f"{BUILDING}{CURRENT}"

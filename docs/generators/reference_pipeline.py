@@ -52,7 +52,7 @@ store that another version made is made again from the stored lines.
 | writers | one at a time | several at once: each merges its records by run, incarnation and number |
 | one that dies | all tables are old or all new: one link leads to them | as `updates` says; the next writer finishes |
 | what was before | kept until the next update | every version, until it is vacuumed |
-| the account | `DIR/_store.json`: files read, form of the tables | the table `updates`, below |
+| the account | `DIR/_store.json`: files read, form and files of the tables | the table `updates`, below |
 
 Tables of Delta Lake need the extra `quarterdeck[delta]`. `quarterdeck audit`, `pipeline metrics` and `quarterdeck.spark.register`
 read a store of either format, without jars. Each row of `updates` has the number and the time (`at`) of an update, the `form` of

@@ -167,18 +167,16 @@ def update_parquet(store: Path, found: AuditInput, form: str) -> tuple[Counts, i
             counts |= fold.counts
             stamps = {file.place: file.stamp for file in new.files if not file.opened}
             _replace(store, building, TableManifest(form, {**manifest.files, **stamps}), fold.replaced)
-        rows = {table: sum(pq.read_metadata(file).num_rows for file in _files(store, table)) for table in ARROW}
+        rows = {
+            table: sum(pq.read_metadata(file).num_rows for file in commit.files_of(store, table)) for table in ARROW
+        }
     return counts, len(new.files), len(manifest.files), rows
-
-
-def _files(store: Path, table: str) -> list[Path]:
-    return sorted((store / table).rglob(f"*{PARQUET}"))
 
 
 def _kept(store: Path) -> dict[str, Dataset]:
     return {
         table: dataset(
-            list(map(str, _files(store, table))),
+            list(map(str, commit.files_of(store, table))),
             schema=ARROW[table],
             format="parquet",
             partitioning=RUN_IN_PATH,
@@ -197,7 +195,7 @@ def _replace(store: Path, building: Path, manifest: TableManifest, replaced: Map
     for table, fields in ARROW.items():
         folder = building / table
         folder.mkdir(exist_ok=True)
-        old = [] if replaced is None else [file for file in _files(store, table) if file.name != EMPTY]
+        old = [] if replaced is None else [file for file in commit.files_of(store, table) if file.name != EMPTY]
         if replaced is not None and replaced[table]:
             old = [file for file in old if not _leave_out(file, replaced[table], folder)]
         small = [file for file in (*old, *folder.iterdir()) if file.stat().st_size < SMALL_BYTES]

@@ -378,7 +378,7 @@ def test_a_store_that_was_damaged_is_named_not_read_as_an_empty_one(tmp_path: Pa
     update_store([journal], place)
     for damage, refused, reason in (
         (b"PAR1 cut", OSError, "cannot be read"),
-        (None, commit.StoreRefused, "its events are gone"),
+        (None, commit.StoreRefused, "the file is gone"),
     ):
         for file in (place / "events").glob("*.parquet"):
             file.unlink()
@@ -390,3 +390,19 @@ def test_a_store_that_was_damaged_is_named_not_read_as_an_empty_one(tmp_path: Pa
         if damage is not None:
             with pytest.raises(OSError, match=reason):
                 update_store([journal], place)
+
+
+def test_of_a_store_no_file_is_missed_silently(tmp_path: Path) -> None:
+    journal, place = tmp_path / "journal", tmp_path / "tables"
+    for run in ("early", "late"):
+        write(journal, clean_story(run))
+        update_store([journal], place)
+    files = sorted((place / "events").glob("*.parquet"))
+    assert len(files) == 2
+    files[0].unlink()
+    write(journal, clean_story("later"))
+    for read in (audit, partial(measure, by="all")):
+        with pytest.raises(commit.StoreRefused, match=f"{files[0].name}: the file is gone; remove the directory"):
+            read([place])
+    with pytest.raises(commit.StoreRefused, match="the file is gone"):
+        update_store([journal], place)
