@@ -91,6 +91,8 @@ def update_store(paths: Sequence[Path | str], store: Path | str, table_format: T
         if found.kind == "store":
             raise NoJournal(f"{found.paths[0]}: holds tables; expected the journals that they are made of")
         if isinstance(place, Address):
+            if any(file.read.startswith(f"{str(place).rstrip('/')}/") for file in found.files):
+                raise StoreRefused(f"{place} holds a journal, which tables would hide; choose another directory")
             counts, files_read, files_known, rows = update_delta(place, found, FORMAT)
         else:
             counts, files_read, files_known, rows = update_parquet(place, found, FORMAT)

@@ -120,3 +120,11 @@ def test_what_is_no_place_for_tables_is_told(journal: Path, here: Path, there: s
     (tmp_path / "file").touch()
     with pytest.raises(StoreRefused, match="not a directory"):
         update_store([journal], f"file://{tmp_path}/file")
+
+
+@pytest.mark.parametrize("end", ["", "/"])
+def test_tables_are_not_made_in_the_journal_that_they_are_made_of(journal: Path, end: str) -> None:
+    place = f"file://{journal}{end}"
+    with pytest.raises(StoreRefused, match="holds a journal, which tables would hide"):
+        update_store([f"file://{journal}"], place)
+    assert newest(address_of(place)) is None
