@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import msgspec
 import typer
 
+from quarterdeck.backend.picture.text.formatting import counted
 from quarterdeck.cli.commands.run_options import stopping
 from quarterdeck.cli.commands.spark.campaign import MasterOption, RemoteOption, require_one_spark
 from quarterdeck.cli.exits import BadUsage, ExitCode, fail_if, failing_as
@@ -61,8 +62,12 @@ def stream(
         show = partial(_print_change, output)
         done = streaming.stream(where, stop=stop, on_change=show, on_message=say, once=once, look_ms=trigger_ms)
     bad = f", {done.problems} of them no records" if done.problems else ""
-    say(f"{done.lines} lines read{bad}; {done.violations or 'no'} violations in {done.findings}")
+    say(f"{counted(done.lines, 'line')} read{bad}; {_violations(done.violations)} in {done.findings}")
     _exit(once, done.violations)
+
+
+def _violations(number: int) -> str:
+    return counted(number, "violation") if number else "no violations"
 
 
 def _exit(once: bool, violations: int) -> None:
@@ -110,8 +115,8 @@ def _stream_on_spark(
             on_change=partial(_print_change, output),
             on_message=say,
         )
-    bad = f", {done.quarantined} lines that are no records beside it" if done.quarantined else ""
-    say(f"{done.violations or 'no'} violations in {table}{bad}")
+    bad = f", {counted(done.quarantined, 'line that is no record', 'lines that are no records')} beside it"
+    say(f"{_violations(done.violations)} in {table}{bad if done.quarantined else ''}")
     _exit(once, done.violations)
 
 
@@ -156,8 +161,9 @@ def make_tables(
             from quarterdeck.backend.pipeline.tables.store import update_store
         folded = update_store(paths, out, table_form or "")
     write_document(msgspec.to_builtins(folded), output)
-    fresh = f"{folded.files_read} files that were not read before"
-    say(f"{len(folded.runs) or 'no'} runs brought up to date in {out}, of {fresh}")
+    fresh = counted(folded.files_read, "file that was not read before", "files that were not read before")
+    runs = counted(len(folded.runs), "run") if folded.runs else "no runs"
+    say(f"{runs} brought up to date in {out}, of {fresh}")
 
 
 @group.command("metrics")
@@ -184,7 +190,7 @@ def print_metrics(
     if measured.is_cut:
         say(f"there are more; these are the first {MAX_ROWS} rows")
     if measured.quarantined:
-        say(f"{measured.quarantined} lines are not records and were left out")
+        say(f"left out: {counted(measured.quarantined, 'line that is no record', 'lines that are no records')}")
 
 
 def _short(value: object, output: Format) -> object:
