@@ -98,6 +98,7 @@ def test_a_late_reply_does_not_remove_the_incarnation_that_has_joined_since() ->
     reply = late_reply(world)
     world.suspect("A", "D")
     world.deliver_all(dead="D")
+    world.now += training_settings().stale_join_prevention_us  # so that it is let in without being asked
     world.born("D", "A")
     world.start("D")
     world.deliver_all()
