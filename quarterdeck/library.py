@@ -10,36 +10,23 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from quarterdeck import spark as spark
-from quarterdeck.backend.core.events import Record as Record
-from quarterdeck.backend.hazelcast.logs.observations.observation import Observation as Observation
-from quarterdeck.backend.hazelcast.logs.observations.story import LogStory as LogStory
-from quarterdeck.backend.hazelcast.logs.reader import LogRecords as LogRecords
-from quarterdeck.backend.hazelcast.logs.reader import NoLogs as NoLogs
-from quarterdeck.backend.hazelcast.logs.reader import QuarantinedEntry as QuarantinedEntry
+from quarterdeck import spark
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.hazelcast.logs.observations.observation import Observation
+from quarterdeck.backend.hazelcast.logs.observations.story import LogStory
+from quarterdeck.backend.hazelcast.logs.reader import LogRecords, NoLogs, QuarantinedEntry
 from quarterdeck.backend.hazelcast.logs.reader import read_logs as _read_logs
-from quarterdeck.backend.hazelcast.logs.split_parser import LogOptions as LogOptions
-from quarterdeck.backend.invariants import Violation as Violation
-from quarterdeck.backend.journal.files import NoJournal as NoJournal
-from quarterdeck.backend.journal.files import run_directory, seeded_run
-from quarterdeck.backend.journal.reader import Journal as Journal
-from quarterdeck.backend.journal.reader import JournalProblem as JournalProblem
+from quarterdeck.backend.hazelcast.logs.split_parser import LogOptions
+from quarterdeck.backend.invariants import Violation
+from quarterdeck.backend.journal.files import NoJournal, run_directory, seeded_run
+from quarterdeck.backend.journal.reader import Journal, JournalProblem
 from quarterdeck.backend.journal.writer import JournalWriter
 from quarterdeck.backend.pipeline.audit import audit as _audit
-from quarterdeck.backend.pipeline.rules import AuditResult as AuditResult
-from quarterdeck.backend.pipeline.rules import Finding as Finding
-from quarterdeck.backend.pipeline.rules import NotJudged as NotJudged
-from quarterdeck.backend.pipeline.rules import QuarantinedLine as QuarantinedLine
-from quarterdeck.backend.pipeline.spark.requirements import PipelineMissing as PipelineMissing
-from quarterdeck.backend.pipeline.spark.requirements import SparkUnreachable as SparkUnreachable
-from quarterdeck.backend.pipeline.spark.requirements import needing_packages
-from quarterdeck.backend.scenarios.format.reading import BadScenario as BadScenario
-from quarterdeck.backend.scenarios.format.reading import load_scenario
-from quarterdeck.backend.scenarios.format.scenario import Scenario as Scenario
-from quarterdeck.backend.scenarios.outcome import MemberOutcome as MemberOutcome
-from quarterdeck.backend.scenarios.outcome import Outcome as Outcome
-from quarterdeck.backend.scenarios.outcome import StepOutcome as StepOutcome
-from quarterdeck.backend.scenarios.outcome import TableOutcome as TableOutcome
+from quarterdeck.backend.pipeline.rules import AuditResult, Finding, NotJudged, QuarantinedLine
+from quarterdeck.backend.pipeline.spark.requirements import PipelineMissing, SparkUnreachable, needing_packages
+from quarterdeck.backend.scenarios.format.reading import BadScenario, load_scenario
+from quarterdeck.backend.scenarios.format.scenario import Scenario
+from quarterdeck.backend.scenarios.outcome import MemberOutcome, Outcome, StepOutcome, TableOutcome
 from quarterdeck.backend.simulation.simulated_driver import simulate as _simulate
 
 if TYPE_CHECKING:
@@ -47,6 +34,39 @@ if TYPE_CHECKING:
 
     from quarterdeck.backend.core.properties import PropertyValue
     from quarterdeck.backend.pipeline.campaign.driver import CampaignSummary
+
+__all__ = [
+    "AuditResult",
+    "BadScenario",
+    "Finding",
+    "Journal",
+    "JournalProblem",
+    "LogOptions",
+    "LogRecords",
+    "LogStory",
+    "MemberOutcome",
+    "NoJournal",
+    "NoLogs",
+    "NotJudged",
+    "Observation",
+    "Outcome",
+    "PipelineMissing",
+    "QuarantinedEntry",
+    "QuarantinedLine",
+    "Record",
+    "Scenario",
+    "SparkUnreachable",
+    "StepOutcome",
+    "TableOutcome",
+    "Violation",
+    "audit",
+    "campaign",
+    "read_journal",
+    "read_logs",
+    "read_scenario",
+    "simulate",
+    "spark",
+]
 
 FilePath = str | os.PathLike[str]
 

@@ -88,12 +88,13 @@ class TailLog(ComponentStyles, Generic[Entry], can_focus=True):
         self.shown: deque[Entry] = self._ring
         """The entries that the filter leaves."""
         self._shown_ever = 0
-        """The number of entries ever shown under the present filter; it numbers those in `_shown` from the end."""
+        """The number of entries ever shown under the present filter; it numbers those in `shown` from the end."""
         self._bottom = 0
         self._cursor = 0
         self.following = True
         """Whether the newest line stays in sight."""
         self.filter_text = ""
+        """The filter in force; empty without one."""
         self._matches: Callable[[Entry], bool] | None = None
         self.hides = True
         """Whether the filter hides what does not match, instead of marking what does."""

@@ -212,13 +212,11 @@ VIEWS: tuple[View, ...] = (
                 "Show why the event under the cursor happened, or why the member under it is as it is: causes, link by link.",
                 "b",
                 words=tuple(
-                    (
                     CommandWord(
                         word, "optional member", f"{word} [MEMBER]",
                         "show why a member is as it is, or why the event under the cursor happened",
                     )
                     for word in ("because", "why")
-                ),
                 ),
                 views=("events", "overview"),
             ),

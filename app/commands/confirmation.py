@@ -73,7 +73,7 @@ class ConfirmScreen(Dialog[bool]):
                 yield Static(f"Type the name of the cluster, {self.typed}, to go on:", id="confirm-asked", markup=False)
                 yield Input(id="confirm-name", compact=True)
             with Horizontal(id="confirm-buttons"):
-                yield Button("Cancel", id="cancel", compact=True, action="screen.dismiss(False)")
+                yield Button("Cancel", id="cancel", compact=True)
                 yield Button(self._verb, id="confirm", variant="error", compact=True, disabled=bool(self.typed))
             keys = "y {}   n cancel   ← → choose, enter does what is chosen"
             if self.typed:
@@ -85,6 +85,10 @@ class ConfirmScreen(Dialog[bool]):
 
     def on_input_changed(self, event: Input.Changed) -> None:
         self.query_one("#confirm", Button).disabled = event.value.strip() != self.typed
+
+    @on(Button.Pressed, "#cancel")
+    def cancel(self) -> None:
+        self.dismiss(False)  # on this dialog, whatever is on the screen by then
 
     @on(Input.Submitted)
     @on(Button.Pressed, "#confirm")

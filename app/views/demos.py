@@ -65,9 +65,9 @@ COLUMNS: tuple[ColumnOf[DemoRow], ...] = (
     ColumnOf("done", lambda row: f"✓ {row.attempts.finished}" if row.attempts.finished else "", "good"),
     ColumnOf("best", lambda row: row.attempts.text(), widest="10 of 10"),
     ColumnOf("min", of_scenario(minutes), tone_of),
-    ColumnOf("asks", of_scenario(lambda one: str(sum(step.ask is not None for step in one.steps) or "")), tone_of),
-    ColumnOf("title", of_scenario(lambda one: one.title), tone_of, TITLE_WIDTH),
-    ColumnOf("chapter", of_scenario(lambda one: one.chapter), tone_of, CHAPTER_WIDTH),
+    ColumnOf("asks", of_scenario(lambda scenario: str(scenario.questions or "")), tone_of),
+    ColumnOf("title", of_scenario(lambda scenario: scenario.title), tone_of, TITLE_WIDTH),
+    ColumnOf("chapter", of_scenario(lambda scenario: scenario.chapter), tone_of, CHAPTER_WIDTH),
 )
 
 

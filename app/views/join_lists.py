@@ -339,7 +339,7 @@ class JoinListEditor(Dialog[tuple[EditPlan, ...] | None]):
                 yield self.area
                 yield self.changes
             with Horizontal(id="list-buttons"):
-                yield Button("Cancel", id="cancel", compact=True, action="screen.dismiss")
+                yield Button("Cancel", id="cancel", compact=True)
                 yield self.apply_button
                 yield Static("esc cancel  ^s apply  ^t this cluster or all  tab buttons", id="list-keys", markup=False)
 
@@ -358,6 +358,10 @@ class JoinListEditor(Dialog[tuple[EditPlan, ...] | None]):
         if others:
             self._masters = others
             self.judge()
+
+    @on(Button.Pressed, "#cancel")
+    def cancel(self) -> None:
+        self.dismiss(None)  # on this dialog, whatever is on the screen by then
 
     @on(Button.Pressed, "#apply")
     def action_apply(self) -> None:

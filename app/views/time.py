@@ -68,8 +68,10 @@ class NearbyEvent(NamedTuple):
     @property
     def away(self) -> str:
         """The distance from the moment; not shown at the present, where it changes all the time."""
-        if not self.away_us or self.live:
-            return "" if self.away_us else "● here"
+        if not self.away_us:
+            return "● here"
+        if self.live:
+            return ""
         near = abs(self.away_us) < SECOND_US
         return f"{self.away_us / 1_000:+.3g} ms" if near else f"{self.away_us / SECOND_US:+.3f} s"
 

@@ -138,7 +138,7 @@ def missed_members(status: Mapping[str, ConnectionStatus]) -> MissedMembers:
     """Return which members are not reached."""
     missed = {label: known for label, known in status.items() if known.contact != "connected"}
     gone = tuple(label for label, known in missed.items() if known.is_gone)
-    return MissedMembers(tuple(label for label in missed if label not in gone), gone)
+    return MissedMembers(tuple(label for label, known in missed.items() if not known.is_gone), gone)
 
 
 class ProcessFacts(NamedTuple):

@@ -145,7 +145,7 @@ STAND_IN = "\N{REPLACEMENT CHARACTER}"
 
 
 def one_line(text: str, kept: str = "") -> str:
-    """`text` with every unprintable character replaced but those `kept`: line ends, escapes, marks of reading direction."""
+    """Return `text` with every unprintable character replaced, but those in `kept`."""
     if text.isprintable():
         return text
     return "".join(letter if letter.isprintable() or letter in kept else STAND_IN for letter in text)

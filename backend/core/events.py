@@ -107,7 +107,7 @@ WITNESSED_FORM = 2
 """The form of what a witness records: it does not know which record brought about another one."""
 
 Int64 = Annotated[int, Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
-"""What a column of a table can hold; a line with a larger number is no record."""
+"""What a column of a table can hold. A line with a larger number in one of these three is no record."""
 
 
 class Record(Struct, frozen=True, gc=False, omit_defaults=True):

@@ -15,8 +15,8 @@ from quarterdeck.backend.core.causes import Evidence, Reason, RecordId, Unreacha
 from quarterdeck.backend.core.commands import commands
 from quarterdeck.backend.core.data import map_calls, merging_entries
 from quarterdeck.backend.core.data.handlers import (
-    MESSAGE_HANDLERS,
-    TIMER_HANDLERS,
+    DATA_MESSAGE_HANDLERS,
+    DATA_TIMER_HANDLERS,
     on_incarnation_end,
     on_list_changed,
     on_table_changed,
@@ -45,9 +45,20 @@ from quarterdeck.backend.core.membership.events import (
 from quarterdeck.backend.core.membership.facts import EvidenceFound
 from quarterdeck.backend.core.membership.failure_detection import connection_loss, heartbeats
 from quarterdeck.backend.core.membership.failure_detection.failure_detector import DeadlineDetector
-from quarterdeck.backend.core.membership.handlers import ADDRESS_TIMER_HANDLERS, MESSAGE_RULES, Rule, settle
+from quarterdeck.backend.core.membership.handlers import (
+    ADDRESS_TIMER_HANDLERS,
+    MEMBERSHIP_TIMER_HANDLERS,
+    MESSAGE_RULES,
+    Rule,
+    settle,
+)
 from quarterdeck.backend.core.membership.messages import Heartbeat, Leave
-from quarterdeck.backend.core.membership.split_brain import cluster_search, merging, search_addresses
+from quarterdeck.backend.core.membership.split_brain import (
+    cluster_search,
+    merging,
+    remembered_addresses,
+    runtime_join_list,
+)
 from quarterdeck.backend.core.membership.state import MemberConfiguration, Stopwatch
 from quarterdeck.backend.core.membership.undertakings import Doing, Leading
 from quarterdeck.backend.core.membership.views import joining
@@ -55,6 +66,7 @@ from quarterdeck.backend.core.membership.views.identity import Randomness
 from quarterdeck.backend.core.partitions import graceful_shutdown, lite_members, master_role
 from quarterdeck.backend.core.partitions.arrangement import repartitioning
 from quarterdeck.backend.core.partitions.events import TableChanged
+from quarterdeck.backend.core.partitions.handlers import PARTITION_MESSAGE_HANDLERS, PARTITION_TIMER_HANDLERS
 from quarterdeck.backend.core.partitions.state import PartitionContext
 from quarterdeck.backend.core.properties import BadProperty
 
@@ -62,8 +74,18 @@ __all__ = ["MemberConfiguration", "MemberMachine"]
 
 NOTHING: tuple[Effect, ...] = ()
 
+MESSAGE_HANDLERS: dict[type, Callable[[MemberState, int, Address, Any], None]] = {
+    **PARTITION_MESSAGE_HANDLERS,
+    **DATA_MESSAGE_HANDLERS,
+}
 RULES: dict[type, dict[type[Doing], Rule] | None] = {**dict.fromkeys(MESSAGE_HANDLERS), **MESSAGE_RULES}
 """The rules for each kind of message; None where a handler stands, for it does not matter what the member is doing."""
+
+TIMER_HANDLERS: dict[str, tuple[Callable[[MemberState, int], None], ...]] = {
+    **MEMBERSHIP_TIMER_HANDLERS,
+    **PARTITION_TIMER_HANDLERS,
+    **DATA_TIMER_HANDLERS,
+}
 
 
 class MemberMachine:
@@ -237,7 +259,7 @@ def _on_start(state: MemberState, now: int, _: Start) -> None:
 
 def _on_peer_unreachable(state: MemberState, now: int, input: PeerUnreachable) -> None:
     found: Reason[UnreachableCause] = Reason(input.cause, input.reason)
-    search_addresses.on_unreachable(state, now, input.address, found)
+    remembered_addresses.on_unreachable(state, now, input.address, found)
     joining.on_unreachable(state, now, input.address, found)
     connection_loss.on_unreachable(state, now, input.address, input.reason)
 
@@ -308,7 +330,7 @@ INPUT_HANDLERS: dict[type, Callable[[MemberState, int, Any], None]] = {
     commands.StopMember: _on_stop,
     commands.StopCluster: _on_stop_cluster,
     commands.SuspectMember: _on_suspect_member,
-    commands.SetJoinList: lambda state, now, input: search_addresses.edit(
+    commands.SetJoinList: lambda state, now, input: runtime_join_list.edit(
         state, now, tuple(map(Address, input.addresses))
     ),
     commands.ChangeState: lambda state, now, input: cluster_state.request(state, now, input.state),

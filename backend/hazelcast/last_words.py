@@ -112,6 +112,7 @@ class LastWords:
             self._removals.setdefault(gone, {}).setdefault(record.member, record.at)
 
     def list_of(self, member: str) -> ListInstalled | None:
+        """Return the list of the present incarnation, if it has one."""
         installed = self._lists.get(member)
         return installed.view if installed is not None else None
 

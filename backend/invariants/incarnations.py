@@ -108,7 +108,8 @@ class RunIncarnations(EventRules):
     def _install(self, record: Record, event: events.ListInstalled) -> None:
         incarnation = self._begun(record)
         if incarnation.address is None:
-            for here in (member.address for member in event.members if member.uuid == record.uuid):
+            here = next((member.address for member in event.members if member.uuid == record.uuid), None)
+            if here is not None:
                 incarnation.address = here
                 self.by_address[here] = incarnation
         incarnation.before, incarnation.before_record = incarnation.view, incarnation.view_record

@@ -40,7 +40,7 @@ class PendingObligation:
 
 @dataclass(eq=False)
 class Invariant(EventRules):
-    """One invariant. What is known of all tables and incarnations must be shown each record before it is."""
+    """One invariant. The tables that it reads must observe each record before it does."""
 
     name: ClassVar[str]
     _tables: PartitionTables

@@ -98,7 +98,7 @@ class PartitionTables(EventRules):
     def alive(self) -> Iterator[IncarnationHistory]:
         """Return the incarnations that are members of a cluster and have not ended."""
         known = self.incarnations.by_uuid.values()
-        return (one for one in known if one.view is not None and one.uuid not in self._gone)
+        return (member for member in known if member.view is not None and member.uuid not in self._gone)
 
     def why_not_safe(self) -> str:
         """Return what keeps the data from being safe now, in words; empty when nothing does.

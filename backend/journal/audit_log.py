@@ -27,7 +27,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from quarterdeck.backend.journal.files import naming
+from quarterdeck.backend.journal.files import NOT_DECODABLE, naming
 from quarterdeck.backend.journal.minute_counter import MINUTE_SECONDS, OTHERS, MinuteCounter
 from quarterdeck.backend.journal.upkeep import UNLIMITED, Retention, retire
 
@@ -226,7 +226,7 @@ def _finished_files(folder: Path, label: str) -> list[Path]:
 
 
 def _entry_of(line: bytes) -> AuditEntry | None:
-    with suppress(msgspec.MsgspecError, UnicodeDecodeError):
+    with suppress(*NOT_DECODABLE):
         return msgspec.json.decode(line, type=AuditEntry)
     return None
 

@@ -40,6 +40,7 @@ BUFFER_BYTES = 1 << 20
 
 
 Place: TypeAlias = "Path | Address"
+"""A file or directory, of this machine or at an address."""
 
 
 @contextmanager
@@ -51,9 +52,6 @@ def naming_damaged(place: object) -> Iterator[None]:
         yield
     except pyarrow.ArrowInvalid as problem:
         raise OSError(errno.EIO, f"cannot be read ({problem})", str(place)) from problem
-
-
-"""A file or directory, of this machine or at an address."""
 
 
 class FileStatus(NamedTuple):

@@ -225,20 +225,23 @@ def kind_of(paths: Sequence[Path]) -> Kind:
     A directory with a record in it is a journal, whatever else is there. Without one, it is a directory of logs if it has any,
     even beside JSON lines of another program. Raises `NoJournal` where some paths hold a journal, and others logs.
     """
-    shown: dict[Kind, Path] = {}
-    for path in paths:
-        if (kind := _kind_at(path)) is not None:
-            shown.setdefault(kind, path)
-    if len(shown) > 1:
+    kinds: dict[Path | str, Kind] = {path: kind for path in paths if (kind := _kind_at(path)) is not None}
+    return _only_kind(kinds) if kinds else "journal"
+
+
+def _only_kind(kinds: Mapping[Path | str, Kind]) -> Kind:
+    """Return the kind that all paths are of. Raises `NoJournal` where some hold a journal, and others logs."""
+    path_of = {kind: path for path, kind in kinds.items()}
+    if len(path_of) > 1:
         raise NoJournal(
-            f"{shown['logs']}: holds no records, and {shown['journal']} is a journal; logs are audited by themselves"
+            f"{path_of['logs']}: holds no records, and {path_of['journal']} is a journal; logs are audited by themselves"
         )
-    return next(iter(shown), "journal")
+    return next(iter(path_of))
 
 
 def _kind_at(path: Path) -> Kind | None:
     if path.is_dir():
-        if path.name.startswith(RUN_PREFIX) or _holds_records(path):
+        if _holds_records(path):
             return "journal"
         return "logs" if any(may_be_log(file) for file in path.rglob("*") if file.is_file()) else None
     is_log = path.is_file() and not path.name.endswith((SEALED_SUFFIX, OPEN_SUFFIX)) and run_of_file(path) is None
@@ -291,8 +294,8 @@ LINES_SAMPLED = 10
 
 
 def _resolve_addresses(paths: Sequence[str], source: Source, spark: SparkSession | None) -> AuditInput:
-    journals: dict[str, InputFile] = {}
-    logs: dict[str, InputFile] = {}
+    files: dict[str, InputFile] = {}
+    kinds: dict[Path | str, Kind] = {}
     for path in paths:
         address = address_of(path, spark)
         found = [_far_file(file) for file in address.files()]
@@ -300,16 +303,7 @@ def _resolve_addresses(paths: Sequence[str], source: Source, spark: SparkSession
             raise NoJournal(f"{path}: nothing is there that can be read")
         state = newest(address) if len(paths) == 1 and source != "logs" else None
         if state is not None:
-            if not state.number:
-                raise NoJournal(
-                    f"{path}: the first update of these tables was not finished; run `pipeline tables` again"
-                )
-            names = {str(file) for file in state.files("events")}
-            events = tuple(file for file in found if file.read in names)
-            if missing := names - {file.read for file in events}:
-                raise commit.StoreRefused(
-                    f"{min(missing)}: the file is gone; remove the directory and make the tables anew"
-                )
+            events = _stored_events(path, state, found)
             return AuditInput("store", tuple(paths), events, is_far=True, store=state)
         logs_here = [file for file in found if may_be_log(PurePosixPath(file.read)) and source != "journal"]
         sealed = (file for file in found if file.read.endswith(SEALED_SUFFIX) and source != "logs")
@@ -323,9 +317,19 @@ def _resolve_addresses(paths: Sequence[str], source: Source, spark: SparkSession
             raise NoJournal(
                 f"{path}: holds no journal; expected {expected}" + ", or logs of members" * (source == "auto")
             )
-        journals |= {file.read: file for file in journals_here}
-        logs |= {file.read: file for file in logs_here}
-    return AuditInput("journal" if journals else "logs", tuple(paths), tuple((journals or logs).values()), is_far=True)
+        kinds[path] = "journal" if journals_here else "logs"
+        files |= {file.read: file for file in journals_here or logs_here}
+    return AuditInput(_only_kind(kinds), tuple(paths), tuple(files.values()), is_far=True)
+
+
+def _stored_events(path: str, state: DeltaSnapshot, found: Sequence[InputFile]) -> tuple[InputFile, ...]:
+    """Return those of the files found that the state has as events. Raises `NoJournal`, and `StoreRefused` where one is gone."""
+    if not state.number:
+        raise NoJournal(f"{path}: the first update of these tables was not finished; run `pipeline tables` again")
+    names = {str(file) for file in state.files("events")}
+    if missing := names - {file.read for file in found}:
+        raise commit.StoreRefused(f"{min(missing)}: the file is gone; remove the directory and make the tables anew")
+    return tuple(file for file in found if file.read in names)
 
 
 def _far_file(file: FileStatus) -> InputFile:

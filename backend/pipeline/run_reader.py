@@ -13,10 +13,10 @@ import msgspec
 from quarterdeck.backend.hazelcast.logs.reader import LogRecords
 from quarterdeck.backend.hazelcast.logs.split_parser import LogOptions
 from quarterdeck.backend.pipeline.audit_input import AuditInput, InputFile
-from quarterdeck.backend.pipeline.judging.group_judge import PARQUET, ReadLines, collector_paused, lines_of_file
+from quarterdeck.backend.pipeline.judging.group_judge import PARQUET, ReadLines, lines_of_file
 from quarterdeck.backend.pipeline.judging.lines import NO_RUN, run_of_line
 from quarterdeck.backend.pipeline.tables.run_events import RunLines, shares_of
-from quarterdeck.backend.pipeline.tasks import of_log_runs, results_of_whole_runs
+from quarterdeck.backend.pipeline.tasks import collector_paused, of_log_runs, results_of_whole_runs
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import heapq
 import os
 import signal
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from itertools import islice
@@ -84,6 +85,21 @@ def _carry_out_on_spark(
     from quarterdeck.backend.pipeline.spark.arrow import carry_out_in_rows
 
     return carry_out_in_rows(spark, tasks, work)
+
+
+@contextmanager
+def collector_paused() -> Iterator[None]:
+    """Pause the search for garbage in reference cycles: records are in none, and there are many of them.
+
+    A judge is in a cycle, and so is collected after the block.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def tasks_of(items: Sequence[ItemT], sizes_bytes: Sequence[int], bytes_a_task: int = BYTES_A_TASK) -> list[Task[ItemT]]:

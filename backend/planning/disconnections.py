@@ -61,7 +61,7 @@ class Disconnections(PlanInput):
     def one_way(self) -> list[tuple[str, str]]:
         """Suspicions that count and that the other side does not return, each once."""
         pairs = dict.fromkeys(self.conflicts())
-        alone = [(one, other) for one, other in pairs if (other, one) not in pairs]
+        alone = [(suspecting, suspected) for suspecting, suspected in pairs if (suspected, suspecting) not in pairs]
         return [pair for pair in alone if self.members[0].name not in pair]
 
     @classmethod

@@ -86,6 +86,7 @@ class RunState:
         return question.truth(self.picture, self.invariant_checker, self.recent)
 
     def writes_missing(self) -> str:
+        """Return why it cannot be said that no acknowledged write is lost, after every key was read; empty when none is."""
         return writes_missing(self.invariant_checker)
 
     def reader(self) -> MemberBelief | None:

@@ -182,7 +182,10 @@ def _no_such_path(path: str) -> Denied:
 
 
 async def _on_problem(connection: HTTPConnection, problem: Exception) -> Response:
-    """Answer what a route denies, and paths that no route is at. A WebSocket is denied before it is opened."""
+    """Answer what a route denies or a member refuses, bad properties, and paths that no route is at.
+
+    A WebSocket is denied before it is opened.
+    """
     if isinstance(problem, CommandRefused):
         problem = Denied(409, str(problem))
     if isinstance(problem, BadProperty):

@@ -72,8 +72,7 @@ def list_demos(output: FormatOption = Format.TABLE) -> None:
 
     def row(name: str) -> dict[str, object]:
         scenario = load_demo(name)
-        questions = sum(step.ask is not None for step in scenario.steps)
-        counted = {"name": name, "questions": questions, "steps": len(scenario.steps)}
+        counted = {"name": name, "questions": scenario.questions, "steps": len(scenario.steps)}
         named = (*COLUMNS, "goal", "seed_of")
         return {column: counted[column] if column in counted else getattr(scenario, column) for column in named}
 

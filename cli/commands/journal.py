@@ -124,7 +124,7 @@ def import_logs(
 
 
 def _picture_at(journal: Journal, path: Path, at_us: int | None) -> Picture:
-    """Return what the members of the one run in `journal` believed at `at_us`, or at its end."""
+    """Return what the members of the one run in `journal` believed at `at_us`, or at its end. Raises `CommandFailed`."""
     from quarterdeck.backend.journal.files import run_directory
     from quarterdeck.backend.journal.reader import run_zero_us
     from quarterdeck.backend.picture.fold.picture import Picture

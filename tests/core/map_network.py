@@ -7,7 +7,6 @@ from random import Random
 
 from quarterdeck.backend.core.data import handlers, map_calls
 from quarterdeck.backend.core.data.map_service import MapService, entries_of
-from quarterdeck.backend.core.data.messages import DataMessage
 from quarterdeck.backend.core.data.state import MemberState
 from quarterdeck.backend.core.effects import Happened, OperationAnswered, Transmit
 from quarterdeck.backend.core.events import Event
@@ -154,9 +153,9 @@ class MapNetwork:
                 self.events[name].append(effect.record.event)
 
     def receive(self, name: str, sender: str, message: Message) -> None:
-        if name in self.dead or not isinstance(message, DataMessage):
+        if name in self.dead or type(message) not in handlers.DATA_MESSAGE_HANDLERS:
             return
-        handlers.MESSAGE_HANDLERS[type(message)](self.states[name], self.now, address_of(sender), message)
+        handlers.DATA_MESSAGE_HANDLERS[type(message)](self.states[name], self.now, address_of(sender), message)
         self.take(name)
 
     def deliver(self, place: int = 0) -> None:
@@ -176,7 +175,7 @@ class MapNetwork:
         state = self.states[name]
         while name not in self.dead and state.timers.earliest <= self.now:
             timer = state.timers.pop_earliest()
-            for handler in handlers.TIMER_HANDLERS.get(timer, ()):
+            for handler in handlers.DATA_TIMER_HANDLERS.get(timer, ()):
                 handler(state, self.now)
         self.take(name)
 

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from quarterdeck.backend.core import member
 from quarterdeck.backend.core.commands.commands import (
     ArrangePartitions,
     CallMap,
@@ -22,7 +23,6 @@ from quarterdeck.backend.core.commands.commands import (
     StartMember,
     StopMember,
 )
-from quarterdeck.backend.core.data import handlers
 from quarterdeck.backend.core.data.map_service import MapService
 from quarterdeck.backend.core.data.replication import backups
 from quarterdeck.backend.core.data.state import MemberState
@@ -173,8 +173,8 @@ def a_new_master_does_not_listen(patch: Patch) -> None:
     def listen(state: MemberState, now: int, sender: Any, answer: TableAnswer) -> None:
         sound(state, now, sender, TableAnswer(answer.token, PackedRows(), (), ()))
 
-    sound = handlers.MESSAGE_HANDLERS[TableAnswer]
-    patch.setitem(handlers.MESSAGE_HANDLERS, TableAnswer, listen)
+    sound = member.MESSAGE_HANDLERS[TableAnswer]
+    patch.setitem(member.MESSAGE_HANDLERS, TableAnswer, listen)
 
 
 def a_master_commits_by_itself(patch: Patch) -> None:
@@ -199,8 +199,8 @@ def acknowledgements_are_taken_for_granted(patch: Patch) -> None:
                 follower.acknowledged = follower.sent
         sound(state, now, sender, ack)
 
-    sound = handlers.MESSAGE_HANDLERS[TableAck]
-    patch.setitem(handlers.MESSAGE_HANDLERS, TableAck, on_ack)
+    sound = member.MESSAGE_HANDLERS[TableAck]
+    patch.setitem(member.MESSAGE_HANDLERS, TableAck, on_ack)
 
 
 def owners_answer_before_their_backups_have_it(patch: Patch) -> None:
@@ -232,8 +232,8 @@ def tables_may_be_taken_from_the_past(patch: Patch) -> None:
                 table.version = sum(table.versions)
         sound(state, now, sender, update)
 
-    sound = handlers.MESSAGE_HANDLERS[TableUpdate]
-    patch.setitem(handlers.MESSAGE_HANDLERS, TableUpdate, update)
+    sound = member.MESSAGE_HANDLERS[TableUpdate]
+    patch.setitem(member.MESSAGE_HANDLERS, TableUpdate, update)
 
 
 def a_state_forbids_no_migrations(patch: Patch) -> None:

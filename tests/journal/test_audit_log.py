@@ -151,13 +151,13 @@ def test_a_file_ends_by_age_and_goes_by_age(tmp_path: Path) -> None:
     log.close()
 
 
-def test_a_torn_line_ends_before_the_next_one_and_is_counted(tmp_path: Path) -> None:
-    (tmp_path / "athens.jsonl").write_bytes(b'{"at":"2026')
+def test_a_torn_line_ends_before_the_next_one_and_is_counted_as_one_that_is_too_deep_is(tmp_path: Path) -> None:
+    (tmp_path / "athens.jsonl").write_bytes(b'{"deep":' + 100_000 * b"[" + b'\n{"at":"2026')
     log = AuditLog(tmp_path, "athens")
     log.write(entry(), "PUT")
     log.close()
     reader = AuditLogReader(tmp_path)
-    assert list(reader.new_entries()) == [entry()] and reader.problems == 1
+    assert list(reader.new_entries()) == [entry()] and reader.problems == 2
 
 
 def test_a_disk_that_fails_loses_nothing_for_a_while(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -242,7 +242,10 @@ def test_corrupt_lines_are_reported_and_their_neighbours_kept(tmp_path: Path) ->
     wrong_type = as_line(record(2)).replace(b'"seq":2', b'"seq":"two"')
     unknown = as_line(record(3)).replace(b"master-changed", b"moon-landed")
     bad_utf8 = as_line(record(4)).replace(b"athens", b"ath\xff")
-    file.write_bytes(as_line(record(1)) + wrong_type + unknown + bad_utf8 + b"\n" + as_line(record(5)) + b'{"run"')
+    deep = b'{"event":' + 100_000 * b"["
+    file.write_bytes(
+        as_line(record(1)) + wrong_type + unknown + bad_utf8 + deep + b"\n" + as_line(record(5)) + b'{"run"'
+    )
     journal = read_journal(file)
     for _ in range(2):
         assert [record.seq for record in journal] == [1, 5]

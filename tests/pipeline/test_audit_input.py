@@ -30,9 +30,16 @@ def test_one_record_makes_a_journal_whatever_else_is_there(tmp_path: Path) -> No
     assert kind_of([tmp_path]) == "logs"
     journal.write_bytes(b"no record\n" + line(faulty_run("r", 1)[0]))
     assert kind_of([tmp_path]) == "journal"
-    for both in ([tmp_path, LOGS], [LOGS, tmp_path]):
+    for order in (1, -1):
         with pytest.raises(NoJournal, match=f"{LOGS}: holds no records, and {tmp_path} is a journal"):
-            kind_of(both)
+            kind_of([tmp_path, LOGS][::order])
+        with pytest.raises(NoJournal, match=f"file://{LOGS}: holds no records, and file://{tmp_path} is a journal"):
+            resolve_input([f"file://{tmp_path}", f"file://{LOGS}"][::order], tmp_path)
+
+
+def test_a_folder_of_logs_may_be_named_as_a_run_is(tmp_path: Path) -> None:
+    shutil.copytree(LOGS / "split-and-merge", tmp_path / "run=of-today")
+    assert kind_of([tmp_path / "run=of-today"]) == "logs"
 
 
 def test_a_damaged_journal_is_one_still(tmp_path: Path) -> None:

@@ -112,7 +112,7 @@ class FollowedFindings:
             return
         try:
             self.findings.append(_FINDING.decode(line))
-        except (msgspec.MsgspecError, UnicodeDecodeError):
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             self.bad_lines += 1
 
 
@@ -199,7 +199,7 @@ class AuditRunner:
             raise AuditFailed(self.last_line or f"the audit ended with code {code} and printed nothing")
         try:
             return msgspec.json.decode(printed, type=AuditReport)
-        except (msgspec.MsgspecError, UnicodeDecodeError) as problem:
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as problem:
             raise AuditFailed(self.last_line or f"what the audit printed cannot be read: {problem}") from problem
 
     async def _read_progress(self, stderr: asyncio.StreamReader) -> None:

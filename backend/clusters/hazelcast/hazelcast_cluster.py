@@ -300,7 +300,9 @@ class HazelcastCluster:
         endpoint = self._settings.endpoint_of(address)
         held, heard_us = self._connections.get(address), self._heard.get(address)
         contact: Contact = "connecting" if heard_us is None else "stale"
-        since_us, state, why = heard_us or 0, self._state_of(address), held.reason if held is not None else ""
+        since_us = heard_us or 0
+        state = held.state if held is not None else ""
+        why = held.reason if held is not None else ""
         if held is not None and state == "connected":
             contact, since_us = "connected", held.since_us
         # Where no member was ever met, it is not known that there was one, unless what is on the way there knows.

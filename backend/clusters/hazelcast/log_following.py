@@ -60,6 +60,7 @@ class GrowingFile:
         self._identity = (0, 0)
 
     def lines(self) -> list[str]:
+        """Return the whole lines that have come since; a file that is not there has none."""
         try:
             file_status, before = self._path.stat(), b""
             identity = (file_status.st_dev, file_status.st_ino)

@@ -150,6 +150,12 @@ class RunningKubectl:
         await self._tasks[0]
         return KubectlFailed(self.said)
 
+    def forget(self) -> None:
+        """Forget what it has said, so that `spoke` waits for new words."""
+        self.said = ""
+        if self.code is None:
+            self.spoke.clear()
+
     def stop(self) -> None:
         if self.code is None:
             with suppress(ProcessLookupError):  # `terminate` would take the end of one that has just ended from asyncio

@@ -191,7 +191,9 @@ class PodRoute(NamedRoute):
         if forward is None or _has_ended(forward):
             forward = self._forwards[host] = asyncio.create_task(self._forward(host, port_of(endpoint)))
             forward.add_done_callback(lambda done: done.cancelled() or done.exception())
-        return "127.0.0.1", (await asyncio.shield(forward)).port
+        process, near_port = await asyncio.shield(forward)
+        process.forget()  # what it said of earlier connections
+        return "127.0.0.1", near_port
 
     async def why_ended(self, endpoint: Address) -> tuple[str, Ending] | None:
         """Return what `kubectl` says about the end of a connection, if it says something soon."""
@@ -202,9 +204,8 @@ class PodRoute(NamedRoute):
         with suppress(TimeoutError):
             async with asyncio.timeout(EXPLANATION_SECONDS):
                 await process.spoke.wait()
-        said, process.said = process.said, ""
-        if process.code is None:
-            process.spoke.clear()  # the end of the next connection waits for words of its own
+        said = process.said
+        process.forget()
         if NO_PROCESS.search(said):
             return "no process listens there", "absent"
         return (f"kubectl: {KubectlFailed(said)}", "closed") if said else None

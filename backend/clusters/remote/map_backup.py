@@ -209,7 +209,7 @@ async def export_maps(client: MemberClient, urls: list[str], path: Path, map: st
     """Export one map, or all when `map` is empty, into `path`; go on with what is there.
 
     Raises `BadExportFolder` when the folder holds something else, `CommandRefused` when no member can be asked, none has data, or
-    partitions stay without an owner, and `OSError`.
+    partitions stay without an owner, `OSError` when the folder cannot be written.
     """
     owners, cluster = await _owners(client, urls)
     if not owners:
@@ -234,7 +234,7 @@ async def import_maps(client: MemberClient, urls: list[str], folder: ExportFolde
     """Store what is not stored yet of an export, of one map or of all when `map` is empty; return how many entries that were.
 
     Raises `BadExportFolder` when the folder is not whole, or damaged: then nothing is stored; `CommandRefused` when no member can
-    be asked, or one refuses: what is stored is noted; and `OSError`.
+    be asked, or one refuses: what is stored is noted; `OSError` when the folder cannot be read or written.
     """
     folder.check()
     facts, url = await _any_member(client, urls)

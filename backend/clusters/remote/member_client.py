@@ -172,8 +172,16 @@ async def present_state(client: MemberClient, url: str, *, started: bool, rows: 
         found.append(events.MemberStarted(facts.address, lite, facts.join_list))
     if facts.members and facts.master is not None:
         listed = tuple(convert(member, Member, from_attributes=True) for member in facts.members)
-        told = (facts.list_version, facts.lineage, facts.master, listed, facts.master)
-        found.append(events.ListInstalled(*told, "unknown"))
+        found.append(
+            events.ListInstalled(
+                version=facts.list_version,
+                lineage=facts.lineage,
+                master=facts.master,
+                members=listed,
+                author=facts.master,
+                cause="unknown",
+            )
+        )
     elif facts.master is not None:
         found.append(events.MasterChanged(facts.master, ""))
     if facts.master == facts.address and not facts.is_master:

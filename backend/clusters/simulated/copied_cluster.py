@@ -46,7 +46,7 @@ def write_copy(folder: Path, snapshot: ClusterSnapshot) -> None:
 def read_copy(folder: Path) -> ClusterSnapshot:
     """Return the snapshot in the folder; every member in it can be gone on with.
 
-    Raises `BadCopy` when it is none, `OSError` when the file cannot be read.
+    Raises `BadCopy` when the snapshot cannot be read, `OSError` when the file cannot.
     """
     file = folder / SNAPSHOT_FILE
     try:

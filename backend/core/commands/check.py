@@ -95,7 +95,7 @@ def with_names(
     by_kind: dict[str, Callable[[Any], Any]] = {
         "other member": name, "members": names, "groups": lambda groups: tuple(map(names, groups)), "join list": entries
     }  # fmt: skip
-    named = ((one.name, by_kind[one.kind]) for one in description_of(command).arguments if one.kind in by_kind)
+    named = ((each.name, by_kind[each.kind]) for each in description_of(command).arguments if each.kind in by_kind)
     return msgspec.structs.replace(command, **{field: of_kind(getattr(command, field)) for field, of_kind in named})
 
 
@@ -154,7 +154,7 @@ def _address_problem(address: str) -> str:
 
 _CHECKS: dict[ArgumentKind, Callable[[Any], str]] = {
     "duration": lambda us: f"a delay of {us} microseconds is negative" if us < 0 else "",
-    "probability": lambda one: "" if 0 <= one <= 1 else f"{one:g} is not a probability; it lies from 0 to 1",
+    "probability": lambda chance: "" if 0 <= chance <= 1 else f"{chance:g} is not a probability; it lies from 0 to 1",
     "message kinds": lambda kinds: _unknown("message", kinds, MESSAGE_KINDS),
     "event kind": lambda kind: _unknown("event", (kind,), EVENT_KINDS),
     "address": _address_problem,

@@ -141,6 +141,7 @@ def _set_timer(state: MemberState) -> None:
 
 
 def _refusal(state: MemberState, operation: Operation) -> str:
+    """Return why the operation cannot be begun; empty when it can."""
     if refusal := why_not_operating(state):
         return refusal
     if state.standing.state == "PASSIVE" and not isinstance(operation, map_owner.READS):

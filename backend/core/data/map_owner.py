@@ -42,6 +42,7 @@ def on_map_call(state: MemberState, now: int, sender: Address, call: MapCall) ->
 
 
 def _why_not(state: MemberState, sender: Address, call: MapCall) -> str:
+    """Return why the call is not done here now; empty when it is."""
     if refusal := why_not_operating(state):
         return refusal
     peer = state.peers.get(sender)

@@ -22,7 +22,12 @@ from quarterdeck.backend.core.membership.failure_detection import (
     suspicion,
 )
 from quarterdeck.backend.core.membership.partial_disconnection import disconnection_reports
-from quarterdeck.backend.core.membership.split_brain import cluster_search, merging, search_addresses
+from quarterdeck.backend.core.membership.split_brain import (
+    cluster_search,
+    merging,
+    remembered_addresses,
+    runtime_join_list,
+)
 from quarterdeck.backend.core.membership.state import Membership
 from quarterdeck.backend.core.membership.undertakings import (
     HAS_JOINED,
@@ -111,8 +116,8 @@ _RULES: dict[type, dict[type[Doing], Rule]] = {
     messages.MergeReply: {Leading: merging.on_reply},
     messages.MergeClusters: _always(merging.on_merge_clusters),
     messages.MergeClustersAck: {Leading: merging.on_merge_clusters_ack},
-    messages.JoinListUpdate: _joined(search_addresses.on_update),
-    messages.JoinListUpdateAck: _always(search_addresses.on_acknowledgement),
+    messages.JoinListUpdate: _joined(runtime_join_list.on_update),
+    messages.JoinListUpdateAck: _always(runtime_join_list.on_acknowledgement),
     messages.StateRequest: {Leading: cluster_state.on_request},
     messages.StateRefusal: {Following: cluster_state.on_refusal},
     messages.StateLock: {Following: cluster_state.on_lock},
@@ -145,7 +150,7 @@ MEMBERSHIP_TIMER_HANDLERS: dict[str, tuple[Callable[[Membership, int], None], ..
     merging.MERGE: (merging.on_merge_timer,),
     cluster_state.STATE: (cluster_state.on_state_timer,),
     cluster_state.STATE_REQUEST: (cluster_state.on_request_timer,),
-    search_addresses.SPREAD: (search_addresses.on_spread_timer,),
+    runtime_join_list.SPREAD: (runtime_join_list.on_spread_timer,),
 }
 """Which handlers answer which timer, in order: the facts that a handler reports are settled before the next one."""
 
@@ -166,9 +171,10 @@ REACTIONS: dict[type, tuple[Reaction, ...]] = {
         connection_loss.on_installed,
         cluster_search.on_installed,
         present_incarnation.on_installed,
-        search_addresses.on_installed,
+        remembered_addresses.on_installed,
         cluster_state.on_installed,
     ),
+    # The first round of heartbeats begins at once.
     facts.Joined: (lambda state, now, _: heartbeats.end_round(state, now), master_confirmation.on_joined),
     facts.BecameMaster: (publishing.on_mastership, cluster_search.on_mastership),
     facts.ListReceived: (list_updates.on_list_received,),

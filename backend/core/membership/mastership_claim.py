@@ -206,7 +206,7 @@ def _outstanding(state: Membership, claim: Claim) -> list[Address]:
     known = {member.address: member.uuid for member in claim.latest.members}
     settled = claim.accepted | claim.refused
     open_questions = ((address, uuid) for address, uuid in claim.asked.items() if address not in settled)
-    return [one for one, uuid in open_questions if uuid not in state.suspicions and known.get(one) == uuid]
+    return [address for address, uuid in open_questions if uuid not in state.suspicions and known.get(address) == uuid]
 
 
 def _ask_newly_known(state: Membership, now: int, claim: Claim) -> None:
@@ -215,7 +215,7 @@ def _ask_newly_known(state: Membership, now: int, claim: Claim) -> None:
         if is_new and member.uuid not in state.suspicions and member.address != state.address:
             claim.asked[member.address] = member.uuid
             if member.address in claim.accepted | claim.refused:
-                answered = ClaimAnswered(member.address, "retry", 0, "another life is there since")
+                answered = ClaimAnswered(member.address, "retry", 0, "another incarnation is there since")
                 state.record(now, answered, claim.started)
                 claim.accepted.discard(member.address)
                 claim.refused.discard(member.address)

@@ -167,7 +167,7 @@ class Membership(Process):
     not_merging: dict[Address | None, str] = field(default_factory=dict)
     """Why this master is not merging, for each cluster that it has met; under None what keeps it from meeting any."""
     unusable: dict[Address, Reason[UnreachableCause]] = field(default_factory=dict)
-    """Addresses at which this member looks for others in vain, though not for silence (chapter `search_addresses`)."""
+    """Addresses at which this member looks for others in vain, though not for silence (chapter `remembered_addresses`)."""
     unanswered: set[Address] = field(default_factory=set)
     """Addresses that have not answered since the last search for other clusters."""
     operating: bool = True

@@ -42,7 +42,10 @@ def must_drain(state: PartitionedMember) -> bool:
 
 
 def drain_until(state: PartitionedMember, now: int, until_us: int) -> None:
-    """Ask to leave, and wait no longer than `until_us`: `may_leave` says when. It goes on over a merge."""
+    """Ask to leave, and wait no longer than `until_us`; `may_leave` says when this member may go.
+
+    The incarnation that follows in a merge goes on asking.
+    """
     state.partitions.draining_until_us = until_us
     _ask(state, now)
 

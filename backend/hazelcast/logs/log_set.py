@@ -76,11 +76,13 @@ def align_clocks(run: str, readings: Mapping[str, ClockReading]) -> list[Aligned
 
 def _relative(readings: Mapping[str, ClockReading]) -> dict[str, int]:
     """Return by how much each member's clock is ahead of the first one's, for members that have lists in common."""
-    members = sorted((it for it in readings if readings[it].lists), key=lambda it: (not readings[it].zoned, it))
+    members = sorted(
+        (name for name in readings if readings[name].lists), key=lambda name: (not readings[name].zoned, name)
+    )
     found = members[:1]
     ahead = dict.fromkeys(found, 0)
     for known in found:
-        for member in [it for it in members if it not in ahead]:
+        for member in [name for name in members if name not in ahead]:
             if (quarters := _difference(readings[known], readings[member])) is not None:
                 ahead[member] = ahead[known] + quarters
                 found.append(member)

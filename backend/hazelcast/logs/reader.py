@@ -52,7 +52,7 @@ def log_files(paths: Iterable[Path]) -> list[Path]:
     files: list[Path] = []
     for path in paths:
         if path.is_dir():
-            found = [it for it in sorted(path.rglob("*")) if it.is_file() and may_be_log(it)]
+            found = [file for file in sorted(path.rglob("*")) if file.is_file() and may_be_log(file)]
         else:
             found = [path] if path.is_file() else []
         if not found:
@@ -111,6 +111,8 @@ def records_of(splits: Sequence[ParsedSplit], whole: LogSet) -> LogRecords:
     ]
     quarantine.sort(key=lambda entry: (entry.file, entry.line))
     made = list(records_and_stories(interpret_messages(sorted(placed, key=log_order), whole), whole))
-    records = sorted((it for it in made if isinstance(it, Record)), key=lambda record: (record.run, record.member))
+    records = sorted(
+        (record for record in made if isinstance(record, Record)), key=lambda record: (record.run, record.member)
+    )
     counts = dict(total_counts([split.summary for split in splits]))
-    return LogRecords(records, quarantine, counts, tuple(it for it in made if isinstance(it, LogStory)))
+    return LogRecords(records, quarantine, counts, tuple(story for story in made if isinstance(story, LogStory)))

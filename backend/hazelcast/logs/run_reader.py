@@ -98,9 +98,9 @@ def read_run(path: Path, options: LogOptions | None = None) -> Iterator[News]:
             done += found
             yield ReadProgress(min(done, total), total)
     places = {str(file): place for place, file in enumerate(files)}
-    skimmed.sort(key=lambda it: (places[it.summary.file], it.summary.index))
-    summaries = [it.summary for it in skimmed]
-    heard = [(it.summary.file, it.summary.index, message) for it in skimmed for message in it.messages]
+    skimmed.sort(key=lambda split: (places[split.summary.file], split.summary.index))
+    summaries = [split.summary for split in skimmed]
+    heard = [(split.summary.file, split.summary.index, message) for split in skimmed for message in split.messages]
     skimmed.clear()
     _check(path, summaries)
     whole = LogSet(summaries, options)
@@ -154,7 +154,7 @@ class LineNotes:
         line = LogLine(place.file, place.line, place.offset)
         earlier = self._waiting.setdefault(place.member, {})
         at = place.utc
-        found = [(it, line if it.utc == at else earlier.get(it.utc, line)) for it in message.records]
+        found = [(record, line if record.utc == at else earlier.get(record.utc, line)) for record in message.records]
         if message.records or len(earlier) > _PENDING:
             earlier.clear()
         earlier.setdefault(place.utc, line)

@@ -258,9 +258,9 @@ class _Skimmer:
 
     def _with_sign(self, found: Iterable[Message | UnassignedLine], sign: int, stream: str) -> Iterator[Message]:
         """Yield the messages of a stream, complete now, that begin before the last sign, if they were not yielded yet."""
-        for it in found:
-            if isinstance(it, Message) and it.stream == stream and it.offset <= self._began + sign:
-                yield from self._if_new(it)
+        for message in found:
+            if isinstance(message, Message) and message.stream == stream and message.offset <= self._began + sign:
+                yield from self._if_new(message)
 
     def _if_new(self, message: Message) -> Iterator[Message]:
         offset = message.offset

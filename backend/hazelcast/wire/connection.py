@@ -39,6 +39,8 @@ def client_context(options: TlsOptions) -> ssl.SSLContext:
         # An authority counts alone, without those of the system.
         context = ssl.create_default_context(cafile=options.authority)
     except (OSError, ssl.SSLError) as error:
+        if options.authority is None:
+            raise
         raise BadTlsFiles(f"the authority {options.authority} cannot be used: {error}") from error
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.check_hostname = options.check_host_name

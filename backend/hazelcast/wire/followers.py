@@ -152,9 +152,9 @@ class Followers:
         """Apply a follower's outputs to the others: new addresses, another name, another master."""
         reacted: list[Output] = []
         for output in outputs:
-            if isinstance(output, messages.ConnectionReport) and output.state in NO_PEER:
-                if follower.endpoint in self._unmet:
-                    continue
+            is_no_peer = isinstance(output, messages.ConnectionReport) and output.state in NO_PEER
+            if is_no_peer and follower.endpoint in self._unmet:
+                continue
             reacted.append(output)
             match output:
                 case messages.Renamed(dialled=dialled):
@@ -244,8 +244,9 @@ class Followers:
                 return [messages.NotFollowed(now_us, name, most)]
             return []
         pinned |= self._settings.is_mapped(name)
-        given = (self._settings, self._client_uuid, self._random)
-        follower = MemberFollower(name, endpoint, *given, now_us, pinned=pinned)
+        follower = MemberFollower(
+            name, endpoint, self._settings, self._client_uuid, self._random, now_us, pinned=pinned
+        )
         self._by_name[name] = self._by_endpoint[endpoint] = follower
         return room
 

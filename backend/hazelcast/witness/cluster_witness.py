@@ -168,7 +168,8 @@ class MemberWitness:
         if arrival is None:
             return
         self._arrival = None
-        members, merged_from = members or arrival.members, ""
+        members = members or arrival.members
+        merged_from = ""
         has_merged = before is not None and bool(members) and self._has_merged(before, members[0], arrival)
         if before is not None and members and has_merged:
             merged_from = before.uuid

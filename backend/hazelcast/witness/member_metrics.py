@@ -6,7 +6,7 @@ Metrics come every 5 seconds, and most differ a little each time. What is record
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from math import inf
 from typing import NamedTuple
 
 from quarterdeck.backend.core.address import Address, host_of
@@ -167,7 +167,8 @@ def link_metrics(metrics: MetricSet, own: Address, others: Iterable[Address]) ->
         at_host[host_of(other)] = None if host_of(other) in at_host else other
     found: dict[Address, LinkMeasured] = {}
     for sample in metrics.samples:
-        if sample.discriminator is None or sample.name not in (IDLE, QUEUED) or sample.value < 0:
+        # A value may be no number: nothing is greater or less than that.
+        if sample.discriminator is None or sample.name not in (IDLE, QUEUED) or not 0 <= sample.value < inf:
             continue
         remote, value = _remote_end(sample.discriminator[1]), int(sample.value)
         member = remote if remote in listed else at_host.get(host_of(remote)) if remote else None
@@ -192,7 +193,6 @@ def strained(
     return tuple(sorted((*late, *(LinkMeasured(address, 0) for address in gone)), key=lambda link: link.address))
 
 
-@lru_cache(maxsize=16_384)
 def _remote_end(pipeline: str) -> Address | None:
     """Return the address behind the arrow of ``/10.0.0.1:5701->/10.0.0.2:40000``, or None."""
     host, _, port = pipeline.partition("->")[2].rpartition("/")[2].rpartition(":")

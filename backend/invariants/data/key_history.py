@@ -214,7 +214,7 @@ class KeyHistory(Struct, eq=False):
         if not register.is_forgotten:
             return register.unseen
         doubtful, unseen = self.doubtful, register.unseen
-        return [one for one in unseen if one.value is None or doubtful.pop(one.value, None) is not None]
+        return [write for write in unseen if write.value is None or doubtful.pop(write.value, None) is not None]
 
     def _forget(self, writes: Iterable[KnownOperation]) -> None:
         """Note that nothing is certain any more of these acknowledged writes."""

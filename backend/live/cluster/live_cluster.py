@@ -67,7 +67,7 @@ class LiveCluster(ABC):
     """Members on ports from `base_port` up, started in the order of `labels`, each once the one before it has joined.
 
     `labels` may be a number: 3 stands for n1, n2, n3. Records go to `drain` and to `journal`, which names the run and stays the
-    caller's to close. `seed` determines uuids, losses and duplicates.
+    caller's to close. `seed` determines uuids, losses and duplicates; `options` are those of `MemberOptions`.
 
     Raises ValueError for labels that cannot be, `PortsExhausted` when there are not enough free ports. `started` is
     done when these members have been started; it fails with OSError when a port was taken in the meantime.
@@ -87,6 +87,8 @@ class LiveCluster(ABC):
         timeouts: Timeouts = DEFAULT_TIMEOUTS,
         **options: Unpack[MemberOptions],
     ) -> None:
+        if unknown := options.keys() - MemberOptions.__annotations__.keys():
+            raise TypeError(f"there are no such options: {', '.join(sorted(unknown))}")
         self.labels = checked_labels(labels)
         self._options = options
         self._ports = HeldPorts(len(self.labels), base_port, HOST)
@@ -138,7 +140,7 @@ class LiveCluster(ABC):
         """Do `command` after those given before it. The future fails with `CommandRefused` when it cannot be done.
 
         A stop may take long, as the member gives its data away first: its future ends with it, but what is asked meanwhile of
-        this and other members does not wait.
+        this and other members does not wait. A command that was given is carried out: to cancel its future does not withdraw it.
         """
         return self._background.ask(partial(self._carry_out_in_order, command), f"the cluster {self.name}")
 

@@ -187,8 +187,10 @@ def tls_reason(problem: ssl.SSLError) -> str:
 
 def _names(kind: str, name: str, host: str) -> bool:
     number = numeric_host(host)
-    if number is not None or kind != "DNS":
-        return number is not None and kind == "IP Address" and numeric_host(name.strip()) == number
+    if number is not None:
+        return kind == "IP Address" and numeric_host(name.strip()) == number
+    if kind != "DNS":
+        return False
     name, host = name.lower().rstrip("."), host.lower().rstrip(".")
     if name.startswith("*."):
         return "." in name[2:] and host.partition(".")[2] == name[2:]

@@ -98,7 +98,7 @@ CLOSED = "connection closed by the other side"
 
 
 class ConnectionOwner(Protocol):
-    """The keeper of the connections of one member: its transport."""
+    """The owner of the connections of one member: its transport."""
 
     paused: bool
     timeouts: Timeouts

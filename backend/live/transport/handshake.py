@@ -345,5 +345,13 @@ class Responder:
 
 
 def _exchange(hello: HandshakeHello, challenge: Challenge) -> Exchange:
-    caller = (hello.protocol, hello.cluster, hello.address, hello.uuid, hello.nonce)
-    return Exchange(*caller, challenge.address, challenge.uuid, challenge.nonce)
+    return Exchange(
+        protocol=hello.protocol,
+        cluster=hello.cluster,
+        caller=hello.address,
+        caller_uuid=hello.uuid,
+        caller_nonce=hello.nonce,
+        called=challenge.address,
+        called_uuid=challenge.uuid,
+        called_nonce=challenge.nonce,
+    )

@@ -265,9 +265,8 @@ class PendingConnection(asyncio.BufferedProtocol):
                 ssl_shutdown_timeout=TLS_SHUTDOWN_SECONDS,
             )
         except OSError as problem:
-            problem.__traceback__ = (
-                None  # a circle, in which the connection's buffers would hang until a garbage collection
-            )
+            # It is part of a circle that keeps the connection's buffers until a garbage collection.
+            problem.__traceback__ = None
             self._detach()
             if isinstance(problem, ssl.SSLError):
                 self._report_rejection(tls_reason(problem), _tls_cause(problem))

@@ -84,10 +84,12 @@ def member_detail(
 
 def _standing(picture: Picture, belief: MemberBelief, now_us: int) -> Iterator[Fact]:
     state = state_word(belief) or "member"
-    follows = f"follows {_names(picture, [belief.master])}" if belief.master else ""
-    follows = "is master" if belief.is_master else follows
-    since = f"list v{belief.version} since {age_text(now_us - belief.list_since_us)}"
-    since = since if belief.version else "no list yet"
+    follows = "is master" if belief.is_master else ""
+    if belief.master and not belief.is_master:
+        follows = f"follows {_names(picture, [belief.master])}"
+    since = (
+        f"list v{belief.version} since {age_text(now_us - belief.list_since_us)}" if belief.version else "no list yet"
+    )
     tone: Tone = "plain" if belief.running else "faint" if belief.status in ("stopped", "killed") else "warning"
     yield Fact("status", ", ".join(filter(None, (state, follows, since))), tone)
     if not belief.reached and belief.connection is not None:
@@ -329,8 +331,10 @@ def _table(picture: Picture, belief: MemberBelief, now_us: int) -> Iterator[Fact
         same = " too, with other content" if master.table.version == table.version else ""
         text += f"; {its_master}v{master.table.version}{same}"
     yield Fact("table", text, "warning" if differs else "plain")
-    backups = f"keeps {counted(table.backed_up_by(belief.uuid), 'backup')}"
-    backups = backups if belief.shows("backups") else f"which backups it keeps is {NOT_REPORTED}"
+    if belief.shows("backups"):
+        backups = f"keeps {counted(table.backed_up_by(belief.uuid), 'backup')}"
+    else:
+        backups = f"which backups it keeps is {NOT_REPORTED}"
     yield Fact("partitions", f"owns {table.owned_by(belief.uuid)} of {table.partitions}, {backups}")
 
 

@@ -244,8 +244,17 @@ def _witnessed_row(picture: Picture, witnessed: WitnessedMigration, key: str, no
     state: RowState = "done" if moved.succeeded else "failed"
     origin, partition = f" from {source}" if source else "", f"p{moved.partition}"
     sentence = f"{partition}: replica {moved.index} to {destination}{origin}; {state}, {note}"
-    age_us = now_us - witnessed.at_us
-    return MigrationRow(key, state, partition, sentence, note, "", destination, str(moved.index), source, age_us)
+    return MigrationRow(
+        key,
+        state,
+        partition,
+        sentence,
+        note,
+        destination=destination,
+        index=str(moved.index),
+        displaced=source,
+        age_us=now_us - witnessed.at_us,
+    )
 
 
 def _with_size(note: str, copied: CopiedData | None) -> str:
@@ -256,8 +265,6 @@ def _row(picture: Picture, begun: MigrationStarted, state: RowState, age_us: int
     before = f"{begun.destination_current}→" if begun.destination_current >= 0 else ""
     after = f"→{begun.source_new}" if begun.source_new >= 0 else ""
     name_of, partition = picture.label_of, f"p{begun.partition}"
-    destination, index = one_line(name_of(begun.destination)), f"{before}{begun.destination_new}"
-    displaced = one_line(f"{name_of(begun.source)}{after}") if begun.source else ""
     sentence = one_line(f"{partition} {begun.type}: {migration_path_text(begun, name_of)}; {state}, {note}")
     return MigrationRow(
         begun.migration_id,
@@ -265,11 +272,11 @@ def _row(picture: Picture, begun: MigrationStarted, state: RowState, age_us: int
         partition,
         sentence,
         one_line(note),
-        begun.type,
-        destination,
-        index,
-        displaced,
-        age_us,
+        kind=begun.type,
+        destination=one_line(name_of(begun.destination)),
+        index=f"{before}{begun.destination_new}",
+        displaced=one_line(f"{name_of(begun.source)}{after}") if begun.source else "",
+        age_us=age_us,
     )
 
 
@@ -282,7 +289,17 @@ def _planned_row(picture: Picture, planned: PlannedMigration, key: str) -> Migra
     partition = f"p{planned.partition}"
     what = f"{partition} {planned.type}: {destination} to {index}{instead}"
     sentence = "; ".join(filter(None, (what, "planned", note)))
-    return MigrationRow(key, "planned", partition, sentence, note, planned.type, destination, index, source)
+    return MigrationRow(
+        key,
+        "planned",
+        partition,
+        sentence,
+        note,
+        kind=planned.type,
+        destination=destination,
+        index=index,
+        displaced=source,
+    )
 
 
 def _lost_row(lost: PartitionLoss, key: str, now_us: int) -> MigrationRow:

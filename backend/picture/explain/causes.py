@@ -94,7 +94,7 @@ def _verdict(effect: Effect, event: events.MergeVerdict) -> Causes:
     sides = {effect.record.member, *map(effect.name, _listed(mine))}, set(map(effect.name, there))
 
     def mended(link: LinkChanged) -> bool:
-        return link.is_plain and any(link.source in one and link.target in other for one, other in permutations(sides))
+        return link.is_plain and any(link.source in near and link.target in far for near, far in permutations(sides))
 
     healed = effect.anywhere(LinkChanged, mended)
     if healed is not None and (mine is None or theirs is None or healed.at >= max(mine.at, theirs.at)):

@@ -176,7 +176,7 @@ class Losses:
             known = [entries for entries in lost.entries_of.values() if entries is not None]
             entries = sum(known) if len(known) == len(lost.entries_of) else sum(fewer.values()) or None
             partitions, at_most = frozenset(lost.entries_of), None if lost.at_most >= ALL_LOST else lost.at_most
-            maps, merging = sorted(fewer or lost.maps), (who for who in removed if who.uuid in self._bringing)
+            maps, merging = sorted(fewer or lost.maps), (member for member in removed if member.uuid in self._bringing)
             found.append(
                 SideLoss(
                     lineage, label, partitions, at_most, tuple(maps), lost.since_us, entries, removed, tuple(merging)

@@ -163,9 +163,19 @@ def measured(before: MemberData | None, event: DataMeasured, at: int, *, by_map:
         )  # fmt: skip
     lagging = {str(lag.backup): Lag(lag.partitions, lag.writes, at - lag.oldest) for lag in event.lagging}
     return MemberData(
-        event.entries, event.bytes, event.backup_entries, event.backup_bytes, event.backup_writes + more.backup_writes,
-        reads + more.reads, writes + more.writes, event.span, at, maps, partitions, lagging,
-    )  # fmt: skip
+        entries=event.entries,
+        bytes=event.bytes,
+        backup_entries=event.backup_entries,
+        backup_bytes=event.backup_bytes,
+        backup_writes=event.backup_writes + more.backup_writes,
+        reads=reads + more.reads,
+        writes=writes + more.writes,
+        span_us=event.span,
+        at_us=at,
+        maps=maps,
+        partitions=partitions,
+        lagging=lagging,
+    )
 
 
 def _taken(old: Mapping[int, Stored], rows: Iterable[tuple[int, ...]], span_us: int, at: int) -> Mapping[int, Stored]:

@@ -219,6 +219,8 @@ class Picture:
                 belief.status = "paused"
             elif isinstance(event, ProcessResumed) and belief.status == "paused":
                 belief.status = "member" if belief.version else "joining"
+        elif not isinstance(event, StrangerRefused | OperatorAsked):  # these two change no belief
+            raise AssertionError(f"what {event} changes is not said here")
 
     # Incarnations
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
-from msgspec.structs import astuple
+from msgspec.structs import asdict
 
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.partitions.arrangement.member_groups import grouped
@@ -113,8 +113,15 @@ def data_losses(picture: Picture, now_us: int) -> tuple[DataLoss, ...]:
         }
         elsewhere = [member for member in side.removed if member.uuid in running]
         returned = [member for member in side.removed if member.uuid in merged]
-        labels = [_labels(picture, side, group) for group in (side.removed, elsewhere, returned, side.merging)]
-        found.append(DataLoss(*astuple(side), *labels))
+        found.append(
+            DataLoss(
+                **asdict(side),
+                because_of=_labels(picture, side, side.removed),
+                elsewhere=_labels(picture, side, elsewhere),
+                returned=_labels(picture, side, returned),
+                bringing=_labels(picture, side, side.merging),
+            )
+        )
     return tuple(found)
 
 

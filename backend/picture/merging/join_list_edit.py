@@ -242,10 +242,15 @@ def _addresses_of(
         return (known,)
     labels = list(picture.members)
     close = get_close_matches(entry, labels, n=1) if ":" not in entry and "." not in entry else []
-    why = f"there is no member {entry!r}; did you mean {close[0]}? A host needs its port" if close else ""
+    if close:
+        remarks.append(
+            Remark(
+                line, one_line(f"there is no member {entry!r}; did you mean {close[0]}? A host needs its port"), "bad"
+            )
+        )
+        return ()
     try:
-        if not close:
-            return parse_join_list([entry], port_try_count=port_try_count)
+        return parse_join_list([entry], port_try_count=port_try_count)
     except BadJoinList as problem:
         why = str(problem.__cause__ or problem)
     remarks.append(Remark(line, one_line(why), "bad"))

@@ -184,8 +184,8 @@ class PairDiagnosis:
         if one.address in self._strangers(other.label):
             ends += f", or when {other.label} shows itself, {self._when(other)}"
             return Blocker(rule, f"{sentence}; {ends}", "waits", *self._search(other))
-        ends = f"{sentence}, and {other.label} neither lists nor remembers {one.label}; {ends}"
-        return Blocker(rule, ends, "waits", *self._edit(other, one))
+        sentence += f", and {other.label} neither lists nor remembers {one.label}"
+        return Blocker(rule, f"{sentence}; {ends}", "waits", *self._edit(other, one))
 
     def _cut_links(self) -> Blocker | None:
         cut = self._first_cut()
@@ -353,5 +353,12 @@ def cuts(link: LinkChanged) -> bool:
 def profile(master: MemberBelief) -> ClusterProfile:
     """Return what the picture knows of a cluster. What it does not know is the same for all."""
     members = tuple(ProfiledMember(member.address, member.uuid, member.lite) for member in master.members)
-    with_data, name = sum(not member.lite for member in members), ""
-    return ClusterProfile(master.address, master.uuid, name, master.cluster_state, members, master.version, with_data)
+    return ClusterProfile(
+        master.address,
+        master.uuid,
+        cluster_name="",
+        state=master.cluster_state,
+        members=members,
+        list_version=master.version,
+        data_member_count=sum(not member.lite for member in members),
+    )

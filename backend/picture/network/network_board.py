@@ -197,7 +197,7 @@ def drawing(
         letter = f"{letter_of(place)}[{sides[label]}]" if sides.get(label) else letter_of(place)
         nodes.append(NetworkNode(one_line(f"{letter} {label} {role}".rstrip()), tone, label in selected))
     pairs, meshed = combinations(range(len(labels)), 2), len(labels) <= MOST_MESHED
-    edges = (_edge(picture, one, labels[one], other, labels[other], planned, meshed) for one, other in pairs)
+    edges = (_edge(picture, place, labels[place], later, labels[later], planned, meshed) for place, later in pairs)
     return NetworkDrawing(tuple(nodes), tuple(filter(None, edges)))
 
 

@@ -186,11 +186,9 @@ def map_facts(picture: Picture, shown: ReplicaMap, now_us: int) -> Iterator[Fact
             whose = f"{one_line(shown.observer)} {'has reported' if witnessed else 'has'} no table"
         else:
             whose = "no owners are reported yet" if witnessed else "no partitions yet"
-        by_clients, by_members = (
-            "when a client uses data for the first time",
-            "at the first use of data, or when asked for",
-        )
-        yield Fact("", f"{whose}; they are arranged {by_clients if witnessed else by_members}", "faint")
+        first_use = "when a client uses data for the first time"
+        when = first_use if witnessed else "at the first use of data, or when asked for"
+        yield Fact("", f"{whose}; they are arranged {when}", "faint")
         return
     table = belief.table
     role = "master" if belief.is_master and belief.running else "not its master's" if shown.master else "no master seen"

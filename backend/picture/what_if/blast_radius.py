@@ -124,7 +124,7 @@ def _ring(labels: Sequence[str], mode: BlockMode) -> tuple[CutLink, ...]:
     count, reach = len(labels), majority_reach(len(labels))
     cuts = []
     for place, label in enumerate(labels):
-        # Between two members of a ring so many others stand, the one way or the other.
+        # Two members of a ring are so many steps apart, the one way or the other.
         far = tuple(labels[place + way] for way in range(1, count - place) if min(way, count - way) > reach)
         if far:
             cuts.append(CutLink((label,), far, mode=mode))

@@ -154,12 +154,12 @@ def _report_facts(picture: Picture, master: MemberBelief, decision: Disconnectio
 def cost_text(choice: RemovalChoice) -> str:
     """Return what both sides lose, in a sentence."""
     texts = []
-    for (members, data, lacks), one, several in ((choice.stay, "stays", "stay"), (choice.go, "goes", "go")):
+    for (members, data, lacks), verb, plural in ((choice.stay, "stays", "stay"), (choice.go, "goes", "go")):
         lite = f" ({members - data} lite)" if members > data else ""
-        without = (
-            f" without {counted(lacks, 'partition')}" if lacks else "" if lacks is None else " with all partitions"
-        )
-        texts.append(f"{counted(members, 'member')}{lite} {one if members == 1 else several}{without}")
+        text = f"{counted(members, 'member')}{lite} {verb if members == 1 else plural}"
+        if lacks is not None:
+            text += f" without {counted(lacks, 'partition')}" if lacks else " with all partitions"
+        texts.append(text)
     return "; ".join(texts) if choice.stay.lacks is not None else f"{', '.join(texts)}; there are no partitions yet"
 
 
@@ -184,8 +184,10 @@ def _unreported_suspicions(picture: Picture, master: MemberBelief, timing: Timin
     if not silent:
         return
     named = ", ".join(silent[:REPORTS_SHOWN]) + (", …" if len(silent) > REPORTS_SHOWN else "")
-    why = "they come with the next heartbeats, if it wants them"
-    why = "masters do not settle reports here" if timing.settles is False else why
+    if timing.settles is False:
+        why = "masters do not settle reports here"
+    else:
+        why = "they come with the next heartbeats, if it wants them"
     yield Fact("not reported", f"{named}: their suspicions have not reached it; {why}", "warning")
 
 

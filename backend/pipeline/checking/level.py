@@ -21,9 +21,9 @@ import pyarrow.compute as pc
 from pyarrow.parquet import ParquetFile, write_table
 from pyspark.sql.types import BinaryType, IntegerType, LongType, StructField, StructType
 
-from quarterdeck.backend.pipeline.judging.group_judge import collector_paused
 from quarterdeck.backend.pipeline.spark.arrow import batches_of, tasks_in
 from quarterdeck.backend.pipeline.spark.work import exit_with_task
+from quarterdeck.backend.pipeline.tasks import collector_paused
 from quarterdeck.backend.simulation.model_checking.model import State
 from quarterdeck.backend.simulation.model_checking.share import Reached, ShareReport, ShareSettings, StateShare
 from quarterdeck.backend.simulation.model_checking.spilling import CODE_BYTES
@@ -59,7 +59,7 @@ class LevelShare(StateShare):
             if file not in self._read:
                 self._read.add(file)
                 self.learn(read_learnt(file)[1])
-        self.reported = self.known  # what others have told no other has to hear
+        self.reported = self.known  # what others have learnt they know already
         self.reached, self._report = {}, ShareReport()
         self._recorded.clear()
 

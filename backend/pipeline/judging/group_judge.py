@@ -6,10 +6,8 @@ the group is read again as a whole and put in the order of causes.
 
 from __future__ import annotations
 
-import gc
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from io import BufferedReader
 from itertools import chain, count, islice, repeat
 from operator import attrgetter
@@ -32,6 +30,7 @@ from quarterdeck.backend.pipeline.judging.lines import (
 )
 from quarterdeck.backend.pipeline.judging.order import OutOfOrder, by_cause, by_time
 from quarterdeck.backend.pipeline.judging.run_judge import AuditQuestion, RunJudge, RunVerdict
+from quarterdeck.backend.pipeline.tasks import collector_paused
 
 PARQUET = ".parquet"
 MOST_WRITERS = 500
@@ -96,21 +95,6 @@ def judge_group(files: Sequence[InputFile], question: AuditQuestion, read: ReadL
             except OutOfOrder:
                 pass
         return _Group(question, read).put_in_order(files)
-
-
-@contextmanager
-def collector_paused() -> Iterator[None]:
-    """Pause the search for garbage in reference cycles: records are in none, and there are many of them.
-
-    A judge is in a cycle, and so is collected after the block.
-    """
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def _writers(files: Sequence[InputFile]) -> list[list[InputFile]]:

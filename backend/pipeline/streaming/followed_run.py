@@ -20,11 +20,12 @@ from msgspec import Struct
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.invariants.convergence import Convergence
 from quarterdeck.backend.pipeline.audit_input import InputFile
-from quarterdeck.backend.pipeline.judging.group_judge import collector_paused, judge_group, records_of
+from quarterdeck.backend.pipeline.judging.group_judge import judge_group, records_of
 from quarterdeck.backend.pipeline.judging.lines import NO_RUN, SetAside, StrangeRecord
 from quarterdeck.backend.pipeline.judging.order import OutOfOrder
 from quarterdeck.backend.pipeline.judging.run_judge import AuditQuestion, RunJudge
 from quarterdeck.backend.pipeline.rules import NAMES, Finding, QuarantinedLine, by_weight, linked
+from quarterdeck.backend.pipeline.tasks import collector_paused
 
 QUESTION = AuditQuestion(tuple(name for name in NAMES if name != Convergence.name))
 """What can be asked of a run that goes on."""

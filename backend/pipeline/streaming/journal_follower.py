@@ -18,6 +18,7 @@ from typing import NamedTuple
 import msgspec
 from msgspec import Struct
 
+from quarterdeck.backend.journal.files import NOT_DECODABLE
 from quarterdeck.backend.pipeline.commit import write_whole
 from quarterdeck.backend.pipeline.growth import GrowingJournals, Piece, RunOffset, pieces_of_run, with_merged
 from quarterdeck.backend.pipeline.rules import Finding, QuarantinedLine
@@ -168,7 +169,7 @@ class FindingsFile:
         for line in _whole_lines(path):
             try:
                 finding = msgspec.json.decode(line, type=Finding)
-            except (msgspec.MsgspecError, UnicodeDecodeError):
+            except NOT_DECODABLE:
                 continue  # written by another program; it stays until the file is replaced
             self._lines.setdefault(finding.run, {})[msgspec.json.encode(finding)] = finding
 
@@ -221,7 +222,7 @@ class StreamCheckpoint:
         for number, line in enumerate(_whole_lines(self._path), start=1):
             try:
                 entry = msgspec.json.decode(line, type=_Entry)
-            except (msgspec.MsgspecError, UnicodeDecodeError) as problem:
+            except NOT_DECODABLE as problem:
                 raise CheckpointGarbled(
                     f"{self._path}: line {number} was not written by a stream; remove {directory} to read everything again"
                 ) from problem

@@ -39,9 +39,9 @@ from quarterdeck.backend.pipeline.delta_snapshot import (
     newest,
     open_table,
 )
-from quarterdeck.backend.pipeline.judging.group_judge import collector_paused
 from quarterdeck.backend.pipeline.tables.batches import ARROW, MOST_SMALL, SMALL_BYTES, TARGET_BYTES
 from quarterdeck.backend.pipeline.tables.fold import KEPT, Counts, Fold, fold_in
+from quarterdeck.backend.pipeline.tasks import collector_paused
 
 ATTEMPTS = 30
 LONGEST_WAIT_S = 2.0

@@ -27,7 +27,6 @@ from quarterdeck.backend.pipeline.address import Address, Place, address_of, nam
 from quarterdeck.backend.pipeline.audit_input import AuditInput, resolve_input
 from quarterdeck.backend.pipeline.commit import PARQUET, StoreRefused, TableManifest
 from quarterdeck.backend.pipeline.delta_snapshot import DeltaSnapshot, newest
-from quarterdeck.backend.pipeline.judging.group_judge import collector_paused
 from quarterdeck.backend.pipeline.judging.lines import NO_RUN
 from quarterdeck.backend.pipeline.rules import Finding
 from quarterdeck.backend.pipeline.schemas import arrow_schema, columns_of
@@ -45,6 +44,7 @@ from quarterdeck.backend.pipeline.tables.batches import (
 from quarterdeck.backend.pipeline.tables.delta_store import update_delta
 from quarterdeck.backend.pipeline.tables.fold import KEPT, Counts, Fold, fold_in
 from quarterdeck.backend.pipeline.tables.run_events import RunEvents, RunLines
+from quarterdeck.backend.pipeline.tasks import collector_paused
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -344,6 +344,11 @@ class Scenario(ScenarioModel):
     def has_schedule(self) -> bool:
         return any(step.schedule is not None for step in self.steps)
 
+    @property
+    def questions(self) -> int:
+        """How many questions it asks a trainee."""
+        return sum(step.ask is not None for step in self.steps)
+
     def refusal_is_expected(self, number: int) -> bool:
         """Whether the step after step `number`, words and questions left aside, expects that one to be refused."""
         following = next((step for step in self.steps[number:] if not step.is_silent), None)

@@ -105,7 +105,7 @@ def _number_of_members(value: object) -> object:
 
 
 def known(what: str, names: Collection[str]) -> AfterValidator:
-    """Return a validator that refuses a name that is none of these `names`, of events say."""
+    """Return a validator that refuses a name that is not among `names`; `what` says what these name."""
 
     def check(name: str) -> str:
         if name not in names:

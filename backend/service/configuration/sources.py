@@ -43,6 +43,7 @@ CLIENT_VARIABLES = frozenset(
 PROPERTY_PLACE: yaml_document.FieldPath = ("hazelcast", "properties")
 SECURITY_PLACE: yaml_document.FieldPath = ("quarterdeck", "security")
 BIND_PLACE: yaml_document.FieldPath = ("quarterdeck", "bind")
+INTERFACES_PLACE: yaml_document.FieldPath = ("hazelcast", "network", "interfaces", "interfaces")
 
 
 class BadConfiguration(yaml_document.BadDocument):
@@ -171,8 +172,8 @@ class ConfigurationReader:
         try:
             addresses = address.parse_join_list(join_list, base_port=port, port_try_count=tries)
         except address.BadJoinList as problem:  # what is listed was checked before, so that it is the member's own host
-            of_host = ("hazelcast", "network", "public-address") if hazelcast.network.public_address else BIND_PLACE
-            raise self._bad(of_host, str(problem)) from problem
+            public = ("hazelcast", "network", "public-address") if hazelcast.network.public_address else None
+            raise self._bad(public or self._bound_by(), str(problem)) from problem
         return MemberConfiguration(
             run=quarterdeck.run,
             label=hazelcast.instance_name,
@@ -185,10 +186,9 @@ class ConfigurationReader:
         )
 
     def _bind_host(self, security: Security) -> str:
-        interfaces = self._whole.hazelcast.network.interfaces
-        place, host = BIND_PLACE, self._whole.quarterdeck.bind
-        if not host and interfaces.enabled:
-            place, host = ("hazelcast", "network", "interfaces", "interfaces"), interfaces.interfaces[0]
+        host = self._whole.quarterdeck.bind
+        if self._bound_by() == INTERFACES_PLACE:
+            host = self._whole.hazelcast.network.interfaces.interfaces[0]
         host = host.strip("[]") or LOOPBACK
         if not is_loopback(host):
             missing = []
@@ -198,11 +198,16 @@ class ConfigurationReader:
                 missing.append("how members prove themselves (quarterdeck.security.secret-file, or network.ssl.mutual)")
             if missing and not security.open_to_all:
                 raise self._bad(
-                    place,
+                    self._bound_by(),
                     f"{host} is beyond this machine, and nothing says {' nor '.join(missing)}; add that, or bind to {LOOPBACK}, "
                     "or say in so many words that it shall be open to all (quarterdeck.security.open-to-all)",
                 )
         return host
+
+    def _bound_by(self) -> yaml_document.FieldPath:
+        """Return the field that says on which host the member listens."""
+        by_interfaces = not self._whole.quarterdeck.bind and self._whole.hazelcast.network.interfaces.enabled
+        return INTERFACES_PLACE if by_interfaces else BIND_PLACE
 
     def _public_host(self, text: str, port: int) -> str:
         place: yaml_document.FieldPath = ("hazelcast", "network", "public-address")
@@ -229,9 +234,9 @@ class ConfigurationReader:
         for place, user in enumerate(section.users):
             password = self._secret(user.file, ("users", place, "password-file"))
             users.append(User(user.name, user.role, password, groups=user.groups, secret_file=user.file))
-        for place, given in enumerate(section.tokens):
-            name, token = given.name or f"token {place + 1}", self._secret(given.file, ("tokens", place, "file"))
-            users.append(User(name, given.role, "", token, given.groups, given.file, by_token=True))
+        for place, access in enumerate(section.tokens):
+            name, token = access.name or f"token {place + 1}", self._secret(access.file, ("tokens", place, "file"))
+            users.append(User(name, access.role, "", token, access.groups, access.file, by_token=True))
         secret_file, tls = section.secret_file, None
         if ssl.enabled and ssl.certificate is not None and ssl.key is not None:
             tls = TlsFiles(ssl.certificate, ssl.key, ssl.authority, ssl.mutual)

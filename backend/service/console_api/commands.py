@@ -14,6 +14,7 @@ from quarterdeck.backend.core.commands import commands
 from quarterdeck.backend.core.commands.catalogue import CATALOGUE, CommandDescription, HttpForm, described
 from quarterdeck.backend.core.commands.commands import LinkCommand
 from quarterdeck.backend.core.link_condition import LinkChanged
+from quarterdeck.backend.journal.files import NOT_DECODABLE
 from quarterdeck.backend.member_api import answers
 from quarterdeck.backend.picture.text.formatting import bytes_text
 from quarterdeck.backend.service.console_api.queries import properties_of
@@ -127,7 +128,7 @@ async def change_links(request: Request, face: FaceDependency, caller: CallerDep
     """Change conditions of links. Members are named by address, or by label where this member knows it."""
     try:
         command = LINK_COMMAND.decode(await request.body())
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as problem:
+    except NOT_DECODABLE as problem:
         hint = "send a command about links, as in the examples of /quarterdeck/v1/openapi.json"
         raise Denied(HTTPStatus.BAD_REQUEST, f"the body: {problem}", hint) from problem
     await face.do(command, caller)

@@ -145,8 +145,9 @@ class RuntimeChange:
 
     def _sort_users(self, section: dict[object, object], security: Security, reloaded: Security) -> None:
         for name, by_token in (("users", False), ("tokens", True)):
-            kept = (security, reloaded)
-            before, after = ([user for user in which.users if user.by_token == by_token] for which in kept)
+            before, after = (
+                [user for user in given.users if user.by_token == by_token] for given in (security, reloaded)
+            )
             if before == after and name in section:
                 self._note("security", name, IN_FORCE)
             elif before != after and security.users and not reloaded.users:

@@ -117,7 +117,7 @@ class StateShare:
         self._sent: set[int] = set()
         self._outgoing: list[list[Reached]] = [[] for _ in range(self._shares)]
         self._stores: tuple[Any, ...] = (self._inputs, self._incarnations, self._records, self._histories)
-        """What knows by numbers all that states are made of."""
+        """The inputs, members, records and histories, each known by number; `known` and `_learnt` keep this order."""
         self.reported = (0,) * len(self._stores)
         self._last: Reached | None = None
         self._report = ShareReport()
@@ -225,6 +225,7 @@ class StateShare:
     # What other processes hear, and what is kept
 
     def news(self) -> bytes:
+        """Return what was learnt since this was asked the last time."""
         news = self._learnt(self.reported)
         self.reported = self.known
         return news

@@ -231,7 +231,7 @@ class Transitions:
         self._record(state.now_us, ProcessKilled(self.model.labels[place]))
         state = state._replace(members=_with(state.members, place, DOWN))
         lost = self._inputs.number(PeerUnreachable(self.configurations[place].address, "connection lost"))
-        links, running = self._links_of(state), [one for one, member in enumerate(state.members) if member != DOWN]
+        links, running = self._links_of(state), [at for at, member in enumerate(state.members) if member != DOWN]
         reached = [other for other in running if not self._is_blocked(links, place, other)]
         return _sending(state, [MessageInFlight(place, other, lost) for other in reached])
 

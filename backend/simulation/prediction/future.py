@@ -266,7 +266,7 @@ class _Future:
         world = self._world
         clusters = tuple(self._cluster(label, state) for label, state in _masters(world))
         listed = {label for cluster in clusters for label in cluster.members}
-        silent = (f"{silent.configuration.label} is silent: {silent.why}" for silent in self._snapshot.untold)
+        silences = (f"{silent.configuration.label} is silent: {silent.why}" for silent in self._snapshot.untold)
         return FaultPrediction(
             clusters,
             tuple(label for label, _ in _running(world) if label not in listed),
@@ -276,7 +276,7 @@ class _Future:
             settled,
             orders=1,
             agreeing=1,
-            assumed=(PLAIN_ASSUMPTION, *silent),
+            assumed=(PLAIN_ASSUMPTION, *silences),
         )
 
     def _cluster(self, label: str, state: MemberState) -> PredictedCluster:

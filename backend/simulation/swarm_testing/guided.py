@@ -236,6 +236,7 @@ def varied(scenario: Scenario, draws: Random, title: str) -> Scenario:
     tree = scenario_tree(scenario)
     labels, steps = tree["members"], _timeline(tree["steps"])
     for _ in range(draws.randint(1, 3)):
+        # None stands for one fault more, the only change that needs no step to begin with.
         change = draws.choice((None, None, _move, _move, _exchange, _repeat, _leave_out))
         if change is None:
             _add_fault(steps, draws, labels, scenario)

@@ -111,7 +111,7 @@ class Elision:
 
     def _refresh_floor(self) -> None:
         rounds = (history.before for history in self._histories.values())
-        self._floor_us = min(one.sent_us for one in rounds if one is not None)
+        self._floor_us = min(earlier.sent_us for earlier in rounds if earlier is not None)
 
     def _restore(
         self,

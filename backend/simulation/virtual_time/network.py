@@ -41,7 +41,7 @@ class SimulatedNetwork:
         members: int,
         elide_heartbeats: bool,
     ) -> None:
-        """`stranger` is what places have, besides their address, at which no member ever starts; so many `members` can."""
+        """`stranger` is what places have, besides their address, at which no member ever starts; `members` can start at most."""
         self.now_us = 0
         self.now_order = NEVER
         self.queue = CalendarQueue(members)

@@ -92,8 +92,10 @@ def rolling_restart(
             say(f"{label} may be stopped" if command else f"restart {label} now")
             if command is not None:
                 environment = os.environ | {"MEMBER": label, "ADDRESS": address}
-                about, failures = f"--exec for {label}", (OSError, subprocess.SubprocessError)
-                with failing_as(ExitCode.CHECK_FAILED, *failures, about=about):
+                failing = failing_as(
+                    ExitCode.CHECK_FAILED, OSError, subprocess.SubprocessError, about=f"--exec for {label}"
+                )
+                with failing:
                     subprocess.run(command, shell=True, env=environment, timeout=timeout, check=True)
             until = time.monotonic() + timeout
             while not has_come_back(uuid, before, _listed(followed)):
@@ -171,7 +173,7 @@ def _uuid_of(followed: FollowedCluster, label: str) -> str | None:
 
 
 def _plan(followed: FollowedCluster, state: Path) -> dict[str, str]:
-    """Return the incarnations to replace, the youngest first: those that the file has, or all of now."""
+    """Return the incarnations to replace, the youngest first: those that the file has, or all of now. Raises `CommandFailed`."""
     with failing_as(ExitCode.BAD_INPUT, OSError, ValueError, about=f"--state {state}"):
         if state.exists():
             plan = json.loads(state.read_text(encoding="utf-8"))

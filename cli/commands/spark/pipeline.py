@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import msgspec
 import typer
 
-from quarterdeck.backend.picture.text.formatting import counted
+from quarterdeck.backend.picture.text.formatting import counted, one_line
 from quarterdeck.cli.commands.run_options import stopping
 from quarterdeck.cli.commands.spark.campaign import MasterOption, RemoteOption, require_one_spark
 from quarterdeck.cli.exits import BadUsage, ExitCode, fail_if, failing_as
@@ -121,8 +121,6 @@ def _stream_on_spark(
 
 
 def _print_change(output: Format, change: FindingsChange) -> None:
-    from quarterdeck.backend.picture.text.formatting import one_line
-
     for finding in change.added:
         if output is Format.JSONL:
             print(msgspec.json.encode(finding).decode())

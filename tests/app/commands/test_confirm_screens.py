@@ -73,3 +73,19 @@ async def test_a_second_key_that_was_pressed_before_it_went_neither_answers_agai
         await pilot.pause()
         assert app.screen is below
     assert answers == [True]
+
+
+async def test_a_click_on_cancel_before_escape_answers_once_and_takes_only_the_dialog_away() -> None:
+    answers: list[bool | None] = []
+    app: App[None] = App()
+    async with app.run_test(size=(80, 24)) as pilot:
+        below: ModalScreen[None] = ModalScreen()
+        app.push_screen(below)
+        screen = ConfirmScreen("Stop a?", "It ends.", "Stop")
+        app.push_screen(screen, answers.append)
+        await pilot.pause()
+        screen.query_one("#cancel", Button).press()
+        screen.dismiss(False)
+        await pilot.pause()
+        assert app.screen is below
+    assert answers == [False]

@@ -146,17 +146,28 @@ def test_a_pod_whose_host_says_that_no_process_listens_is_gone(pods: FakePods) -
         near_end.shutdown()
 
 
-def test_the_end_of_each_connection_waits_for_words_of_its_own(pods: FakePods, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pod_route, "EXPLANATION_SECONDS", 20.0)
-    pods.refuse("hz-1")
+@pytest.mark.parametrize("late", [False, True])
+def test_the_end_of_each_connection_waits_for_words_of_its_own(
+    pods: FakePods, monkeypatch: pytest.MonkeyPatch, late: bool
+) -> None:
     pods.run("hz-1", host_at(1), "uid-1", Address("127.0.0.1:1"))
+    if not late:
+        pods.refuse("hz-1")
+        monkeypatch.setattr(pod_route, "EXPLANATION_SECONDS", 20.0)
 
     async def explained_twice() -> None:
         route, pod = PodRoute([SERVICE], logs=False), Address("hz-1:5701")
         looking = asyncio.create_task(route.run())
         await route.hosts_of(SERVICE.address)
-        await route.reach(pod)
-        assert [await route.why_ended(pod) for _ in range(2)] == 2 * [("no process listens there", "absent")]
+        found = []
+        for _ in range(2):
+            await route.reach(pod)
+            found.append(await route.why_ended(pod))
+            if late:  # its words on this connection come when its end was explained already
+                process = route._forwards["hz-1"].result().process
+                process.said = "error forwarding port 5701 to pod: connect: connection refused"
+                process.spoke.set()
+        assert found == 2 * [None if late else ("no process listens there", "absent")]
         looking.cancel()
         await asyncio.wait([looking])
 

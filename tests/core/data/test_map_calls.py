@@ -5,6 +5,7 @@ from itertools import pairwise
 import msgspec
 import pytest
 
+from quarterdeck.backend.core import member
 from quarterdeck.backend.core.cluster_profile import ClusterStanding, ClusterState
 from quarterdeck.backend.core.data import handlers, map_calls
 from quarterdeck.backend.core.data.events import CallFinished, CallStarted
@@ -40,7 +41,7 @@ def test_keys_are_spread_evenly() -> None:
 def test_every_message_of_partitions_and_data_has_a_handler() -> None:
     rooms = {f"quarterdeck.backend.core.{room}.messages" for room in ("data", "partitions")}
     kinds = {kind for kind in MESSAGE_KINDS.values() if kind.__module__ in rooms}
-    assert {*kinds, Leave} == set(handlers.MESSAGE_HANDLERS)
+    assert {*kinds, Leave} == set(member.MESSAGE_HANDLERS)
 
 
 @pytest.mark.parametrize("caller", "ABC")

@@ -8,7 +8,6 @@ import pytest
 
 from quarterdeck.backend.core import member
 from quarterdeck.backend.core.commands.commands import Heal, KillMember, Partition, StartMember
-from quarterdeck.backend.core.data.handlers import MESSAGE_HANDLERS
 from quarterdeck.backend.core.membership import handlers
 from quarterdeck.backend.core.membership.facts import (
     AdmissionEnded,
@@ -37,7 +36,7 @@ def test_every_fact_has_its_chapters() -> None:
 
 def test_every_message_has_a_rule_for_all_that_a_member_may_do_or_a_handler_that_does_not_care() -> None:
     assert set(member.RULES) == set(MESSAGE_KINDS.values())
-    assert not MESSAGE_RULES.keys() & MESSAGE_HANDLERS.keys()
+    assert not MESSAGE_RULES.keys() & member.MESSAGE_HANDLERS.keys()
     assert all(set(rules) == set(get_args(Doing)) for rules in MESSAGE_RULES.values())
 
 

@@ -87,3 +87,9 @@ def test_files_of_no_use_are_named(authority: trustme.CA, tmp_path: Path) -> Non
     ):
         with pytest.raises(BadTlsFiles, match=name):
             client_context(options)
+
+
+def test_a_file_that_only_the_environment_names_is_no_fault_of_the_options(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SSLKEYLOGFILE", "/nowhere/keys")
+    with pytest.raises(FileNotFoundError, match="/nowhere/keys"):
+        client_context(TlsOptions())

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from math import inf, nan
+
+import pytest
+
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.witnessed.events import LinkMeasured
 from quarterdeck.backend.hazelcast.wire.messages import MetricSample, MetricSet
@@ -11,7 +15,7 @@ A, B, C, D = (Address(f"10.0.0.{number}:5701") for number in (1, 2, 3, 4))
 D2 = Address("10.0.0.4:5702")
 
 
-def of_connections(*connections: tuple[str, int, int]) -> MetricSet:
+def of_connections(*connections: tuple[str, float, int]) -> MetricSet:
     """Metrics of connections of A: the remote end, milliseconds idle, packets that wait."""
     samples = []
     for remote, idle, queued in connections:
@@ -40,3 +44,9 @@ def test_links_are_strained_that_are_gone_idle_or_full() -> None:
     assert D not in [link.address for link in strained((B, C, D), links, (B, C))], "it was removed"
     assert D not in [link.address for link in strained((B, C), links, (B, C, D))], "it may be known by another address"
     assert strained((), link_metrics(of_connections(("10.0.0.2:5701", 5_900, 15)), A, (B,)), (B,)) == ()
+
+
+@pytest.mark.parametrize("idle_ms", [nan, inf, -1])
+def test_what_is_no_amount_is_passed_over(idle_ms: float) -> None:
+    metrics = of_connections(("10.0.0.2:5701", idle_ms, 3))
+    assert link_metrics(metrics, A, (B,)) == {B: LinkMeasured(B, 0, None, 3)}

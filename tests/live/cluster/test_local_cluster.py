@@ -264,6 +264,9 @@ def test_join_lists_are_obeyed_and_checked(start: Callable[..., ObservedCluster]
     watched.until(lambda: watched.view("n1") == ["n1"] and watched.view("n2") == ["n2"])
     with pytest.raises(ValueError, match='unknown label "n7"; known: n1, n2'):
         LocalCluster(2, join_lists={"n1": ["n7"]})
+    misspelt: dict[str, Any] = {"lites": ("n2",)}
+    with pytest.raises(TypeError, match="there are no such options: lites"):
+        LocalCluster(2, **misspelt)
     with pytest.raises(ValueError, match="label 2, 'a', is taken already"):
         LocalCluster(["a", "a"])
 

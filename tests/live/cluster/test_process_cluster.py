@@ -14,7 +14,7 @@ import pytest
 
 from quarterdeck.backend.core.address import Address, host_of, port_of
 from quarterdeck.backend.core.commands.commands import CommandRefused, KillMember, Operate, PauseMember, StartMember
-from quarterdeck.backend.core.events import ProcessKilled
+from quarterdeck.backend.core.events import ProcessKilled, StrangerRefused
 from quarterdeck.backend.core.membership.events import ObserverPaused
 from quarterdeck.backend.live.cluster import local_clusters
 from quarterdeck.backend.live.cluster.live_cluster import LiveCluster
@@ -141,3 +141,11 @@ def test_a_cluster_that_is_closed_while_it_starts_leaves_no_process() -> None:
     cluster.close()
     assert cluster.started.done()
     assert not any(map(is_bound, cluster.addresses.values()))
+
+
+def test_a_stranger_at_a_process_is_noted_as_the_clusters_and_not_as_the_members(watched: ObservedCluster) -> None:
+    with socket.create_connection(("127.0.0.1", port_of(watched.cluster.addresses["n1"])), timeout=5) as stranger:
+        stranger.sendall(b"\xff\xff\xff\xff")
+        watched.until(lambda: watched.events(StrangerRefused))
+    (refused,) = watched.events(StrangerRefused, "dev")
+    assert refused.reason == "announced a frame of 4294967295 bytes; the limit is 4096"

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 from syrupy.assertion import SnapshotAssertion
 
 from quarterdeck.backend.core.address import Address
@@ -22,7 +23,7 @@ from quarterdeck.backend.core.membership.events import (
     SearchPlanned,
 )
 from quarterdeck.backend.core.membership.views.identity import Member
-from quarterdeck.backend.core.partitions.events import MigrationDecided, MigrationStarted
+from quarterdeck.backend.core.partitions.events import MigrationDecided, MigrationsPlanned, MigrationStarted
 from quarterdeck.backend.core.witnessed.events import ConnectionChanged, MemberWitnessed, ReplicaMigrated
 from quarterdeck.backend.hazelcast.logs.reader import read_logs
 from quarterdeck.backend.picture.events.catalogue import describe_record
@@ -213,3 +214,17 @@ def test_a_configuration_that_is_read_is_no_edit_and_an_edit_has_no_author() -> 
     assert "n1, n2 look for others at 10.0.0.1:5701" in witnessed_lists(0)
     assert "edit" not in witnessed_lists(0)
     assert "the join list of n1, n2 was edited: 10.0.0.1:5701" in witnessed_lists(0, 1)
+
+
+def test_what_is_planned_long_after_the_end_of_a_start_is_a_line_of_its_own() -> None:
+    """A recovered table ends a migration a second time, so that fewer than none run."""
+    records = records_of_demo("master-dies-mid-commit")
+    plan = next(
+        record
+        for record in reversed(records)
+        if record.member == "byzantium" and isinstance(record.event, MigrationsPlanned) and record.event.planned
+    )
+    event = replace(plan.event, cause="members-changed", why="one joined")
+    late = replace(plan, seq=10_000, at=records[-1].at + 20_000_000, event=event)
+    newest = folded([*records, late]).all[-1]
+    assert newest.at_us == late.at and sentence_of(newest).text.startswith("byzantium moves replicas: one joined")

@@ -104,12 +104,12 @@ def test_all_forms_are_written_whole(report: Row, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "told"), [("out.pdf", ".html, .md, .json"), ("nowhere/out.html", "no such directory")]
+    ("name", "reason"), [("out.pdf", ".html, .md, .json"), ("nowhere/out.html", "no such directory")]
 )
-def test_a_place_that_cannot_be_written_is_told_before_the_audit(tmp_path: Path, name: str, told: str) -> None:
-    with pytest.raises(ReportRefused, match=told):
+def test_a_place_that_cannot_be_written_is_refused_before_the_audit(tmp_path: Path, name: str, reason: str) -> None:
+    with pytest.raises(ReportRefused, match=reason):
         check_destination(tmp_path / name)
-    with pytest.raises(ReportRefused, match=told), reporting(tmp_path / name):
+    with pytest.raises(ReportRefused, match=reason), reporting(tmp_path / name):
         raise AssertionError("the audit would have begun")
 
 

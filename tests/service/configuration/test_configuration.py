@@ -210,6 +210,11 @@ def test_a_port_may_stand_alone(file: Path) -> None:
             'quarterdeck:\n  security: {open-to-all: "I know that anybody can control this member"}\n  bind: 10.0.0.1-5',
             "F:3: quarterdeck.bind: entry 1 of the join list: '10.0.0.1-5' is a range or wildcard",
         ),
+        (
+            'quarterdeck:\n  security: {open-to-all: "I know that anybody can control this member"}\n'
+            "hazelcast:\n  network:\n    interfaces: {enabled: true, interfaces: ['x!y']}",
+            "F:5: hazelcast.network.interfaces.interfaces: entry 1 of the join list: 'x!y' has '!'",
+        ),
         ("quarterdeck:\n  security: {open-to-all: sure}", "F:2: quarterdeck.security: open-to-all has to say"),
         ("[1]", "F:1: is no configuration"),
         (

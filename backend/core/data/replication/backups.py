@@ -114,7 +114,7 @@ def on_backup_ack(state: MemberState, now: int, sender: Address, ack: messages.B
         owner_state = data.owner_states.get(partition)
         if owner_state is None or Replica(sender, ack.backup) not in state.counted_backups(owner_state.row):
             continue
-        of_this_ownership = position == owner_state.base or any(one.stamp == position for one in owner_state.log)
+        of_this_ownership = position == owner_state.base or any(entry.stamp == position for entry in owner_state.log)
         if of_this_ownership:
             if position.number > owner_state.confirmed.get(ack.backup, -1):
                 owner_state.confirmed[ack.backup] = position.number

@@ -23,9 +23,9 @@ from quarterdeck.backend.core.membership.events import MergeVerdict, NotMerging,
 from quarterdeck.backend.core.membership.facts import BecameMaster, EvidenceFound, Installed, MergeDecided
 from quarterdeck.backend.core.membership.failure_detection import explicit_suspicion
 from quarterdeck.backend.core.membership.messages import MasterIs, SplitBrainAnswer, SplitBrainProbe
-from quarterdeck.backend.core.membership.split_brain import search_addresses
+from quarterdeck.backend.core.membership.split_brain import remembered_addresses
 from quarterdeck.backend.core.membership.split_brain.merge_decision import MergeDecision, decide_merge
-from quarterdeck.backend.core.membership.split_brain.search_addresses import possible_addresses, remember_contact
+from quarterdeck.backend.core.membership.split_brain.remembered_addresses import possible_addresses, remember_contact
 from quarterdeck.backend.core.membership.state import Membership
 from quarterdeck.backend.core.membership.undertakings import Doing, Following, Leading
 from quarterdeck.backend.core.membership.views import readmission
@@ -89,7 +89,7 @@ def search(state: Membership, leading: Leading, now: int) -> None:
         known = "every address that it knows is a member already; edit the join list to name others"
         explain(state, now, Reason("nobody-known", known) if state.left else NOTHING)
     elif state.unanswered >= set(candidates):
-        named = ", ".join(search_addresses.described(state, address) for address in candidates)
+        named = ", ".join(remembered_addresses.described(state, address) for address in candidates)
         explain(state, now, Reason("nobody-answers", f"nobody answers at {named}"), silent=candidates)
     elif state.unanswered.isdisjoint(candidates):  # else those asked for the first time may answer
         explain(state, now, NOTHING)

@@ -17,7 +17,7 @@ from quarterdeck.backend.core.membership import cluster_state, messages
 from quarterdeck.backend.core.membership.events import JoinFailed, JoinRequested, MemberStopped
 from quarterdeck.backend.core.membership.facts import BecameMaster, HeldLinksProven, Joined, ListReceived
 from quarterdeck.backend.core.membership.failure_detection import explicit_suspicion
-from quarterdeck.backend.core.membership.split_brain.search_addresses import possible_addresses
+from quarterdeck.backend.core.membership.split_brain.remembered_addresses import possible_addresses
 from quarterdeck.backend.core.membership.state import Membership
 from quarterdeck.backend.core.membership.undertakings import Doing, Following, Idle, JoinSearch, Leading
 from quarterdeck.backend.core.membership.views import present_incarnation, publishing

@@ -32,6 +32,7 @@ class MemberList(Struct, frozen=True, dict=True):
 
     @cached_property
     def addresses(self) -> tuple[Address, ...]:
+        """The addresses of the members, the oldest first."""
         return tuple(member.address for member in self.members)
 
     @cached_property
@@ -39,6 +40,7 @@ class MemberList(Struct, frozen=True, dict=True):
         return frozenset(member.uuid for member in self.members)
 
     def find(self, address: Address) -> Member | None:
+        """Return the member at `address`, whatever its uuid, or None."""
         place = self._places.get(address)
         return None if place is None else self.members[place]
 

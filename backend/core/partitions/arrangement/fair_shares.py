@@ -81,7 +81,7 @@ def limits_at(shares: FairShares, index: int, held: Sequence[int], *, exact: boo
     if exact and shares.alike:
         return _rounded((partitions - count, groups - index) for count in held)
     slots = shares.replicas - index
-    capped_rows = sum(partitions - one for one in compress(held, shares.capped))
+    capped_rows = sum(partitions - count for count in compress(held, shares.capped))
     open_members = sum(map(len, shares.members_of)) - sum(map(len, compress(shares.members_of, shares.capped)))
     open_rows = max(partitions * slots - capped_rows, 0)
     return _rounded(

@@ -104,7 +104,7 @@ def plan(state: PartitionedMember, now: int, master_role: MasterRole) -> None:
     wanted = _arranged(state, current, master_role)
     if wanted is None:
         return
-    _give_lost_ones_owners(state, now, table, wanted)
+    _give_lost_rows_owners(state, now, table, wanted)
     if not allows_migrations(state.standing.state):
         return
     master_role.replicas_wanted = len(wanted.table[0])
@@ -171,7 +171,7 @@ def _names(replicas: Replicas) -> Row:
     return tuple([replica.uuid if replica is not None else None for replica in replicas])
 
 
-def _give_lost_ones_owners(state: PartitionedMember, now: int, table: PartitionTable, wanted: Arrangement) -> None:
+def _give_lost_rows_owners(state: PartitionedMember, now: int, table: PartitionTable, wanted: Arrangement) -> None:
     """Give new owners to partitions without any holder: there is nothing to copy, so they begin empty (1.1)."""
     members = _replicas(state)
     rows = []

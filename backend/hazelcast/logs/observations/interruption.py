@@ -17,9 +17,10 @@ from quarterdeck.backend.hazelcast.logs.observations.observation import (
     LogEnds,
     LogEvidence,
     Observation,
+    consecutive_groups,
     observation,
 )
-from quarterdeck.backend.hazelcast.logs.observations.wording import consecutive_groups, lasted, listed, times
+from quarterdeck.backend.hazelcast.logs.observations.wording import lasted, listed, times
 
 SILENT_US = 8 * SECOND_US
 """Shorter silences are those of every day."""

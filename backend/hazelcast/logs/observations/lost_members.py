@@ -15,9 +15,15 @@ from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.core.witnessed.events import ConnectionChanged, MemberWitnessed
 from quarterdeck.backend.hazelcast.last_words import NOTICED_US, LastStanding, LastWords
 from quarterdeck.backend.hazelcast.logs.interpretation import InterpretedMessage
-from quarterdeck.backend.hazelcast.logs.observations.observation import LogEnds, LogEvidence, Observation, observation
+from quarterdeck.backend.hazelcast.logs.observations.observation import (
+    LogEnds,
+    LogEvidence,
+    Observation,
+    consecutive_groups,
+    observation,
+)
 from quarterdeck.backend.hazelcast.logs.observations.readmission import REMOVAL_REASONS
-from quarterdeck.backend.hazelcast.logs.observations.wording import consecutive_groups, lasted, listed
+from quarterdeck.backend.hazelcast.logs.observations.wording import lasted, listed
 
 _HEARD: tuple[SuspicionCause, ...] = ("goodbye", "disconnected", "asked")
 """Causes of removals of members that were heard at that very moment."""
@@ -253,24 +259,26 @@ class FullStops:
         """Return each time that all members of a cluster ended while no other one went on."""
         groups = [group for lineage, view in self._views.items() if (group := self._ended_of(lineage, view, ends))]
         for group in groups:
-            uuids = {it.uuid for it in group}
-            if any(uuids < {it.uuid for it in other} for other in groups):
+            uuids = {ending.uuid for ending in group}
+            if any(uuids < {ending.uuid for ending in other} for other in groups):
                 continue  # the last master's lineage: it led those that were left
-            later = (it.first_us for it in self._incarnations.values() if it.first_us >= group[0].last_us)
+            later = (ending.first_us for ending in self._incarnations.values() if ending.first_us >= group[0].last_us)
             yield _full_stop(group, min(later, default=None))
 
     def _ended_of(self, lineage: str, view: ListInstalled, ends: LogEnds) -> list[_EndingIncarnation]:
         """Return the members of a lineage that ended together, if all of its newest list have and no other one went on."""
         known = {uuid: self._incarnations.get(uuid) for uuid in self._listed[lineage]}
-        ended = [it for it in known.values() if it is not None and it.has_ended]
-        if not {member.uuid for member in view.members} <= {it.uuid for it in ended}:
+        ended = [ending for ending in known.values() if ending is not None and ending.has_ended]
+        if not {member.uuid for member in view.members} <= {ending.uuid for ending in ended}:
             return []
-        ended.sort(key=lambda it: (it.last_us, it.member))
-        *_, group = consecutive_groups(ended, lambda group, it: it.last_us - group[-1].last_us <= TOGETHER_US)
+        ended.sort(key=lambda ending: (ending.last_us, ending.member))
+        *_, group = consecutive_groups(ended, lambda group, ending: ending.last_us - group[-1].last_us <= TOGETHER_US)
         first_us, end_us = group[0].last_us, group[-1].last_us
-        uuids = {it.uuid for it in group}
-        others = (it for it in self._incarnations.values() if it.first_us < first_us and it.uuid not in uuids)
-        return [] if len(group) == 1 or any(self._goes_on(it, end_us, ends) for it in others) else group
+        uuids = {ending.uuid for ending in group}
+        others = (
+            ending for ending in self._incarnations.values() if ending.first_us < first_us and ending.uuid not in uuids
+        )
+        return [] if len(group) == 1 or any(self._goes_on(ending, end_us, ends) for ending in others) else group
 
     def _goes_on(self, incarnation: _EndingIncarnation, end_us: int, ends: LogEnds) -> bool:
         if incarnation.end:
@@ -279,30 +287,32 @@ class FullStops:
 
 
 def _full_stop(group: Sequence[_EndingIncarnation], start_us: int | None) -> Observation:
-    said = [it for it in group if it.end != "silent"]
-    silent = [it for it in group if it.end == "silent"]
+    said = [ending for ending in group if ending.end != "silent"]
+    silent = [ending for ending in group if ending.end == "silent"]
     if said:
-        verb = "stopped" if any(it.end == "said" for it in said) else "ended"
+        verb = "stopped" if any(ending.end == "said" for ending in said) else "ended"
         within = f" within {lasted(said[-1].last_us - said[0].last_us)}" if len(said) > 1 else ""
         what = verb + within + (f" ({len(silent)} without a goodbye)" if silent else "")
     else:
-        what = "ended without a goodbye" if any(it.is_logged for it in group) else "ended"
+        what = "ended without a goodbye" if any(ending.is_logged for ending in group) else "ended"
     again = ""
     if start_us is not None:
         later = f" {lasted(start_us - said[-1].last_us)} later" if said and start_us > said[-1].last_us else ""
         again = f", and were started again{later} as a new cluster"
-    each = (f"{it.member} {'said that it stops' if it.end == 'said' else 'said nothing'}" for it in group[:10])
+    each = (
+        f"{ending.member} {'said that it stops' if ending.end == 'said' else 'said nothing'}" for ending in group[:10]
+    )
     return observation(
         "full-stop",
-        [it.member for it in group],
+        [ending.member for ending in group],
         f"all {len(group)} members {what}{again}",
         detail=f"In this order: {'; '.join(each)}. No other member was there.",
         cause="A planned stop, something that stops or restarts all members at once (an orchestrator, a deployment), or what "
         "all of them share: the host, its memory, its power.",
         remedy="What was only in memory is gone: load it again from its source. Stop members one after the other, each once the "
         "cluster is safe; with persistence configured, a cluster that is stopped as a whole keeps its data.",
-        evidence=[it.last for it in group],
-        start_us=group[0].last_us if said else max(it.silent_us for it in silent),
+        evidence=[ending.last for ending in group],
+        start_us=group[0].last_us if said else max(ending.silent_us for ending in silent),
         end_us=max(group[-1].last_us, start_us or 0),
         is_open=start_us is None,
     )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Literal, Protocol
+from collections.abc import Callable, Iterable, Sequence
+from typing import Literal, Protocol, TypeVar
 
 from msgspec import Struct
 
@@ -15,6 +15,8 @@ ObservationKind = Literal[
     "clock-jump", "unresponsive", "claim-not-accepted", "restart", "full-stop", "partition-lost", "migration-storm",
     "zones-differ", "shutdown-waits", "frozen", "join-refused", "late-heartbeats", "slow-invocations", "name-unresolved",
 ]  # fmt: skip
+
+_Item = TypeVar("_Item")
 
 MAX_EVIDENCE = 12
 """Lines of evidence that are kept of one observation: the first ones, and the last."""
@@ -144,3 +146,14 @@ def observation(
         kind, first.place.run, start_us, end_us, is_open, tuple(members), headline, detail, cause, remedy,
         tuple(evidence.lines), evidence.count, first.place.utc + start_us - first.at, last.place.utc + end_us - last.at,
     )  # fmt: skip
+
+
+def consecutive_groups(items: Iterable[_Item], belongs: Callable[[list[_Item], _Item], bool]) -> list[list[_Item]]:
+    """Split items, in their order, into groups: each item joins the last group if it belongs there."""
+    groups: list[list[_Item]] = []
+    for item in items:
+        if groups and belongs(groups[-1], item):
+            groups[-1].append(item)
+        else:
+            groups.append([item])
+    return groups

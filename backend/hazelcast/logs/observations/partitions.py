@@ -10,8 +10,13 @@ from quarterdeck.backend.core.membership.events import MemberRemoved
 from quarterdeck.backend.core.partitions.events import ALL_LOST, PartitionLost, lost_partitions_text
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.hazelcast.logs.interpretation import InterpretedMessage
-from quarterdeck.backend.hazelcast.logs.observations.observation import LogEnds, Observation, observation
-from quarterdeck.backend.hazelcast.logs.observations.wording import consecutive_groups, lasted, listed
+from quarterdeck.backend.hazelcast.logs.observations.observation import (
+    LogEnds,
+    Observation,
+    consecutive_groups,
+    observation,
+)
+from quarterdeck.backend.hazelcast.logs.observations.wording import lasted, listed
 from quarterdeck.backend.hazelcast.logs.parsed_messages import LoggedMigrationPlan, LoggedMigrationsDone
 
 TOGETHER_US = 60 * SECOND_US

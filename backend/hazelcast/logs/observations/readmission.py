@@ -18,9 +18,10 @@ from quarterdeck.backend.hazelcast.logs.observations.observation import (
     LogEnds,
     LogEvidence,
     Observation,
+    consecutive_groups,
     observation,
 )
-from quarterdeck.backend.hazelcast.logs.observations.wording import consecutive_groups, lasted, listed, times
+from quarterdeck.backend.hazelcast.logs.observations.wording import lasted, listed, times
 from quarterdeck.backend.hazelcast.logs.parsed_messages import LoggedStart
 
 RETURNS_OF_FLAPPING = 2

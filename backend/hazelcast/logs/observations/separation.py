@@ -295,11 +295,11 @@ class Separation:
             newest[installed.lineage] = max(installed.version, newest.get(installed.lineage, 0))
         sides, episode = [self._sides_of[name] for name in sorted(newest.items())], self._episode
         apart = [side for side in sides if any(self._are_apart(side, other) for other in sides)]
-        members = [it for side in apart for it in side.members]
+        members = [member for side in apart for member in side.members]
         if len(apart) < 2:
             if episode is not None:
                 episode.end = message
-                episode.awaited = {it for side in episode.sides for it in side.members} - {message.member}
+                episode.awaited = {member for side in episode.sides for member in side.members} - {message.member}
                 episode.evidence.add(message)
                 self._done.append(episode)
                 self._episode = None
@@ -317,8 +317,8 @@ class Separation:
             return any(b in self._companions.get(a, ()) or frozenset((a, b)) in self._met for a, b in pairs)
         if self._episode is None or not self._leaving.isdisjoint((side.master, other.master)):
             return False
-        held = [self._lists[it.master] for it in (side, other) if it.master in self._lists]
-        both_lead = [it.lineage for it in held] == [side.lineage, other.lineage]
+        held = [self._lists[half.master] for half in (side, other) if half.master in self._lists]
+        both_lead = [view.lineage for view in held] == [side.lineage, other.lineage]
         return both_lead and set(held[0].members).isdisjoint(held[1].members)
 
     def _add_words(self, episode: _Apart, message: InterpretedMessage) -> None:

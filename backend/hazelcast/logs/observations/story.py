@@ -132,7 +132,9 @@ class RunObservers:
         self._verdicts.add(message)
         said = frozenset((type(message.parsed), *message.kinds))
         if said not in self._reading:
-            self._reading[said] = [it for it in self._observers if not it.reads or said.intersection(it.reads)]
+            self._reading[said] = [
+                observer for observer in self._observers if not observer.reads or said.intersection(observer.reads)
+            ]
         for observer in self._reading[said]:
             observer.add(message)
 
@@ -280,7 +282,9 @@ class RecordObservers:
         if self._latest is None or self._latest[0] != asked:
             words = self._last_words
             now_us = self._now_us
-            lasts_us = {it: now_us if words.is_connected(it) else words.last_us(it) for it in self._members}
+            lasts_us = {
+                member: now_us if words.is_connected(member) else words.last_us(member) for member in self._members
+            }
             present = self._observers.story(LogEnds(self._now_us, lasts_us, _ENDS[self._ends], is_witnessed=True))
             if self._past.observations or self._past.migrations:
                 present = LogStory(

@@ -222,7 +222,7 @@ class ClaimsNotAccepted:
 
     def end(self, ends: LogEnds) -> Iterable[Observation]:
         """Return for each claimant what became of its claims."""
-        still_open = {it: began for it, began in self._open.items() if ends.of(it) - began.at >= CLAIMING_US}
+        still_open = {name: began for name, began in self._open.items() if ends.of(name) - began.at >= CLAIMING_US}
         for claimant in {**self._claimants, **still_open}:
             found = self._claimants.get(claimant, _Claimant())
             if claimant in still_open:
@@ -230,8 +230,8 @@ class ClaimsNotAccepted:
             parts = []
             if found.refusers:
                 parts.append(f"refused by {listed(sorted(found.refusers))}")
-            if silent := found.left_out - found.refusers:
-                parts.append(f"not accepted by {listed(sorted(silent))}")
+            if others := found.left_out - found.refusers:
+                parts.append(f"not accepted by {listed(sorted(others))}")
             if found.unfinished:
                 waited = f" for {lasted(ends.of(claimant) - still_open[claimant].at)}" if claimant in still_open else ""
                 parts.append(f"not finished {times(found.unfinished)}{waited}")

@@ -287,10 +287,11 @@ _REFUSALS = (
 
 def _refusal(reason: str) -> tuple[str, str, str]:
     """Return the reason, what differs then, and what helps."""
-    known = ((reason, differs, remedy) for sign, differs, remedy in _REFUSALS if sign in reason.lower())
-    return next(
-        known, (reason, "", "Compare its configuration with that of the members: the message says what differs.")
-    )
+    text = reason.lower()
+    for sign, differs, remedy in _REFUSALS:
+        if sign in text:
+            return reason, differs, remedy
+    return reason, "", "Compare its configuration with that of the members: the message says what differs."
 
 
 QUIET_US = 15 * SECOND_US

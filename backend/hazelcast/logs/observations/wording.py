@@ -1,27 +1,14 @@
-"""How observations are told: what belongs together as one, and lengths of time, counts and names in words."""
+"""How observations are worded: messages, lengths of time, counts and names."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import TypeVar
+from collections.abc import Sequence
 
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.hazelcast.logs.interpretation import InterpretedMessage
 
 MAX_QUOTED = 200
 """Characters of a message that are quoted."""
-_Item = TypeVar("_Item")
-
-
-def consecutive_groups(items: Iterable[_Item], belongs: Callable[[list[_Item], _Item], bool]) -> list[list[_Item]]:
-    """Split items, in their order, into groups: each item joins the last group if it belongs there."""
-    groups: list[list[_Item]] = []
-    for item in items:
-        if groups and belongs(groups[-1], item):
-            groups[-1].append(item)
-        else:
-            groups.append([item])
-    return groups
 
 
 def quoted(message: InterpretedMessage) -> str:

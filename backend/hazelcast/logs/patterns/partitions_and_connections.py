@@ -123,7 +123,7 @@ _NAME = re.compile(r", name=([^,}\n]{1,100})\}")
 
 
 def _late(found: re.Match[str]) -> logged.LoggedLateHeartbeats:
-    late = ((address(it[1]), _number(it[2]) * MILLISECOND_US) for it in _LATE.finditer(found[0]))
+    late = ((address(part[1]), _number(part[2]) * MILLISECOND_US) for part in _LATE.finditer(found[0]))
     return logged.LoggedLateHeartbeats(tuple(late))
 
 

@@ -57,7 +57,7 @@ def _planned(known: OpenEpisodes, record: Record, event: partitioning.Migrations
     if event.cause == "state-changed":
         episode = known.touched.get(record.member)
     elif event.cause == "unknown" or (
-        episode is not None and not episode.progress.running and record.at - episode.end_us > QUIET_US
+        episode is not None and episode.progress.running <= 0 and record.at - episode.end_us > QUIET_US
     ):
         episode = None
     if episode is None:

@@ -7,7 +7,7 @@ from quarterdeck.backend.core.membership.messages import (
     SplitBrainProbe,
     WhoIsMaster,
 )
-from quarterdeck.backend.core.membership.split_brain.search_addresses import possible_addresses, remember_contact
+from quarterdeck.backend.core.membership.split_brain.remembered_addresses import possible_addresses, remember_contact
 from quarterdeck.backend.core.properties import SECOND_US, Settings
 from tests.core.member_state import state_of
 from tests.core.stepped_cluster import SteppedCluster, address_of, names_of, training_settings
