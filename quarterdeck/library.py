@@ -14,7 +14,7 @@ from quarterdeck import spark
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.hazelcast.logs.observations.observation import Observation
 from quarterdeck.backend.hazelcast.logs.observations.story import LogStory
-from quarterdeck.backend.hazelcast.logs.reader import LogRecords, NoLogs, QuarantinedEntry
+from quarterdeck.backend.hazelcast.logs.reader import LogRecords, NoLogs, QuarantinedEntry, check_zones, log_files
 from quarterdeck.backend.hazelcast.logs.reader import read_logs as _read_logs
 from quarterdeck.backend.hazelcast.logs.split_parser import LogOptions
 from quarterdeck.backend.invariants import Violation
@@ -90,12 +90,14 @@ def read_logs(paths: FilePath | Iterable[FilePath], options: LogOptions | None =
     All records are held in memory.
 
     Raises:
-        NoLogs: A path holds no log.
+        NoLogs: A path holds no log, or a zone is given for a log that is not there.
         OSError: A file cannot be read.
         ValueError: An option is wrong.
     """
     several = [paths] if isinstance(paths, str | os.PathLike) else paths
-    return _read_logs([Path(path) for path in several], options)
+    found = log_files(map(Path, several))
+    check_zones(options or LogOptions(), found)
+    return _read_logs(found, options)
 
 
 def audit(

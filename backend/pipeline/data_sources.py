@@ -32,7 +32,7 @@ from pyspark.sql.types import BinaryType, StringType, StructField, StructType
 
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.hazelcast.logs.log_set import LogSet
-from quarterdeck.backend.hazelcast.logs.reader import log_files, read_logs
+from quarterdeck.backend.hazelcast.logs.reader import check_zones, log_files, read_logs
 from quarterdeck.backend.hazelcast.logs.split_parser import LogOptions
 from quarterdeck.backend.journal.files import NoJournal, as_record, current_path, journal_files
 from quarterdeck.backend.journal.reader import upgraded
@@ -253,7 +253,9 @@ class LogReader(DataSourceReader):
     def partitions(self) -> Sequence[InputPartition]:
         """Return one partition for each run: without the option `run`, for each name of a folder. Raises `NoLogs`."""
         by_run: dict[str, list[Path]] = {}
-        for file in log_files(self._paths):
+        files = log_files(self._paths)
+        check_zones(self._options, files)
+        for file in files:
             by_run.setdefault(self._names.run_of(str(file)), []).append(file)
         return [InputPartition(files) for files in by_run.values()]
 

@@ -24,7 +24,14 @@ from msgspec import structs
 
 from quarterdeck.backend.hazelcast.logs.lines.file_splits import FileSplit, plan_splits
 from quarterdeck.backend.hazelcast.logs.log_set import LogSet
-from quarterdeck.backend.hazelcast.logs.reader import SPLIT_BYTES, LogRecords, ParsedSplit, parsed_split, records_of
+from quarterdeck.backend.hazelcast.logs.reader import (
+    SPLIT_BYTES,
+    LogRecords,
+    ParsedSplit,
+    check_zones,
+    parsed_split,
+    records_of,
+)
 from quarterdeck.backend.hazelcast.logs.split_parser import LogOptions
 from quarterdeck.backend.pipeline.audit_input import AuditInput, Group, InputFile
 
@@ -218,10 +225,11 @@ def of_log_runs(
 ) -> list[ResultT]:
     """Do `work` with what the logs of each run contain. Return the results in the order of names.
 
-    Raises OSError for what cannot be read, and ValueError for a wrong option.
+    Raises OSError for what cannot be read, `NoLogs` for a zone of none of these logs, and ValueError for a wrong option.
     """
     options = options or LogOptions()
     LogSet([], options)  # a wrong option is an error here, not in a task
+    check_zones(options, map(PurePosixPath, source.read))
     far = [file for file in source.files if file.source is not None]
     parts: list[InputFile | FileSplit] = [*far, *plan_splits(map(Path, () if far else source.read), split_bytes)]
     size_of = {file.read: file.size_bytes for file in source.files}

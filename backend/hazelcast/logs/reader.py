@@ -20,6 +20,7 @@ from quarterdeck.backend.hazelcast.logs.split_parser import (
 )
 
 SPLIT_BYTES = 32 << 20
+MOST_NAMED = 8
 
 
 class NoLogs(ValueError):
@@ -59,6 +60,16 @@ def log_files(paths: Iterable[Path]) -> list[Path]:
             raise NoLogs(f"{path}: no log of a member; name a file, or a directory with files such as member.log")
         files += found
     return list(dict.fromkeys(file.resolve() for file in files))
+
+
+def check_zones(options: LogOptions, files: Iterable[PurePath]) -> None:
+    """Raise `NoLogs` where a zone is given for a file that is none of these: its times would be read in another one."""
+    names = {file.name for file in files}
+    for part in options.zone.split(","):
+        name, is_of_file, _ = part.strip().rpartition("=")
+        if is_of_file and name not in names:
+            some = ", ".join(sorted(names)[:MOST_NAMED]) + ", …" * (len(names) > MOST_NAMED)
+            raise NoLogs(f"zone: none of the logs is called {name!r}; they are called {some}")
 
 
 def may_be_log(file: PurePath) -> bool:

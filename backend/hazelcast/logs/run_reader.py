@@ -28,7 +28,7 @@ from quarterdeck.backend.hazelcast.logs.lines.timestamps import DAY_US
 from quarterdeck.backend.hazelcast.logs.log_set import LogSet, MemberMessage
 from quarterdeck.backend.hazelcast.logs.observations.story import LogStory, RunObservers, story_of
 from quarterdeck.backend.hazelcast.logs.parallel_skimming import SkimmedSplit, skim_files
-from quarterdeck.backend.hazelcast.logs.reader import NoLogs, log_files
+from quarterdeck.backend.hazelcast.logs.reader import NoLogs, check_zones, log_files
 from quarterdeck.backend.hazelcast.logs.skimming import skim
 from quarterdeck.backend.hazelcast.logs.split_parser import (
     EventMessage,
@@ -162,12 +162,13 @@ class LineNotes:
 
 
 def check_logs(path: Path, options: LogOptions | None = None) -> None:
-    """Check the beginnings of the files, before all is read: that members log there, and of one run only.
+    """Check the beginnings of the files, before all is read: that members log there, and of one run only; and the zones given.
 
     Raises `NoLogs` as `read_run` does.
     """
     options = named(path, options or LogOptions())
     files = log_files([path])
+    check_zones(options, files)
     summaries = [
         found
         for file in files

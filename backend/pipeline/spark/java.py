@@ -153,6 +153,9 @@ QUIET = ("-Xlog:disable", "-Xlog:all=error:stderr")
 SILENT = ("-XX:+UnlockDiagnosticVMOptions", "-XX:-DisplayVMOutput")
 """What Java 25 says while it writes one is no log, and comes on stdout otherwise."""
 
+USED = ".used"
+"""Of the note that a session without an archive leaves. It says whose archive that would be."""
+
 MAX_SECONDS_TO_WRITE = 180
 SECONDS_UNTIL_LEFTOVER = 3_600
 
@@ -162,6 +165,8 @@ class ClassArchive(Struct, frozen=True):
 
     path: Path
     is_aot: bool
+    environment: tuple[str, ...]
+    """The folders of the Java and of Spark's jars, which have one archive at a time."""
 
     def reading(self) -> list[str]:
         """Return the options to start with the archive; none while there is none."""
@@ -179,12 +184,12 @@ class ClassArchive(Struct, frozen=True):
 
     def is_due(self) -> bool:
         """Note a session without the archive. Return whether it pays to write one: there was such a session before."""
-        used_before = self.path.with_suffix(".used")
+        used_before = self.path.with_suffix(USED)
         try:
             if used_before.exists():
                 return True
             used_before.parent.mkdir(parents=True, exist_ok=True)
-            used_before.touch()
+            used_before.write_text("\n".join(self.environment), encoding="utf-8")
         except OSError:  # a home that cannot be written to: start slowly
             pass
         return False
@@ -207,9 +212,19 @@ class ClassArchive(Struct, frozen=True):
         try:
             if process.wait(MAX_SECONDS_TO_WRITE) == 0 and self._written.exists():
                 self._written.replace(self.path)
+                self._remove_others()
         finally:
             self._written.unlink(missing_ok=True)
             self.path.with_suffix(".claimed").unlink(missing_ok=True)
+
+    def _remove_others(self) -> None:
+        """Remove what this one replaces, what is of folders that are gone, and what earlier versions left, which name none."""
+        for note in self.path.parent.glob(f"classes-*{USED}"):
+            environment = tuple(note.read_text(encoding="utf-8").splitlines())
+            is_of_another = environment and environment != self.environment and all(map(os.path.isdir, environment))
+            if note.stem != self.path.stem and not is_of_another:
+                for file in note.parent.glob(f"{note.stem}.*"):
+                    file.unlink(missing_ok=True)
 
 
 def archive_of(java: Java, options: Sequence[str], cache: Path | None = None) -> ClassArchive | None:
@@ -219,7 +234,8 @@ def archive_of(java: Java, options: Sequence[str], cache: Path | None = None) ->
         return None
     is_aot = java.version >= OLDEST_VERSION_OF_AOT
     name = f"classes-{_key(java, jars, options)}.{'aot' if is_aot else 'jsa'}"
-    return ClassArchive((cache or platformdirs.user_cache_path("quarterdeck")) / name, is_aot)
+    place = (cache or platformdirs.user_cache_path("quarterdeck")) / name
+    return ClassArchive(place, is_aot, (str(java.runtime_home), str(jars)))
 
 
 def can_have_one(java: Java) -> bool:
@@ -228,10 +244,12 @@ def can_have_one(java: Java) -> bool:
 
 
 def _key(java: Java, jars: Path, options: Sequence[str]) -> str:
-    """Return a key of what Java checks in an archive: the Java, the jars and the collector."""
+    """Return a key of what Java checks in an archive, the Java, the jars and the collector; and of the program here."""
     digest = sha256(f"{java.runtime}\0{java.runtime_home}\0{pyspark.__version__}\0{' '.join(options)}".encode())
     for jar in sorted(jars.iterdir()):
         digest.update(f"\0{jar}\0{jar.stat().st_size}".encode())
+    for chapter in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(chapter.read_bytes())
     return digest.hexdigest()[:12]
 
 

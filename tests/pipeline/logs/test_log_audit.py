@@ -8,6 +8,7 @@ from quarterdeck.backend.clusters.recorded.log_lines import import_run
 from quarterdeck.backend.hazelcast.logs.reader import NoLogs
 from quarterdeck.backend.hazelcast.logs.split_parser import NOTHING_UNDERSTOOD, LogOptions
 from quarterdeck.backend.pipeline.audit import NOT_IN_WITNESSED_RUNS, audit
+from quarterdeck.library import read_logs
 
 RECORDING = Path(__file__).parents[2] / "hazelcast" / "logs" / "data" / "formation-and-crash"
 
@@ -28,6 +29,17 @@ def test_a_file_among_others_that_tells_nothing_is_named(content: str, tmp_path:
     assert [(Path(problem.file).name, problem.reason) for problem in result.problems] == [
         ("h9.log", NOTHING_UNDERSTOOD)
     ]
+
+
+def test_a_zone_of_a_log_that_is_not_there_is_refused_wherever_logs_are_read(tmp_path: Path) -> None:
+    options = LogOptions(run="r", zone="UTC, h1.log=+02:00,nosuch.log=+01:00")
+    refused = "none of the logs is called 'nosuch.log'; they are called h1.log, h2.log, h3.log"
+    with pytest.raises(NoLogs, match=refused):
+        audit([RECORDING], log_options=options)
+    with pytest.raises(NoLogs, match=refused):
+        next(import_run(RECORDING, tmp_path, options))
+    with pytest.raises(NoLogs, match=refused):
+        read_logs(RECORDING, options)
 
 
 @pytest.mark.parametrize("run", ["flapping", "split-and-merge"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -11,6 +12,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from quarterdeck.backend.pipeline.spark import java as chapters
 from quarterdeck.backend.pipeline.spark.java import (
     OLDEST_VERSION_OF_AOT,
     QUIET,
@@ -25,13 +27,17 @@ from quarterdeck.backend.pipeline.spark.java import (
 REPOSITORY = Path(__file__).parents[3]
 
 
-@pytest.fixture
-def java(tmp_path: Path) -> Java:
-    """A Java of its own, with the archive that comes with it."""
-    base = tmp_path / "jvm" / "lib" / "server" / "classes.jsa"
+def runtime(home: Path) -> Java:
+    """Return a Java of its own, with the archive that comes with it."""
+    base = home / "lib" / "server" / "classes.jsa"
     base.parent.mkdir(parents=True)
     base.touch()
-    return Java(tmp_path / "jvm", 17, "PATH", "17.0.15+6", tmp_path / "jvm")
+    return Java(home, 17, "PATH", "17.0.15+6", home)
+
+
+@pytest.fixture
+def java(tmp_path: Path) -> Java:
+    return runtime(tmp_path / "jvm")
 
 
 def archive(java: Java, cache: Path, *options: str) -> ClassArchive:
@@ -78,6 +84,31 @@ def test_another_java_or_other_options_have_another_one(java: Java, tmp_path: Pa
         archive(msgspec.structs.replace(java, runtime="17.0.16"), tmp_path, "-Xa"),
     )
     assert archive(java, tmp_path, "-Xa").path not in {other.path for other in others}
+
+
+def test_another_program_has_another_one_which_replaces_what_is_of_no_use(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chapter, cache = tmp_path / "program" / "java.py", tmp_path / "cache"
+    chapter.parent.mkdir()
+    monkeypatch.setattr(chapters, "__file__", str(chapter))
+
+    def write(java: Java, program: str) -> Path:
+        chapter.write_text(program)
+        made = archive(java, cache)
+        assert made.reading() == [] and not made.is_due() and made.claim()
+        made.keep(subprocess.Popen(("touch", made.writing()[-1].partition("=")[2])))
+        return made.path
+
+    here, gone, other = (runtime(tmp_path / name) for name in ("jvm", "gone", "other"))
+    write(here, "1")
+    write(gone, "1")
+    left = [write(other, "1")]
+    for end in (".used", ".jsa"):
+        (cache / f"classes-0123456789ab{end}").touch()  # as earlier versions left them
+    shutil.rmtree(gone.home)
+    left.append(write(here, "2"))
+    assert set(cache.iterdir()) == {path.with_suffix(end) for path in left for end in (".jsa", ".used")}
 
 
 def test_from_25_on_a_small_runtime_has_one_of_another_form(java: Java, tmp_path: Path) -> None:
