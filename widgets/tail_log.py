@@ -17,14 +17,13 @@ from textual.geometry import Region
 from textual.message import Message
 from textual.strip import Strip
 
-from quarterdeck.backend.picture.text.formatting import text_filter
 from quarterdeck.widgets.component_styles import ComponentStyles, fit
 from quarterdeck.widgets.line_table import CURSOR_MARK, chip_text
 
 Entry = TypeVar("Entry")
 
 CAPACITY = 10_000
-"""The number of entries kept by default."""
+"""The number of entries kept."""
 
 WHEEL_LINES = 3
 
@@ -41,7 +40,7 @@ class TailLine(NamedTuple):
 class TailLog(ComponentStyles, Generic[Entry], can_focus=True):
     """A view of the end of a stream. Its first line is a title: whether it follows, and what it hides.
 
-    With a cursor, a paused tail points at one of its entries: `pointed`.
+    A paused tail has its cursor on one of its entries: `pointed`.
     """
 
     PREFIX = "tail-log"
@@ -67,22 +66,20 @@ class TailLog(ComponentStyles, Generic[Entry], can_focus=True):
         line_of: Callable[[Entry], TailLine],
         *,
         title: str,
-        capacity: int = CAPACITY,
-        cursor: bool = False,
         headed: bool = True,
-        matcher_of: Callable[[str], Callable[[Entry], bool]] | None = None,
+        matcher_of: Callable[[str], Callable[[Entry], bool]],
+        capacity: int = CAPACITY,
         id: str | None = None,
     ) -> None:
         """Create a tail. `line_of` turns an entry into its line, the same one each time.
 
         A tail that is not `headed` leaves it to others to show its `title_text`. `matcher_of` turns a filter into a function
-        that says whether an entry matches; without it, a filter is a text that a line contains, in any case.
+        that says whether an entry matches.
         """
         super().__init__(id=id)
         self._line_of = line_of
-        self._matcher_of = matcher_of or self._holding
+        self._matcher_of = matcher_of
         self._heading = title
-        self._has_cursor = cursor
         self._head = int(headed)
         self._ring: deque[Entry] = deque(maxlen=capacity)
         self.shown: deque[Entry] = self._ring
@@ -107,7 +104,7 @@ class TailLog(ComponentStyles, Generic[Entry], can_focus=True):
     @property
     def pointed(self) -> Entry | None:
         """The entry under the cursor; None while the tail follows, or shows nothing."""
-        if self.following or not self._has_cursor or not self.shown:
+        if self.following or not self.shown:
             return None
         return self.shown[self._cursor - self._first_kept]
 
@@ -179,7 +176,7 @@ class TailLog(ComponentStyles, Generic[Entry], can_focus=True):
         changed = following != self.following
         self.following = following
         self.refresh()
-        if changed and self._has_cursor:
+        if changed:
             self.post_message(self.Moved())
 
     def point_at(self, wanted: Callable[[Entry], bool]) -> bool:
@@ -214,16 +211,14 @@ class TailLog(ComponentStyles, Generic[Entry], can_focus=True):
             return Strip.blank(width, self.part_style("plain"))
         entry = self.shown[number - first_kept]
         text, tone = self._line_of(entry)
-        over = ""
-        if self._has_cursor:
-            at_cursor = not self.following and number == self._cursor
-            matches = not self.hides and self._matches is not None and self._accepts(entry)
-            text = (CURSOR_MARK if at_cursor else " ") + (MATCH_MARK if matches else " ") + text
-            over = "cursor" if at_cursor else "match" if matches else ""
+        at_cursor = not self.following and number == self._cursor
+        matches = not self.hides and self._matches is not None and self._accepts(entry)
+        text = (CURSOR_MARK if at_cursor else " ") + (MATCH_MARK if matches else " ") + text
+        over = "cursor" if at_cursor else "match" if matches else ""
         return Strip([Segment(fit(text, width, gap=0), self.part_style(tone, over))], width)
 
     def on_resize(self) -> None:
-        if self._has_cursor and not self.following:
+        if not self.following:
             self._bottom = min(self._bottom, self._cursor + self._room)
             self.refresh()
 
@@ -238,14 +233,12 @@ class TailLog(ComponentStyles, Generic[Entry], can_focus=True):
     def on_click(self, event: events.Click) -> None:
         bottom = self._shown_ever if self.following else self._bottom
         number = max(self._first_kept, bottom - (self.size.height - self._head)) + event.y - self._head
-        if self._has_cursor and event.y >= self._head and number < bottom:
+        if event.y >= self._head and number < bottom:
             self._point(number)
 
     def action_scroll_lines(self, lines: int) -> None:
-        """Move the cursor or the lines. Moving up stops following; reaching the end resumes it."""
-        if not self._has_cursor:
-            self._scroll(lines)
-        elif self.following:
+        """Move the cursor. Moving up stops following; reaching the end resumes it."""
+        if self.following:
             if lines < 0 and self.shown:
                 self.set_following(False)
                 if lines < -1:
@@ -285,10 +278,6 @@ class TailLog(ComponentStyles, Generic[Entry], can_focus=True):
 
     def _accepts(self, entry: Entry) -> bool:
         return self._matches is None or self._matches(entry)
-
-    def _holding(self, text: str) -> Callable[[Entry], bool]:
-        selects = text_filter(text)
-        return lambda entry: selects(self._line_of(entry).text)
 
     def _scroll(self, lines: int) -> None:
         if self.following and lines > 0:

@@ -23,7 +23,7 @@ from quarterdeck.backend.picture.text.formatting import Refusal, counted, one_li
 from quarterdeck.backend.training.demo_cluster import DemoCluster, LiveDemo, SimulatedDemo
 from quarterdeck.backend.training.demos import Scenario, UnknownDemo, demo_names, load_demo
 from quarterdeck.backend.training.lesson import Lesson
-from quarterdeck.backend.training.results import Attempts, ScoreBook
+from quarterdeck.backend.training.results import Attempts
 from quarterdeck.backend.training.runner import OnlySimulated
 from quarterdeck.backend.training.tutor_facts import step_text, tutor_facts
 from quarterdeck.widgets.fact_sheet import FactSheet
@@ -69,30 +69,6 @@ COLUMNS: tuple[ColumnOf[DemoRow], ...] = (
     ColumnOf("title", of_scenario(lambda scenario: scenario.title), tone_of, TITLE_WIDTH),
     ColumnOf("chapter", of_scenario(lambda scenario: scenario.chapter), tone_of, CHAPTER_WIDTH),
 )
-
-
-class DemoModel(BoardModel[DemoRow]):
-    """Rows are demos, by name. Scripts are read one by one, as each takes a moment."""
-
-    def __init__(self, scores: ScoreBook) -> None:
-        super().__init__(COLUMNS, fixed=1)
-        self.scores = scores
-        self.scenarios: dict[str, Scenario] = {}
-        """Those that were read."""
-        self.update()
-
-    @property
-    def complete(self) -> bool:
-        """Whether all scripts are read."""
-        return len(self.scenarios) == len(self.keys)
-
-    def update(self) -> None:
-        self.show_rows(NAMES, lambda name: DemoRow(name, self.scenarios.get(name), self.scores.of(name)))
-
-    def read_all(self) -> None:
-        """Read the remaining scripts; may be called from another thread."""
-        for name in NAMES:
-            self.scenarios.setdefault(name, load_demo(name))
 
 
 def demo_facts(row: DemoRow) -> Iterator[Fact]:
@@ -154,7 +130,9 @@ class DemosScreen(ViewScreen):
         super().__init__(session, console)
         cluster = session.cluster
         self.demo_cluster = cluster if isinstance(cluster, DemoCluster) else None
-        self._demos = DemoModel(console.scores)
+        self._demos = BoardModel(COLUMNS, fixed=1)
+        self._scenarios: dict[str, Scenario] = {}
+        """The scripts that were read, by name."""
         self._matrix = BeliefMatrixModel(session.picture)
         self.detailed = self.demo_cluster is None
         self._noted = False
@@ -177,7 +155,12 @@ class DemosScreen(ViewScreen):
 
     def on_mount(self) -> None:
         if self.demo_cluster is None:
-            self.run_worker(self._demos.read_all, thread=True, exit_on_error=True)
+            self.run_worker(self._read_all, thread=True, exit_on_error=True)
+
+    def _read_all(self) -> None:
+        """Read the scripts one by one in a thread, as each takes a moment."""
+        for name in NAMES:
+            self._scenarios[name] = load_demo(name)
 
     # What the console asks
 
@@ -190,11 +173,11 @@ class DemosScreen(ViewScreen):
         return self.list if self.demo_cluster is None else self.sheet
 
     def words(self) -> Mapping[WordKind, Sequence[str]]:
-        return {**super().words(), "demo": tuple(self._demos.keys)}
+        return {**super().words(), "demo": NAMES}
 
     def tick(self, *, news: bool) -> None:
         if self.demo_cluster is None:
-            complete = self._demos.complete
+            complete = len(self._scenarios) == len(NAMES)
             super().tick(news=news or not self._whole)
             self._whole = complete
         else:
@@ -204,17 +187,18 @@ class DemosScreen(ViewScreen):
 
     def paint(self) -> None:
         if self.demo_cluster is None:
-            self._demos.update()
+            scores = self.console.scores
+            self._demos.show_rows(NAMES, lambda name: DemoRow(name, self._scenarios.get(name), scores.of(name)))
             self.list.show()
         else:
             self._paint_lesson(self.demo_cluster)
 
     def sentence(self) -> Sequence[TableCell]:
-        if self._demos.scores.problem:
-            return [TableCell(self._demos.scores.problem, "warning")]
+        if problem := self.console.scores.problem:
+            return [TableCell(problem, "warning")]
         if self.demo_cluster is not None:
             return [TableCell(self._hint(self.demo_cluster.lesson), "faint")]
-        scenario = self._demos.scenarios.get(self._selected)
+        scenario = self._scenarios.get(self._selected)
         if scenario is None:
             return ()
         more = f"({scenario.seed_of})" if scenario.seed_of else ""
@@ -223,7 +207,7 @@ class DemosScreen(ViewScreen):
     # The list
 
     def row_pointed(self) -> Hashable:
-        return (self._selected, self._selected in self._demos.scenarios) if self._selected else None
+        return (self._selected, self._selected in self._scenarios) if self._selected else None
 
     def row_facts(self) -> Sequence[Fact]:
         row = self._demos.row(self._selected)
@@ -276,7 +260,7 @@ class DemosScreen(ViewScreen):
         self._turn_to(tutor.page_from, len(tutor.transcript))
         if tutor.phase == "over" and not self._noted:
             self._noted = True
-            self._demos.scores.record(demo_cluster.demo, tutor.summary)
+            self.console.scores.record(demo_cluster.demo, tutor.summary)
 
     def _turn_to(self, page_from: int, transcript_length: int) -> None:
         before, self._seen = self._seen, (page_from, transcript_length)

@@ -96,30 +96,6 @@ PAIR_COLUMNS: tuple[ColumnOf[Pair], ...] = (
 )
 
 
-class JoinListModel(BoardModel[ListRow]):
-    """Rows are members: where each looks for others."""
-
-    def __init__(self) -> None:
-        super().__init__(LIST_COLUMNS, fixed=2, tone=tone_of)
-        self._board = JoinListBoard(Picture())
-        self._shown: tuple[Picture, int, tuple[str, ...]] | None = None
-
-    def update(self, picture: Picture, labels: Sequence[str]) -> None:
-        """Show the lists of these members. Rows are computed again only after an event."""
-        keys = tuple(labels)
-        if self._shown is not None and self._shown[0] is picture and self._shown[1:] == (picture.at, keys):
-            return
-        self._shown = picture, picture.at, keys
-        self._board = JoinListBoard(picture)
-        self.show_rows(keys, self._board.row, measured=ROWS_MEASURED)
-        for title in ("member", "master"):
-            self.widen(title, map(one_line, keys), LONGEST_NAME)
-
-    def sentence(self, key: str) -> str:
-        """Return the row of this key in words."""
-        return self._board.sentence(key)
-
-
 SPREAD_SHOWN_US = 30 * SECOND_US
 """How long the progress of an edit is shown."""
 
@@ -145,7 +121,10 @@ class JoinListsScreen(ViewScreen):
 
     def __init__(self, session: ConsoleSession, console: ConsoleInterface) -> None:
         super().__init__(session, console)
-        self._pairs, self._lists = BoardModel(PAIR_COLUMNS, fixed=1), JoinListModel()
+        self._pairs = BoardModel(PAIR_COLUMNS, fixed=1)
+        self._lists = BoardModel(LIST_COLUMNS, fixed=2, tone=tone_of)
+        self._board = JoinListBoard(Picture())
+        self._listed: tuple[Picture, int, tuple[str, ...]] | None = None
         self._judged: object = None
         self._edits: dict[str, Edited] = {}
         """The latest edit by the uuid of the member that it was handed to; a merge ends the cluster that it was meant for."""
@@ -180,7 +159,7 @@ class JoinListsScreen(ViewScreen):
         self.receive(records)
 
     def paint(self) -> None:
-        picture, session = self.session.picture, self.session
+        picture = self.session.picture
         self._judge()
         left_out = pairs_left_out(picture)
         more = f"{left_out} more pairs are not judged" if left_out else ""
@@ -190,12 +169,23 @@ class JoinListsScreen(ViewScreen):
         self.pairs.show()
         self._explain()
         self._show_spread()
-        self._lists.update(picture, session.labels)
+        self._show_lists(picture)
         self.lists.show()
+
+    def _show_lists(self, picture: Picture) -> None:
+        """Show where each member looks for others. Rows are computed again only after an event."""
+        keys = self.session.labels
+        if self._listed is not None and self._listed[0] is picture and self._listed[1:] == (picture.at, keys):
+            return
+        self._listed = picture, picture.at, keys
+        self._board = JoinListBoard(picture)
+        self._lists.show_rows(keys, self._board.row, measured=ROWS_MEASURED)
+        for title in ("member", "master"):
+            self._lists.widen(title, map(one_line, keys), LONGEST_NAME)
 
     def sentence(self) -> Sequence[TableCell]:
         key = self.lists.cursor_key
-        return [TableCell(self._lists.sentence(key), "faint")] if key is not None else ()
+        return [TableCell(self._board.sentence(key), "faint")] if key is not None else ()
 
     def on_line_table_moved(self, event: LineTable.Moved) -> None:
         self._explain()

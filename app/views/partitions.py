@@ -58,25 +58,6 @@ COLUMNS: tuple[ColumnOf[HolderRow], ...] = (
 )
 
 
-class HoldersModel(BoardModel[HolderRow]):
-    """Rows are members that hold replicas, or might. They are also the legend of the replica map."""
-
-    def __init__(self, shown: ReplicaMap) -> None:
-        super().__init__(COLUMNS, fixed=2, tone=lambda row: row.tone, outlier=lambda row: row.differs)
-        self._map = shown
-
-    def update(self, picture: Picture, now_us: int) -> None:
-        """Show the members of `picture` by the table that the map shows."""
-        places = {label: place for place, label in enumerate(picture.members)}
-        keys = holders(picture, self._map)
-        self.show_rows(keys, lambda key: holder_row(picture, self._map, key, places[key], now_us))
-        self.widen("", ["A" * self._map.letter_width])
-        if picture.without("backups") is not None:
-            for title in ("owned", "backups"):
-                self.widen(title, [NOT_REPORTED])
-        self.widen("member", self.keys, LONGEST_NAME)
-
-
 LOSS_LINES = 4
 """Lines for what would be lost, shown only while members are selected."""
 
@@ -126,7 +107,7 @@ class PartitionsScreen(ViewScreen):
         self._found: Sequence[int] = ()
         self._counted_second = -1
         self._loss_of: object = None
-        self._model = HoldersModel(self._map)
+        self._model = BoardModel(COLUMNS, fixed=2, tone=lambda row: row.tone, outlier=lambda row: row.differs)
         self.census_line = StatusLine(id="map-census")
         self.map = ReplicaMapView(self._map, id="map")
         self.loss_lines = StatusLines(LOSS_LINES, id="loss")
@@ -168,8 +149,7 @@ class PartitionsScreen(ViewScreen):
         facts = [*heat, *map_facts(picture, self._map, now_us)]
         self.title_line.show(*(TableCell(fact.text, fact.tone) for fact in facts))
         self.census_line.show(*self._census_parts())
-        self._model.update(picture, now_us)
-        self.holders.show()
+        self._show_holders(picture, now_us)
         self._show_loss()
 
     def sentence(self) -> Sequence[TableCell]:
@@ -235,6 +215,18 @@ class PartitionsScreen(ViewScreen):
         hottest = max(rates, key=lambda partition: rates[partition].both, default=None)
         most = f"9 busiest: p{hottest} with {rate_text(greatest)} operations/s" if rates else "no operations"
         return (Fact("", f"heat: 0 at rest, {most}", "strong"),)
+
+    def _show_holders(self, picture: Picture, now_us: int) -> None:
+        """Show the members that hold replicas, or might. They are also the legend of the map."""
+        places = {label: place for place, label in enumerate(picture.members)}
+        keys = holders(picture, self._map)
+        self._model.show_rows(keys, lambda key: holder_row(picture, self._map, key, places[key], now_us))
+        self._model.widen("", ["A" * self._map.letter_width])
+        if picture.without("backups") is not None:
+            for title in ("owned", "backups"):
+                self._model.widen(title, [NOT_REPORTED])
+        self._model.widen("member", keys, LONGEST_NAME)
+        self.holders.show()
 
     def _find(self) -> None:
         try:

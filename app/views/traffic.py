@@ -18,7 +18,6 @@ from quarterdeck.backend.picture.boards.data_board import (
     data_sentence,
     rate_text,
 )
-from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.text.fact import NOT_REPORTED
 from quarterdeck.backend.picture.text.formatting import bytes_text, duration_text
 from quarterdeck.widgets.line_table import LineTable, TableCell
@@ -83,24 +82,8 @@ COLUMNS: tuple[ColumnOf[DataRow], ...] = (
 )
 
 
-class TrafficModel(BoardModel[DataRow]):
-    """Rows are members, maps or partitions; the name stays in sight."""
-
-    def __init__(self) -> None:
-        super().__init__(COLUMNS, fixed=1, tone=lambda row: row.tone)
-
-    def update(self, picture: Picture, grouping: Grouping, now_us: int) -> None:
-        rows = data_rows(picture, grouping, now_us)
-        self.show_rows(tuple(rows), rows.__getitem__)
-        self.widen("name", (row.name for row in rows.values()), LONGEST_NAME)
-        self.widen("at", (row.owner for row in rows.values()), LONGEST_NAME)
-        if any(row.missing == NOT_REPORTED for row in rows.values()):
-            for title in ("keys", "bytes", "reads/s", "writes/s"):
-                self.widen(title, [NOT_REPORTED])
-
-
 class TrafficScreen(ViewScreen):
-    """One table for all three groupings."""
+    """One table for all three groupings: rows are members, maps or partitions."""
 
     view = "traffic"
     detail_below = True
@@ -108,7 +91,7 @@ class TrafficScreen(ViewScreen):
     def __init__(self, session: ConsoleSession, console: ConsoleInterface) -> None:
         super().__init__(session, console)
         self._grouping: Grouping = GROUPINGS[0]
-        self._model = TrafficModel()
+        self._model = BoardModel(COLUMNS, fixed=1, tone=lambda row: row.tone)
         self.main = self.board = LineTable(SortFilterModel(self._model), id="traffic")
 
     def body(self) -> Iterable[Widget]:
@@ -118,7 +101,13 @@ class TrafficScreen(ViewScreen):
         picture, now_us = self.session.picture, self.session.now_us()
         said = data_sentence(picture, now_us)
         self.title_line.show(TableCell(f"data by {self._grouping}", "strong"), TableCell(said.text, said.tone))
-        self._model.update(picture, self._grouping, now_us)
+        rows = data_rows(picture, self._grouping, now_us)
+        self._model.show_rows(tuple(rows), rows.__getitem__)
+        self._model.widen("name", (row.name for row in rows.values()), LONGEST_NAME)
+        self._model.widen("at", (row.owner for row in rows.values()), LONGEST_NAME)
+        if any(row.missing == NOT_REPORTED for row in rows.values()):
+            for title in ("keys", "bytes", "reads/s", "writes/s"):
+                self._model.widen(title, [NOT_REPORTED])
         self.board.show()
 
     def sentence(self) -> Sequence[TableCell]:

@@ -12,6 +12,7 @@ from quarterdeck.backend.picture.explain.event_index import EventIndex
 from quarterdeck.backend.picture.explain.space_time import SpaceTime
 from quarterdeck.backend.picture.replay.tape import Tape
 from quarterdeck.backend.picture.replay.timeline import draw_timeline
+from quarterdeck.backend.picture.text.formatting import text_filter
 from quarterdeck.widgets.component_styles import fit
 from quarterdeck.widgets.line_table import Column, LineTable, TableCell
 from quarterdeck.widgets.pane import PaneEdge
@@ -101,7 +102,7 @@ async def test_the_strip_of_time_tells_how_many_events_its_busiest_column_has() 
 
 
 async def test_a_title_a_candidate_and_the_words_of_a_row_end_with_an_ellipsis() -> None:
-    tail: TailLog[str] = TailLog(TailLine, title="what happened")
+    tail: TailLog[str] = TailLog(TailLine, title="what happened", matcher_of=text_filter)
     app = Stage(tail, 4)
     async with app.run_test(size=(28, 6)) as pilot:
         tail.extend(["one", "two"])

@@ -9,7 +9,7 @@ from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 
 from quarterdeck.backend.picture.explain.space_time import SpaceTime, SpaceTimeRow
-from quarterdeck.backend.picture.text.formatting import clock_text
+from quarterdeck.backend.picture.text.formatting import clock_text, text_filter
 from quarterdeck.widgets.space_time import SpaceTimeDiagram
 from quarterdeck.widgets.tail_log import TailLine, TailLog
 from tests.app.fakes.screen_text import screen_text
@@ -46,7 +46,7 @@ def play(stage: Stage, talk: Callable[[Pilot[None]], Awaitable[None]], size: tup
 
 
 def tail_of(lines: int, *, capacity: int = 50) -> TailLog[str]:
-    tail: TailLog[str] = TailLog(TailLine, title="tail", capacity=capacity, cursor=True)
+    tail: TailLog[str] = TailLog(TailLine, title="tail", matcher_of=text_filter, capacity=capacity)
     tail.extend(f"line {place}" for place in range(lines))
     return tail
 

@@ -73,7 +73,10 @@ class LoadedScreen(Screen[None]):
         self.line, self.below = StatusLine(id="line", most_lines=2), StatusLine(id="edge")
         self.table, self.sheet = LineTable(self.numbers, id="table"), FactSheet(id="sheet")
         self.tail: TailLog[int] = TailLog(
-            lambda number: TailLine(f"line {number}"), title="tail", cursor=True, id="tail"
+            lambda number: TailLine(f"line {number}"),
+            title="tail",
+            matcher_of=lambda text: lambda number: text in str(number),
+            id="tail",
         )
         self.map = ReplicaMapView(self.columns, id="map")
 

@@ -30,7 +30,7 @@ from quarterdeck.app.views.audit.findings import (
 )
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.picture.text.fact import Fact
-from quarterdeck.backend.picture.text.formatting import NameOf, Refusal, clock_text, counted, one_line, with_names
+from quarterdeck.backend.picture.text.formatting import Refusal, clock_text, counted, one_line, with_names
 from quarterdeck.widgets.line_table import LineTable, TableCell
 from quarterdeck.widgets.status_line import StatusLine
 
@@ -69,30 +69,6 @@ COLUMNS: tuple[ColumnOf[FindingRow], ...] = (
 )
 
 
-class FindingsModel(BoardModel[FindingRow]):
-    """Rows are findings: those watched live first, then those of the stream, then those of the audit."""
-
-    def __init__(self) -> None:
-        super().__init__(COLUMNS, fixed=1)
-
-    def update(self, found: Mapping[Origin, Sequence[ShownFinding]], name_of: NameOf) -> None:
-        """Show the findings of each origin, in this order."""
-        rows = {
-            f"{origin}-{number}": (origin, finding)
-            for origin, findings in found.items()
-            for number, finding in enumerate(findings)
-        }
-
-        def row_of(key: str) -> FindingRow:
-            origin, finding = rows[key]
-            return FindingRow(origin, finding, one_line(with_names(finding.detail, name_of)))
-
-        self.show_rows(tuple(rows), row_of)
-        self.widen("member", (finding.member for _, finding in rows.values()), LONGEST_NAME)
-        self.widen("rule", (finding.rule for _, finding in rows.values()), LONGEST_RULE)
-        self.widen("what was found", (finding.detail for _, finding in rows.values()), gap=NAMES_ROOM)
-
-
 STARTING = "Spark is starting"
 
 
@@ -109,7 +85,7 @@ class AuditScreen(ViewScreen):
         super().__init__(session, console)
         self.runner = AuditRunner()
         self._run = ""
-        self._model = FindingsModel()
+        self._model = BoardModel(COLUMNS, fixed=1)
         self._online: tuple[ShownFinding, ...] = ()
         self._stream: tuple[ShownFinding, ...] = ()
         self._files: dict[Path, FollowedFindings] = {}
@@ -148,10 +124,28 @@ class AuditScreen(ViewScreen):
         shown = (counts, self._report)
         if shown != self._shown:
             self._shown = shown
-            self._model.update(found, self.session.picture.label_of)
+            self._show_rows(found)
             if self.sort_filter is not None:
                 self.sort_filter.renew()
             self.findings.show()
+
+    def _show_rows(self, found: Mapping[Origin, Sequence[ShownFinding]]) -> None:
+        """Show those watched live first, then those of the stream, then those of the audit."""
+        name_of = self.session.picture.label_of
+        rows = {
+            f"{origin}-{number}": (origin, finding)
+            for origin, findings in found.items()
+            for number, finding in enumerate(findings)
+        }
+
+        def row_of(key: str) -> FindingRow:
+            origin, finding = rows[key]
+            return FindingRow(origin, finding, one_line(with_names(finding.detail, name_of)))
+
+        self._model.show_rows(tuple(rows), row_of)
+        self._model.widen("member", (finding.member for _, finding in rows.values()), LONGEST_NAME)
+        self._model.widen("rule", (finding.rule for _, finding in rows.values()), LONGEST_RULE)
+        self._model.widen("what was found", (finding.detail for _, finding in rows.values()), gap=NAMES_ROOM)
 
     def sentence(self) -> Sequence[TableCell]:
         row = self._model.row(self.findings.cursor_key)

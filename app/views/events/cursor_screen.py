@@ -35,7 +35,6 @@ class EventCursorScreen(ViewScreen):
         self.tail: TailLog[Entry] = TailLog(
             self._format.entry_line,
             title=HEADINGS[LEVELS[0]],
-            cursor=True,
             matcher_of=self._format.matcher,
             id="events-tail",
         )

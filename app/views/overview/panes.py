@@ -32,7 +32,6 @@ from quarterdeck.backend.picture.boards.overview_rows import (
     suspicion_rows,
     table_figure,
 )
-from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.health.data_loss import STRIP_LENGTH
 from quarterdeck.backend.picture.text.fact import Fact
 from quarterdeck.backend.picture.text.formatting import listed, one_line
@@ -138,55 +137,6 @@ LANE_COLUMNS: tuple[ColumnOf[LaneRow], ...] = (
 )
 
 
-class SuspicionRowsModel(BoardModel[SuspicionRow]):
-    """Rows are suspicions."""
-
-    def __init__(self) -> None:
-        super().__init__(SUSPICION_COLUMNS)
-        self.rows = SuspicionRows({}, 0, 0)
-
-    def update(self, picture: Picture, labels: Sequence[str], now_us: int) -> None:
-        self.rows = suspicion_rows(picture, labels)
-        self.show_rows(tuple(self.rows.entries), lambda key: self.rows.row(picture, key, now_us))
-        if self.rows.entries:
-            longest = max(map(len, labels), default=0)
-            self.widen("who suspects whom", [" " * (2 * min(longest, LONGEST_NAME) + 3)])
-
-    def member(self, key: str | None) -> str:
-        observer, _ = self.rows.entries.get(key or "", ("", None))
-        return observer
-
-
-class TableRowsModel(BoardModel[TableRow]):
-    """Rows are members."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            TABLE_COLUMNS,
-            fixed=1,
-            tone=lambda row: "faint" if row.greyed else "plain",
-            outlier=lambda row: row.tone == "bad",
-        )
-        self._rows_of_tables = TableRows()
-
-    def update(self, picture: Picture, labels: Sequence[str], now_us: int) -> None:
-        second = now_us // SECOND_US
-        self.show_rows(labels, lambda label: self._rows_of_tables.row(picture, label, second))
-        self.widen("member", [longest(tuple(labels))], LONGEST_NAME)
-
-
-class LanesModel(BoardModel[LaneRow]):
-    """Rows are members."""
-
-    def __init__(self) -> None:
-        super().__init__(LANE_COLUMNS, fixed=1)
-        self.lanes = MigrationLanes()
-
-    def update(self, picture: Picture, labels: Sequence[str], now_us: int) -> None:
-        self.show_rows(labels, self.lanes.rows(picture, now_us))
-        self.widen("member", [longest(tuple(labels))], LONGEST_NAME)
-
-
 @lru_cache(maxsize=4)
 def longest(labels: tuple[str, ...]) -> str:
     """Return the label that takes the most room, as it is shown. Members seldom come and go, so it is remembered."""
@@ -275,22 +225,28 @@ class SuspicionsPane(TablePane):
     view, pane_name = "suspicions", "suspicions"
 
     def __init__(self, session: ConsoleSession, key: str) -> None:
-        self.model = SuspicionRowsModel()
+        self.model = BoardModel(SUSPICION_COLUMNS)
+        self._rows = SuspicionRows({}, 0, 0)
         super().__init__(session, key, "suspicions", self.model, "overview-suspicions")
 
     @property
     def member(self) -> str:
-        return self.model.member(self.table.cursor_key)
+        observer, _ = self._rows.entries.get(self.table.cursor_key or "", ("", None))
+        return observer
 
     def paint(self, labels: Sequence[str], marks: Mapping[str, str]) -> None:
         picture, now_us = self.session.picture, self.session.now_us()
-        self.model.update(picture, labels, now_us)
-        parts = [TableCell(*suspicion_figure(self.model.rows))]
+        rows = self._rows = suspicion_rows(picture, labels)
+        self.model.show_rows(tuple(rows.entries), lambda key: rows.row(picture, key, now_us))
+        if rows.entries:
+            pair_width = 2 * min(max(map(len, labels), default=0), LONGEST_NAME) + 3
+            self.model.widen("who suspects whom", [" " * pair_width])
+        parts = [TableCell(*suspicion_figure(rows))]
         if self.folded:
-            rows = [self.model.rows.row(picture, key, now_us) for key in list(self.model.keys)[: NAMED + 1]]
-            parts.append(TableCell(listed([f"{row.pair} {row.age}" for row in rows], NAMED), "warning"))
+            first = [rows.row(picture, key, now_us) for key in self.model.keys[: NAMED + 1]]
+            parts.append(TableCell(listed([f"{row.pair} {row.age}" for row in first], NAMED), "warning"))
         else:
-            self.table.say_when_empty(self.model.rows.nothing)
+            self.table.say_when_empty(rows.nothing)
             self.table.show()
         self.edge.show(*parts)
 
@@ -301,13 +257,20 @@ class TablesPane(TablePane):
     view, pane_name = "partitions", "tables"
 
     def __init__(self, session: ConsoleSession, key: str) -> None:
-        self.model = TableRowsModel()
+        self.model = BoardModel(
+            TABLE_COLUMNS,
+            fixed=1,
+            tone=lambda row: "faint" if row.greyed else "plain",
+            outlier=lambda row: row.tone == "bad",
+        )
+        self._rows = TableRows()
         super().__init__(session, key, "partition tables", self.model, "overview-tables")
 
     def paint(self, labels: Sequence[str], marks: Mapping[str, str]) -> None:
-        picture = self.session.picture
-        self.model.update(picture, labels, self.session.now_us())
-        parts = [TableCell(*table_figure(picture, labels, self.session.now_us()))]
+        picture, now_us = self.session.picture, self.session.now_us()
+        self.model.show_rows(labels, lambda label: self._rows.row(picture, label, now_us // SECOND_US))
+        self.model.widen("member", [longest(tuple(labels))], LONGEST_NAME)
+        parts = [TableCell(*table_figure(picture, labels, now_us))]
         if self.folded:
             parts += self._states(labels) if len(labels) <= MOST_COUNTED else []
         else:
@@ -332,20 +295,22 @@ class MigrationsPane(TablePane):
     view, pane_name = "migrations", "migrations"
 
     def __init__(self, session: ConsoleSession, key: str) -> None:
-        self.model = LanesModel()
+        self.model = BoardModel(LANE_COLUMNS, fixed=1)
+        self._lanes = MigrationLanes()
         super().__init__(session, key, "migrations", self.model, "overview-lanes")
 
     def receive(self, records: Sequence[Record]) -> None:
-        self.model.lanes.take(records)
+        self._lanes.take(records)
 
     def restart(self, records: Sequence[Record]) -> None:
-        self.model.lanes.restart(records)
+        self._lanes.restart(records)
 
     def paint(self, labels: Sequence[str], marks: Mapping[str, str]) -> None:
         picture, now_us = self.session.picture, self.session.now_us()
         self.edge.show(TableCell(*queue_figure(picture, now_us)))
         if not self.folded:
-            self.model.update(picture, labels, now_us)
+            self.model.show_rows(labels, self._lanes.rows(picture, now_us))
+            self.model.widen("member", [longest(tuple(labels))], LONGEST_NAME)
             self.table.show()
 
 
@@ -386,7 +351,7 @@ class HappenedPane(OverviewPane):
     def __init__(self, session: ConsoleSession, key: str) -> None:
         self._format = LineFormat(session.label_of, lambda: self.tail.size.width)
         self.tail: TailLog[Entry] = TailLog(
-            self._format.entry_line, title="", headed=False, cursor=True, matcher_of=self._format.matcher, id="tail"
+            self._format.entry_line, title="", headed=False, matcher_of=self._format.matcher, id="tail"
         )
         self._feed = LevelFeed(session, self.tail)
         super().__init__(session, key, "what happened", self.tail)
