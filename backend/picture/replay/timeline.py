@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from math import log
 from typing import NamedTuple
 
-from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import ProcessKilled, ProcessPaused, ProcessResumed, Record
 from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.core.witnessed.events import ConnectionChanged, MemberWitnessed
 from quarterdeck.backend.picture.events.catalogue import ROWS
 from quarterdeck.backend.picture.events.event_row import LandmarkLane
+from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.replay.tape import Playhead, Tape
 from quarterdeck.backend.picture.text.fact import Tone
 from quarterdeck.backend.picture.text.formatting import Refusal
@@ -59,17 +59,11 @@ class Landmarks:
         """In order of time."""
         self.taken = 0
         """How many records since the beginning of the run it has followed."""
-        self._addresses: dict[str, Address] = {}
+        self._picture = Picture()
+        """Of the records in `NOTED` alone."""
         self._masters: set[str] = set()
-        """Labels of the members that lead in their own belief."""
-        self._frozen: set[str] = set()
-        self._unreached: set[str] = set()
-        """Labels of the witnessed members of which nothing is heard now: what they believe is not known."""
+        """Labels of the members that lead in their own belief, whether they run or not."""
         self._split_us: int | None = None
-        self._logged: set[str] = set()
-        """Incarnations that are known from logs alone."""
-        self._witnessed: set[str] = set()
-        """Incarnations of which a witness records."""
 
     def follow(self, tape: Tape) -> None:
         """Follow what is new on the tape; of very much only a part, and the rest at the next calls."""
@@ -81,7 +75,7 @@ class Landmarks:
             kind = type(record.event)
             landmark = ROWS[kind].landmark
             mark = landmark(record.event, record.member) if landmark is not None else None
-            if mark is not None and (mark.lane != "observed" or record.uuid in self._logged):
+            if mark is not None and (mark.lane != "observed" or self._is_logged(record.member)):
                 self._add(record, *mark)
             if kind in NOTED:
                 self._note(record)
@@ -90,15 +84,10 @@ class Landmarks:
 
     def _begin_at(self, tape: Tape) -> None:
         """Begin at the start of the tape. What came before is not remembered, except which members led."""
-        picture = tape.picture_at(tape.start_us)
         self.taken = tape.forgotten
-        self._addresses = {label: belief.address for label, belief in picture.members.items()}
-        self._frozen = {label for label, belief in picture.members.items() if belief.status == "paused"}
-        self._unreached = {label for label, belief in picture.members.items() if not belief.reached}
-        self._witnessed = {belief.uuid for belief in picture.members.values() if belief.witnessed_by}
-        living = [belief for belief in picture.members.values() if belief.status in ("member", "paused")]
-        self._masters = {belief.label for belief in living if belief.is_master}
-        self._split_us = tape.start_us if len(self._leading) > 1 else None
+        self._picture = tape.picture_at(tape.start_us).copy()
+        self._masters = {label for label, belief in self._picture.members.items() if belief.is_master}
+        self._split_us = tape.start_us if len(self._leading()) > 1 else None
 
     def _add(self, record: Record, lane: LandmarkLane, letter: str, tone: Tone, text: str) -> None:
         latest = self.marks[-1] if self.marks else None
@@ -107,71 +96,43 @@ class Landmarks:
         else:
             self.marks.append(Landmark(record.at, lane, letter, tone, text))
 
-    @property
-    def _leading(self) -> list[str]:
-        return sorted(self._masters - self._frozen - self._unreached)
+    def _is_logged(self, label: str) -> bool:
+        """Return whether a member is known from its log alone."""
+        belief = self._picture.members.get(label)
+        return belief is not None and belief.witnessed_by == ("logs",)
 
-    def _change(
-        self,
-        record: Record,
-        label: str,
-        *,
-        leads: bool | None = None,
-        frozen: bool | None = None,
-        unreached: bool | None = None,
-        merges: bool = True,
-    ) -> None:
-        """Note which members lead, are frozen or out of reach. Two masters that run are a split.
-
-        It ends when one of them is left, in a merge only if `merges`. A witnessed master that is out of reach may lead on.
-        """
-        for which, labels in ((leads, self._masters), (frozen, self._frozen), (unreached, self._unreached)):
-            if which is not None:
-                (labels.add if which else labels.discard)(label)
-        if self._split_us is None:
-            if len(self._leading) > 1:
-                self._split_us = record.at
-                self._add(record, "splits", "S", "bad", f"two masters: {', '.join(self._leading)}")
-            return
-        handed_over = record.uuid in self._witnessed and record.at - self._split_us < HANDOVER_US
-        if handed_over and len(self._leading) < 2:  # the end of one was heard after the list of the next
-            self._split_us = None
-            if self.marks and self.marks[-1].letter == "S":
-                self.marks.pop()
-        elif len(self._masters - self._frozen) < 2:
-            self._split_us = None
-            if merges:
-                self._add(record, "splits", "M", "good", f"one master: {', '.join(self._leading)}")
+    def _leading(self, *, reached: bool = True) -> list[str]:
+        """Return the masters that run; those out of reach may lead on, unless it is their log that is over."""
+        masters = (self._picture.members[label] for label in sorted(self._masters))
+        return [
+            belief.label
+            for belief in masters
+            if belief.status == "member" and (belief.reached or not (reached or self._is_logged(belief.label)))
+        ]
 
     def _note(self, record: Record) -> None:
-        label = record.member
-        match record.event:
-            case events.ListInstalled(master=master, members=members):
-                if label not in self._addresses:
-                    self._addresses.update((label, member.address) for member in members if member.uuid == record.uuid)
-                self._change(record, label, leads=master == self._addresses.get(label))
-            case events.MasterChanged(master):
-                self._change(record, label, leads=master == self._addresses.get(label))
-            case events.MemberStarted(address):
-                self._addresses[label] = address
-                proven = bool(record.event.merged_from) or record.uuid not in self._witnessed
-                self._change(record, label, leads=False, frozen=False, merges=proven)
-            case events.MemberStopped() | events.JoinFailed() | events.MemberMerging():
-                self._change(record, label, leads=False, frozen=False)
-            case ProcessKilled(target):
-                self._change(record, target, leads=False, frozen=False)
-            case ProcessPaused(target):
-                self._change(record, target, frozen=True)
-            case ProcessResumed(target):
-                self._change(record, target, frozen=False)
-            case ConnectionChanged(state) if record.uuid not in self._logged:
-                self._change(record, label, unreached=state != "connected")
-            case ConnectionChanged("gone" | "silent"):  # its log is over: it leads no more, as far as is known
-                self._change(record, label, leads=False, frozen=False)
-            case MemberWitnessed(sources):
-                self._witnessed.add(record.uuid)
-                if sources == ("logs",):
-                    self._logged.add(record.uuid)
+        """Note which members lead. Two masters that run are a split, until at most one of them may still lead."""
+        event = record.event
+        self._picture.apply(record)
+        befalls = ROWS[type(event)].befalls
+        belief = self._picture.members.get(record.member if befalls is None else befalls(event))
+        if belief is None or isinstance(event, MemberWitnessed):  # its start or its list follows
+            return
+        (self._masters.add if belief.is_master else self._masters.discard)(belief.label)
+        leading = self._leading()
+        if self._split_us is None:
+            if len(leading) > 1:
+                self._split_us = record.at
+                self._add(record, "splits", "S", "bad", f"two masters: {', '.join(leading)}")
+        elif belief.witnessed_by and record.at - self._split_us < HANDOVER_US and len(leading) < 2:
+            self._split_us = None  # the end of one was heard after the list of the next
+            if self.marks and self.marks[-1].letter == "S":
+                self.marks.pop()
+        elif len(self._leading(reached=False)) < 2:
+            self._split_us = None
+            started = isinstance(event, events.MemberStarted) and not event.merged_from
+            if not (started and belief.witnessed_by):  # whether that one merged is not known
+                self._add(record, "splits", "M", "good", f"one master: {', '.join(leading)}")
 
 
 OBSERVED_LEGEND = (
