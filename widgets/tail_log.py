@@ -104,9 +104,14 @@ class TailLog(ComponentStyles, Generic[Entry], can_focus=True):
     @property
     def pointed(self) -> Entry | None:
         """The entry under the cursor; None while the tail follows, or shows nothing."""
-        if self.following or not self.shown:
+        return None if self.following else self.current
+
+    @property
+    def current(self) -> Entry | None:
+        """The entry under the cursor, or the last one; None while the tail shows nothing."""
+        if not self.shown:
             return None
-        return self.shown[self._cursor - self._first_kept]
+        return self.shown[-1 if self.following else self._cursor - self._first_kept]
 
     @property
     def title_text(self) -> str:

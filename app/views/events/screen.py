@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from functools import partial
 
 from textual import on
 from textual.widget import Widget
@@ -12,25 +13,30 @@ from quarterdeck.app.event_lines import (
     HEADINGS,
     LEVELS,
     BusyLine,
+    Entry,
     EpisodeLine,
     EventLine,
     LevelFeed,
+    LineFormat,
+    episode_facts,
     exported,
     exported_entry,
+    facts_of,
 )
-from quarterdeck.app.screen.view_screen import COLUMNS_BESIDE_PICTURES
+from quarterdeck.app.screen.view_screen import COLUMNS_BESIDE_PICTURES, ViewScreen
 from quarterdeck.app.session import RECENT, ConsoleSession
-from quarterdeck.app.views.events.cursor_screen import EventCursorScreen
 from quarterdeck.app.views.events.log_screen import log_place, log_screen
+from quarterdeck.app.views.events.pane import EventPane
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.picture.events.catalogue import kind_of, record_words
 from quarterdeck.backend.picture.explain.causes import causes
 from quarterdeck.backend.picture.explain.episodes.episodes import deciding_record
-from quarterdeck.backend.picture.explain.event_index import EventIndex
+from quarterdeck.backend.picture.explain.event_index import EventIndex, identity
 from quarterdeck.backend.picture.explain.event_trace import Subject, event_trace, state_record, subjects_of
-from quarterdeck.backend.picture.explain.space_time import ZOOMS_US, SpaceTime
+from quarterdeck.backend.picture.explain.space_time import ZOOMS_US, SpaceTime, SpaceTimeRow
 from quarterdeck.backend.picture.replay.tape import ReorderBuffer
-from quarterdeck.backend.picture.text.formatting import Refusal, duration_text, one_line
+from quarterdeck.backend.picture.text.fact import Fact
+from quarterdeck.backend.picture.text.formatting import Refusal, clock_text, duration_text, one_line
 from quarterdeck.widgets.line_table import TableCell
 from quarterdeck.widgets.space_time import SpaceTimeDiagram
 from quarterdeck.widgets.tail_log import TailLog
@@ -38,8 +44,8 @@ from quarterdeck.widgets.tail_log import TailLog
 ZOOM_WORDS = {"event": 0, **{f"{us // 1000}ms" if us < 1_000_000 else f"{us // 1_000_000}s": us for us in ZOOMS_US[1:]}}
 
 
-class EventsScreen(EventCursorScreen):
-    """The tail and the diagram show the same events, filtered alike, with one cursor."""
+class EventsScreen(ViewScreen):
+    """The tail and the diagram show the same events, filtered alike, with one cursor; it may be on an event of a story, too."""
 
     view = "events"
     detailed = True
@@ -55,6 +61,24 @@ class EventsScreen(EventCursorScreen):
     def __init__(self, session: ConsoleSession, console: ConsoleInterface) -> None:
         super().__init__(session, console)
         self._order = ReorderBuffer(RECENT)
+        self._trail = EventIndex((), session.label_of)
+        self._format = LineFormat(session.label_of, lambda: self.tail.size.width)
+        self._diagram: SpaceTime | None = None
+        """What is drawn while the diagram is in sight, and only then."""
+        self._chosen: Record | None = None
+        """The event that the cursor was put on, which need not be the first one of its row."""
+        self._awaited: Pointed | None = None
+        """The event to which the cursor moves as soon as it arrives, and whether it is then explained."""
+        self.tail: TailLog[Entry] = TailLog(
+            self._format.entry_line,
+            title=HEADINGS[LEVELS[0]],
+            matcher_of=self._format.matcher,
+            id="events-tail",
+        )
+        self.diagram = SpaceTimeDiagram(clock_text, self._format.time_width, self._row_words, id="space-time")
+        self.pane = EventPane(self._format, session.label_of, partial(log_place, session), id="event-pane")
+        self.diagram.display = False
+        self.pane.close()
         self._zoom_us = 0
         self._subjects: tuple[Subject, ...] = ()
         self._subject_index = 0
@@ -75,7 +99,9 @@ class EventsScreen(EventCursorScreen):
     def point_at_event(self, event: Pointed) -> None:
         for _ in range(2):  # all that came while it was out of sight; then those that the first time held back
             self._absorb(self._order.release())
-        super().point_at_event(event)
+        self._awaited = event
+        if self._epoch == self.session.epoch:
+            self._go_to_awaited()
 
     def tick(self, *, news: bool) -> None:
         """Show records a tick after they came, so that overtaken ones are sorted in."""
@@ -87,7 +113,7 @@ class EventsScreen(EventCursorScreen):
     def paint(self) -> None:
         self._go_to_awaited()
         self._reserve(self.session.cluster.labels)
-        if self._diagram is not None and self.diagram.display:
+        if self._diagram is not None:
             if len(self._diagram.lanes) != len(self.session.cluster.labels):
                 self._redraw()
             self.diagram.show(self._diagram)
@@ -115,8 +141,7 @@ class EventsScreen(EventCursorScreen):
 
     def filter_by(self, text: str) -> None:
         self.tail.set_filter(text)
-        if self.diagram.display:
-            self._redraw()
+        self._redraw()
 
     @property
     def filter_text(self) -> str:
@@ -133,6 +158,72 @@ class EventsScreen(EventCursorScreen):
             return [exported_entry(entry)]
         return [exported(record)] if record is not None else []
 
+    # The row in full
+
+    def row_pointed(self) -> Hashable:
+        entry, record = self._entry(), self._current()
+        if self._following or record is None:
+            return None
+        return (identity(record), entry.episode.count if isinstance(entry, EpisodeLine) else 0)
+
+    def row_facts(self) -> Sequence[Fact]:
+        entry, record = self._entry(), self._current()
+        if isinstance(entry, EpisodeLine):
+            return episode_facts(entry.episode, entry.sentence(), self._format.time_of, self.session.label_of)
+        if record is None:
+            return ()
+        return facts_of(record, record_words(record, self.session.label_of), self.session.label_of)
+
+    # The cursor
+
+    def _go_to_awaited(self) -> None:
+        awaited, self._awaited = self._awaited, None
+        if awaited is not None and awaited.record is None:
+            self.do_event_because(f"because {awaited.member}")
+        elif awaited is not None and awaited.record is not None and not self._point_at(awaited.record):
+            self._awaited = awaited
+        elif awaited is not None and awaited.because:
+            self.do_event_because("")
+
+    @property
+    def _main(self) -> TailLog[Entry] | SpaceTimeDiagram:
+        return self.diagram if self.diagram.display else self.tail
+
+    @property
+    def _following(self) -> bool:
+        return self._main.following
+
+    def _current(self) -> Record | None:
+        """Return the event under the cursor: that of a story, unless the tail or the diagram has the focus."""
+        pointed = self.pane.pointed if self.focused is not self._main else None
+        return pointed or self._pointed()
+
+    def _entry(self) -> Entry | None:
+        """Return the line of the tail under the cursor, while that has the focus."""
+        if self.diagram.display or (self.pane.pointed is not None and self.focused is not self._main):
+            return None
+        return self.tail.current
+
+    def _pointed(self) -> Record | None:
+        if self._diagram is not None:
+            place = self.diagram.cursor
+            if place is None or (self._chosen is not None and self._diagram.row_of(self._chosen) == place):
+                return self._chosen if place is not None else None
+            return self._diagram.row(place).record
+        entry = self.tail.current
+        return entry.record if entry is not None else None
+
+    def _point_at(self, record: Record) -> bool:
+        wanted, self._chosen = identity(record), record
+        if self._diagram is not None:
+            row = self._diagram.row_of(record)
+            if row is not None:
+                self.diagram.point_at(row)
+            return row is not None
+        return self.tail.point_at(
+            lambda entry: identity(entry.record) == wanted or (isinstance(entry, EpisodeLine) and entry.holds(record))
+        )
+
     # Events of the widgets
 
     @on(TailLog.Moved)
@@ -144,8 +235,7 @@ class EventsScreen(EventCursorScreen):
         self._say_below()
 
     def on_tail_log_filter_cleared(self) -> None:
-        if self.diagram.display:
-            self._redraw()
+        self._redraw()
 
     def _reserve(self, names: Iterable[str]) -> None:
         if self._format.reserve(names):
@@ -161,22 +251,17 @@ class EventsScreen(EventCursorScreen):
         self._feed.extend(records)
         if len(self._trail) > 2 * RECENT:
             self._trail = EventIndex(self._trail.records[-RECENT:], self.session.label_of)
-            self._diagram = None
-            if self.diagram.display:
-                self._redraw()
+            self._redraw()
         elif self._diagram is not None:
             self._diagram.extend(self._selected(records))
-            if self.diagram.display:
-                self.diagram.show(self._diagram)
+            self.diagram.show(self._diagram)
 
     def restart(self, records: Sequence[Record]) -> None:
         self._order.clear()
         self._reserve({record.member for record in records})
         self._trail = EventIndex(records, self.session.label_of)
         self._feed.restart(records)
-        self._diagram = None
-        if self.diagram.display:
-            self._redraw()
+        self._redraw()
 
     def do_event_level(self, text: str) -> None:
         level = choice_of(text, LEVELS, self._feed.level, "level")
@@ -261,13 +346,13 @@ class EventsScreen(EventCursorScreen):
 
     def do_event_story(self, member: str) -> None:
         """Show all records of the named member, or of what the event under the cursor is about: each time of the next subject."""
+        record, subjects = None, tuple[Subject, ...]()
         if member:
             self._check_member(member)
-        record = None if member else self._pause_at_current()
-        subjects = subjects_of(self._trail, record, self.session.episodes) if record is not None else ()
-        if member:
             subjects = (Subject("member", member),)
-        elif not subjects:
+        elif (record := self._pause_at_current()) is not None:
+            subjects = subjects_of(self._trail, record, self.session.episodes)
+        if not subjects:
             return
         again = subjects == self._subjects and self.pane.content is self.pane.story
         self._subject_index = (self._subject_index + 1) % len(subjects) if again else 0
@@ -306,8 +391,7 @@ class EventsScreen(EventCursorScreen):
         if text:
             self.tail.set_filter(text)
         self.tail.set_hiding(not self.tail.hides and not text)
-        if self.diagram.display:
-            self._redraw()
+        self._redraw()
         marks = "the filter marks what matches; n and N go there"
         self.console.show_message("the filter hides what does not match" if self.tail.hides else marks)
 
@@ -325,16 +409,23 @@ class EventsScreen(EventCursorScreen):
         record, following = self._pointed(), self._following
         self.diagram.display = not self.diagram.display
         self.tail.display = not self.diagram.display
-        if self.diagram.display:
-            self._redraw()
+        self._redraw()
         self._main.set_following(following)
         if record is not None and not following and not self._point_at(record):
-            if self.diagram.display and self._diagram is not None:  # it is not drawn: the row of its time
+            if self._diagram is not None:  # it is not drawn: the row of its time
                 self.diagram.point_at(self._diagram.row_at(record.at))
         self.focus_body()
         self._say_below()
 
+    def _row_words(self, row: SpaceTimeRow) -> str:
+        more = f" (+{row.events - 1} more)" if row.events > 1 else ""
+        return f"{one_line(row.record.member)}  {record_words(row.record, self.session.label_of)}{more}"
+
     def _redraw(self) -> None:
+        """Draw the diagram anew, if it is in sight."""
+        if not self.diagram.display:
+            self._diagram = None
+            return
         self._diagram = SpaceTime(self._trail, self.session.cluster.labels, self._zoom_us)
         self._diagram.extend(self._selected(self._trail.records))
         self.diagram.show(self._diagram)

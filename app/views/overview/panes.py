@@ -371,7 +371,8 @@ class HappenedPane(OverviewPane):
     @property
     def latest(self) -> Record | None:
         """The first event of the line under the cursor, or of the last line."""
-        return self.pointed or (self.tail.shown[-1].record if self.tail.shown else None)
+        entry = self.tail.current
+        return entry.record if entry is not None else None
 
     @property
     def stale(self) -> bool:
