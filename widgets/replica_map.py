@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import groupby
 from operator import itemgetter
 from typing import ClassVar, Literal, Protocol
@@ -99,8 +100,7 @@ class ReplicaMapView(ScrollView, ComponentStyles, can_focus=True):
         self._revision = -1
         self._bands: dict[int, list[Column]] = {}
         self._geometry: tuple[object, ...] = ()
-        self._painted: dict[ReplicaCell | tuple[ReplicaCell, ReplicaCell], tuple[str, ReplicaStyle]] = {}
-        self._styles: dict[ReplicaStyle | str, Style] = {}
+        self._styles: dict[ReplicaStyle, Style] = {}
 
     @property
     def zooms(self) -> tuple[Zoom, ...]:
@@ -161,7 +161,7 @@ class ReplicaMapView(ScrollView, ComponentStyles, can_focus=True):
         width = self.scrollable_content_region.width
         band, line = divmod(self.scroll_offset.y + y, self._band_height)
         if band * self._per_band >= len(self._partitions) or not self._model.width:
-            return Strip.blank(width, self._style("plain"))
+            return Strip.blank(width, self.part_style("plain"))
         if line == 0:
             return self._paint_ruler(band, width)
         columns = self._bands.get(band)
@@ -219,7 +219,6 @@ class ReplicaMapView(ScrollView, ComponentStyles, can_focus=True):
         halves = self.zoom == "halves"
         self._indices_a_line = 2 if halves else 1
         self._cell_width = 1 if halves else self._model.letter_width + (self.zoom == "wide")
-        self._painted.clear()
         room = self.scrollable_content_region.width - GUTTER
         per_band = max(1, room // self._cell_width)
         self._per_band = per_band - per_band % 10 if per_band > 10 else per_band
@@ -286,14 +285,14 @@ class ReplicaMapView(ScrollView, ComponentStyles, can_focus=True):
         text = " " * GUTTER
         for place in range(0, len(shown), step):
             text = text.ljust(GUTTER + place * self._cell_width) + f"p{shown[place]}"
-        return Strip([Segment(set_cell_size(text, width), self._style("ruler"))], width)
+        return Strip([Segment(set_cell_size(text, width), self.part_style("ruler"))], width)
 
     def _paint_replicas(self, band: int, line: int, columns: list[Column], width: int) -> Strip:
         first = (line - 1) * self._indices_a_line
         cursor = -1
         if first <= self.index < first + self._indices_a_line and self._place // self._per_band == band:
             cursor = self._place % self._per_band
-        segments = [Segment(self._gutter_text(first), self._style("gutter"))]
+        segments = [Segment(self._gutter_text(first), self.part_style("gutter"))]
         painted = self._halves(columns, first) if self.zoom == "halves" else self._letters(columns, first)
         if 0 <= cursor < len(painted):
             text, look = painted[cursor]
@@ -302,7 +301,7 @@ class ReplicaMapView(ScrollView, ComponentStyles, can_focus=True):
             segments.append(Segment("".join(text for text, _ in run), self._style(look)))
         filled = GUTTER + len(columns) * self._cell_width
         if filled < width:
-            segments.append(Segment(" " * (width - filled), self._style("plain")))
+            segments.append(Segment(" " * (width - filled), self.part_style("plain")))
             filled = width
         strip = Strip(segments, filled)
         return strip if filled == width else strip.crop(0, width)
@@ -313,52 +312,27 @@ class ReplicaMapView(ScrollView, ComponentStyles, can_focus=True):
         return "own".ljust(GUTTER) if index == 0 else f"b{index}".ljust(GUTTER)
 
     def _letters(self, columns: list[Column], index: int) -> list[tuple[str, ReplicaStyle]]:
-        known = self._painted
-        painted = []
-        for column in columns:
-            cell = column[index]
-            look = known.get(cell)
-            if look is None:
-                look = known[cell] = letter_look(cell, self.zoom, self._cell_width)
-            painted.append(look)
-        return painted
+        zoom, width = self.zoom, self._cell_width
+        return [letter_look(column[index], zoom, width) for column in columns]
 
     def _halves(self, columns: list[Column], index: int) -> list[tuple[str, ReplicaStyle]]:
-        known = self._painted
-        painted = []
-        for column in columns:
-            pair = (column[index], column[index + 1] if index + 1 < len(column) else NOTHING)
-            look = known.get(pair)
-            if look is None:
-                look = known[pair] = half_look(*pair)
-            painted.append(look)
-        return painted
+        halves = (column[index : index + 2] for column in columns)
+        return [half_look(half[0], half[1] if len(half) > 1 else NOTHING) for half in halves]
 
-    # Styles
-
-    def _style(self, look: ReplicaStyle | str) -> Style:
+    def _style(self, look: ReplicaStyle) -> Style:
         style = self._styles.get(look)
         if style is None:
             style = self._styles[look] = self._made_style(look)
         return style
 
-    def _made_style(self, look: ReplicaStyle | str) -> Style:
-        if isinstance(look, str):
-            return self.part_style(look)
-        base = self.rich_style
+    def _made_style(self, look: ReplicaStyle) -> Style:
         hue, below, state, cursor = look
-        if state == "half":
-            base += Style(color=self._hue(hue).bgcolor, bgcolor=self._hue(below).bgcolor)
-        else:
-            if hue >= 0:
-                base += self._hue(hue)
-            base += self.get_component_rich_style(f"replica-map--{state}", partial=True)
-        return base + self.get_component_rich_style("replica-map--cursor", partial=True) if cursor else base
-
-    def _hue(self, hue: int) -> Style:
-        if hue < 0:
-            return self.rich_style
-        return self.get_component_rich_style(f"replica-map--hue{hue}", partial=True)
+        upper, lower = (f"hue{number}" if number >= 0 else "" for number in (hue, below))
+        if state != "half":
+            return self.part_style(upper, state, "cursor" if cursor else "")
+        grounds = Style(color=self.part_style(upper).bgcolor, bgcolor=self.part_style(lower).bgcolor)
+        half = self.rich_style + grounds
+        return half + self.get_component_rich_style("replica-map--cursor", partial=True) if cursor else half
 
 
 Zoom = Literal["wide", "letters", "halves"]
@@ -374,6 +348,7 @@ ReplicaStyle = tuple[int, int, str, bool]
 """The parts of a style: colours of the upper and the lower half, the state, and whether the cursor is there."""
 
 
+@lru_cache(maxsize=4096)
 def letter_look(cell: ReplicaCell, zoom: Zoom, width: int) -> tuple[str, ReplicaStyle]:
     """Return letter and mark in `width` cells. If only one fits, it is the mark, if there is one."""
     letter, hue, state = cell
@@ -382,6 +357,7 @@ def letter_look(cell: ReplicaCell, zoom: Zoom, width: int) -> tuple[str, Replica
     return text.ljust(width)[:width], (_colour(hue), -1, state, False)
 
 
+@lru_cache(maxsize=4096)
 def half_look(upper: ReplicaCell, lower: ReplicaCell) -> tuple[str, ReplicaStyle]:
     """Return two replicas in one cell: their colours, or the mark of the worse of the two if something is wrong."""
     for state, sign in SIGNS.items():

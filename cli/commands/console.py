@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from quarterdeck.backend.clusters.recorded.recorded_cluster import RecordedCluster
     from quarterdeck.backend.clusters.recorded.recorded_run import LogCluster
     from quarterdeck.backend.clusters.simulated.simulated_cluster import SimulatedCluster
-    from quarterdeck.backend.core.properties import PropertyValue, Settings
+    from quarterdeck.backend.core.properties import Settings
 
 
 PresetName = Literal["training", "production"]
@@ -187,12 +187,7 @@ def read_settings(properties: list[str], preset: PresetName) -> Settings:
     """
     from quarterdeck.backend.core.properties import BadProperty, Settings
 
-    wanted: dict[str, PropertyValue] = {}
-    for text in properties:
-        name, equals, value = text.partition("=")
-        if not equals:
-            raise BadUsage(f"--property {text}: write it as NAME=VALUE")
-        wanted[name.strip()] = value.strip()
+    wanted = run_options.named_values(properties)
     with failing_as(ExitCode.BAD_INPUT, BadProperty, about="--property"):
         return Settings.of(wanted, preset=preset)
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import subprocess
 import threading
+from collections import deque
 from collections.abc import Iterable
 from datetime import UTC, datetime
-from queue import Empty, Full, Queue
 from typing import Any
 
 import httpx
@@ -38,7 +38,8 @@ class Hooks:
 
     def __init__(self, command: str | None, webhook: str | None) -> None:
         self._command, self._webhook = command, webhook
-        self._changes: Queue[dict[str, object] | None] = Queue(HOOKS_WAITING)
+        self._changes: deque[dict[str, object]] = deque(maxlen=HOOKS_WAITING)
+        self._came = threading.Condition()
         self._ended = threading.Event()
         self.failed = 0
         self._thread = threading.Thread(target=self._run, name="hooks", daemon=True)
@@ -49,31 +50,27 @@ class Hooks:
         """Hand over a change. When too many wait, the oldest is left out."""
         if not self._thread.is_alive():
             return
-        while True:
-            try:
-                self._changes.put_nowait(change)
-            except Full:
-                try:
-                    self._changes.get_nowait()
-                except Empty:
-                    continue
+        with self._came:
+            if len(self._changes) == HOOKS_WAITING:
                 self._count("too many changes wait for the hook; the oldest is left out")
-            else:
-                return
+            self._changes.append(change)
+            self._came.notify()
 
     def close(self) -> None:
         """End the thread after the change that is being sent."""
         self._ended.set()
         if self._thread.is_alive():
-            self.send({})
+            with self._came:
+                self._came.notify()
             self._thread.join(1)
 
     def _run(self) -> None:
-        while not self._ended.is_set():
-            change = self._changes.get()
-            if not change:
-                continue
-            body = msgspec.json.encode(change)
+        while True:
+            with self._came:
+                self._came.wait_for(lambda: self._changes or self._ended.is_set())
+                if self._ended.is_set():
+                    return
+                body = msgspec.json.encode(self._changes.popleft())
             if self._command:
                 self._try("--exec", self._execute, body)
             if self._webhook:

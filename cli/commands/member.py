@@ -18,7 +18,7 @@ import typer
 from msgspec.json import Decoder
 
 from quarterdeck.cli.commands.console import PresetName
-from quarterdeck.cli.commands.run_options import PropertyOption, stopping
+from quarterdeck.cli.commands.run_options import PropertyOption, named_values, stopping
 from quarterdeck.cli.configuration.connection import ConnectionTarget, with_connection
 from quarterdeck.cli.configuration.opening import asked
 from quarterdeck.cli.exits import BadUsage, CommandFailed, ExitCode, failing_as
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from quarterdeck.backend.journal.audit_log import AuditEntry, AuditLogReader
     from quarterdeck.backend.member_api.answers import AcceptedSecrets
     from quarterdeck.backend.member_api.beliefs import ThisMember
-    from quarterdeck.backend.service.configuration.sources import Override
-
 
 secrets = typer.Typer(help="Turn the secret of a running cluster: add, use, remove.", rich_markup_mode=None)
 
@@ -177,7 +175,7 @@ def start(
     A flag goes before an environment variable (HZ_…, QUARTERDECK_…), that before the file. Exits with 0 when it has left, 1
     when it has crashed, 2 for a bad configuration, 3 when its port is taken or no cluster would have it.
     """
-    from quarterdeck.backend.service.configuration.sources import Override, process_configuration
+    from quarterdeck.backend.service.configuration.sources import PROPERTY_PLACE, Override, process_configuration
     from quarterdeck.backend.service.process.foreground_member import CannotRun, run_member
 
     network = ("hazelcast", "network")
@@ -202,7 +200,8 @@ def start(
         ("--open-to-all", ("quarterdeck", "security", "open-to-all"), open_to_all),
     ]
     given = [Override(place, value, flag) for flag, place, value in texts if value is not None]
-    given += [_property(text) for text in properties or ()]
+    for property_name, value in named_values(properties or ()).items():
+        given.append(Override((*PROPERTY_PLACE, property_name), value, "--property"))
     configuration = process_configuration(config, os.environ, given)
     try:
         end = run_member(configuration, ready_file)
@@ -291,12 +290,3 @@ def _utc_of(text: str) -> str:
         hint = "write 2026-01-31T12:00 (UTC), or how long ago: 90s, 15m, 2h, 7d"
         raise BadUsage(f"--since: {text!r} is not a time; {hint}") from None
     return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def _property(text: str) -> Override:
-    from quarterdeck.backend.service.configuration.sources import PROPERTY_PLACE, Override
-
-    name, equals, value = text.partition("=")
-    if not equals:
-        raise BadUsage(f"--property {text}: write it as NAME=VALUE")
-    return Override((*PROPERTY_PLACE, name.strip()), value.strip(), "--property")

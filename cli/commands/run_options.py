@@ -8,7 +8,7 @@ import shutil
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -55,6 +55,17 @@ def write_log(file: Path | None) -> None:
     logging.basicConfig(
         level=logging.INFO, handlers=[handler], format="%(asctime)s %(levelname)s %(message)s", force=True
     )
+
+
+def named_values(texts: Iterable[str]) -> dict[str, str]:
+    """Return the values of ``NAME=VALUE`` texts by name. Raises `CommandFailed`."""
+    wanted = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise BadUsage(f"--property {text}: write it as NAME=VALUE")
+        wanted[name.strip()] = value.strip()
+    return wanted
 
 
 @contextmanager
