@@ -11,10 +11,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
-from msgspec import Struct
-
 from quarterdeck.backend.core.membership.views.identity import Member
-from quarterdeck.backend.core.partitions.events import ALL_LOST, PartitionLost
+from quarterdeck.backend.core.partitions.events import PartitionLost
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.fold.belief import MemberBelief
 
@@ -28,29 +26,9 @@ COUNTED_AFTER_US = 10 * SECOND_US
 """So long after a loss every member of Hazelcast has counted its entries anew: metrics come every 5 seconds."""
 
 
-class SideLoss(Struct, frozen=True):
-    """What one side of a cluster has lost for good, as its master and its witness judge."""
+class LineageLoss(NamedTuple):
+    """What one lineage lost."""
 
-    lineage: str
-    side: str
-    """The label of its master; of the first who holds such a list while no member leads it."""
-    lost: frozenset[int]
-    """The partitions."""
-    at_most_backups: int | None
-    """Maps with at most so many backups have lost entries; None where no replica was left, whatever a map has."""
-    maps: tuple[str, ...]
-    """By name or pattern, where their configuration is known."""
-    since_us: int
-    """When the first of the partitions was lost."""
-    entries: int | None
-    """About how many entries they had, as their owners measured last; None where it is not known."""
-    removed: tuple[Member, ...]
-    """The members that were removed before, the first one first."""
-    merging: tuple[Member, ...]
-    """Those of them that have gone over to this side with entries, whose merging has not ended yet."""
-
-
-class _LineageLoss(NamedTuple):
     entries_of: dict[int, int | None]
     """By partition; None where it is not known."""
     at_most: int
@@ -62,7 +40,7 @@ class _LineageLoss(NamedTuple):
     after: Mapping[str, int] | None = None
     """The same once every member has counted them anew."""
 
-    def copy(self) -> _LineageLoss:
+    def copy(self) -> LineageLoss:
         return self._replace(entries_of=self.entries_of.copy())
 
 
@@ -70,10 +48,13 @@ class Losses:
     """The losses of a run so far."""
 
     def __init__(self) -> None:
-        self._lost: dict[str, _LineageLoss] = {}
+        self._lost: dict[str, LineageLoss] = {}
         self._removed: dict[str, dict[Member, int]] = {}
         self._restored: frozenset[str] = frozenset()
         self._bringing: frozenset[str] = frozenset()
+
+    def __bool__(self) -> bool:
+        return bool(self._lost)
 
     def copy(self) -> Losses:
         """Return the same losses, to go their own way from here."""
@@ -100,7 +81,7 @@ class Losses:
         known = self._lost.get(lineage)
         if known is None:
             before = self._owned(lineage, members, removed=True)
-            known = _LineageLoss({}, 0, frozenset(), at_us, at_us, before)
+            known = LineageLoss({}, 0, frozenset(), at_us, at_us, before)
         known.entries_of.setdefault(lost.partition, entries)
         self._lost[lineage] = known._replace(
             at_most=max(known.at_most, lost.lost_backups), maps=known.maps.union(lost.lost_maps), until_us=at_us
@@ -153,41 +134,27 @@ class Losses:
             self._lost[lineage] = self._lost[before].copy()
             self._removed[lineage] = self._removed.get(before, {}).copy()
 
-    def standing(self, members: Collection[MemberBelief], now_us: int) -> tuple[SideLoss, ...]:
-        """Return the losses that `members` live with at `now_us`.
+    def of(self, lineage: str) -> LineageLoss | None:
+        """Return what a lineage lost; None where that is nothing, or all that went have merged back with their entries."""
+        removed = self.removed_before(lineage)
+        restored = removed and self._restored.issuperset(member.uuid for member in removed)
+        return None if restored else self._lost.get(lineage)
 
-        A lineage without a master counts only as long as no master leads at all.
-        """
-        if not self._lost:
+    def removed_before(self, lineage: str) -> tuple[Member, ...]:
+        """Return the members that were removed before a loss of this lineage, the first one first."""
+        lost = self._lost.get(lineage)
+        if lost is None:
             return ()
-        living = [belief for belief in members if belief.status in ("member", "paused")]
-        leading = [belief for belief in living if belief.is_master]
-        sides = {belief.lineage: belief.label for belief in reversed(leading or living)}
-        found = []
-        for lineage, label in sides.items():
-            lost = self._lost.get(lineage)
-            if lost is None:
-                continue
-            gone, from_us = self._removed.get(lineage, {}), lost.since_us - BEFORE_LOSS_US
-            removed = tuple(member for member, at_us in gone.items() if from_us <= at_us <= lost.until_us)
-            if removed and self._restored.issuperset(member.uuid for member in removed):
-                continue
-            fewer = self._fewer(lineage, lost, members, now_us)
-            known = [entries for entries in lost.entries_of.values() if entries is not None]
-            entries = sum(known) if len(known) == len(lost.entries_of) else sum(fewer.values()) or None
-            partitions, at_most = frozenset(lost.entries_of), None if lost.at_most >= ALL_LOST else lost.at_most
-            maps, merging = sorted(fewer or lost.maps), (member for member in removed if member.uuid in self._bringing)
-            found.append(
-                SideLoss(
-                    lineage, label, partitions, at_most, tuple(maps), lost.since_us, entries, removed, tuple(merging)
-                )
-            )
-        return tuple(found)
+        gone, from_us = self._removed.get(lineage, {}), lost.since_us - BEFORE_LOSS_US
+        return tuple(member for member, at_us in gone.items() if from_us <= at_us <= lost.until_us)
 
-    def _fewer(
-        self, lineage: str, lost: _LineageLoss, members: Collection[MemberBelief], now_us: int
-    ) -> dict[str, int]:
+    def is_bringing(self, incarnation: str) -> bool:
+        """Return whether an incarnation has gone over to another side with entries, and its merging has not ended yet."""
+        return incarnation in self._bringing
+
+    def fewer(self, lineage: str, members: Collection[MemberBelief], now_us: int) -> dict[str, int]:
         """Return by map how many entries fewer there are than before the loss, as far as that is known."""
+        lost = self._lost[lineage]
         after = lost.after
         if after is None and now_us - lost.until_us >= COUNTED_AFTER_US:
             after = self._owned(lineage, members)

@@ -7,17 +7,16 @@ status of a member, has changed.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection
 from typing import NamedTuple
 
-from msgspec.structs import asdict
+from msgspec import Struct
 
-from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.partitions.arrangement.member_groups import grouped
 from quarterdeck.backend.core.partitions.events import ALL_LOST, Holder, lost_partitions_text
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.fold.belief import MemberBelief
-from quarterdeck.backend.picture.fold.losses import SideLoss
+from quarterdeck.backend.picture.fold.losses import LineageLoss
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.fold.table_belief import TableBelief
 from quarterdeck.backend.picture.text.formatting import age_text, counted, listed, one_line
@@ -25,10 +24,23 @@ from quarterdeck.backend.picture.text.formatting import age_text, counted, liste
 MEMBERS_NAMED = 3
 
 
-class DataLoss(SideLoss, frozen=True):
-    """A loss, with the labels of the members that were removed shortly before, and what is known of them now."""
+class DataLoss(Struct, frozen=True):
+    """What one side of a cluster has lost for good, as its master and its witness judge."""
 
+    side: str
+    """The label of its master; of the first who holds such a list while no member leads it."""
+    lost: frozenset[int]
+    """The partitions."""
+    at_most_backups: int | None
+    """Maps with at most so many backups have lost entries; None where no replica was left, whatever a map has."""
+    maps: tuple[str, ...]
+    """By name or pattern, where their configuration is known."""
+    since_us: int
+    """When the first of the partitions was lost."""
+    entries: int | None
+    """About how many entries they had, as their owners measured last; None where it is not known."""
     because_of: tuple[str, ...]
+    """The members that were removed shortly before."""
     elsewhere: tuple[str, ...]
     """Those of them that run under another master: their replicas are there."""
     returned: tuple[str, ...]
@@ -100,35 +112,46 @@ class DataLoss(SideLoss, frozen=True):
 
 
 def data_losses(picture: Picture, now_us: int) -> tuple[DataLoss, ...]:
-    """Return the losses that members live with at `now_us`, one for each side that has one."""
-    found = []
-    for side in picture.losses.standing(picture.members.values(), now_us):
-        running = {
-            belief.uuid for belief in picture.members.values() if belief.running and belief.lineage != side.lineage
-        }
-        merged = {
-            belief.merged_from
-            for belief in picture.members.values()
-            if belief.witnessed_by and belief.merged_from and belief.lineage == side.lineage
-        }
-        elsewhere = [member for member in side.removed if member.uuid in running]
-        returned = [member for member in side.removed if member.uuid in merged]
-        found.append(
-            DataLoss(
-                **asdict(side),
-                because_of=_labels(picture, side, side.removed),
-                elsewhere=_labels(picture, side, elsewhere),
-                returned=_labels(picture, side, returned),
-                bringing=_labels(picture, side, side.merging),
-            )
-        )
-    return tuple(found)
+    """Return the losses that members live with at `now_us`, one for each side that has one.
+
+    A lineage without a master counts only as long as no master leads at all.
+    """
+    if not picture.losses:
+        return ()
+    living = [belief for belief in picture.members.values() if belief.status in ("member", "paused")]
+    leading = [belief for belief in living if belief.is_master]
+    sides = {belief.lineage: belief.label for belief in reversed(leading or living)}
+    return tuple(
+        _loss_of_side(picture, lineage, side, lost, now_us)
+        for lineage, side in sides.items()
+        if (lost := picture.losses.of(lineage)) is not None
+    )
 
 
-def _labels(picture: Picture, side: SideLoss, members: Iterable[Member]) -> tuple[str, ...]:
-    """Return each label once; several incarnations of a member may have gone, also of the present master."""
-    labels = dict.fromkeys(picture.label_of(member.address) for member in members)
-    return tuple(label for label in labels if label != side.side)
+def _loss_of_side(picture: Picture, lineage: str, side: str, lost: LineageLoss, now_us: int) -> DataLoss:
+    members, losses = picture.members.values(), picture.losses
+    fewer, removed = losses.fewer(lineage, members, now_us), losses.removed_before(lineage)
+    known = [entries for entries in lost.entries_of.values() if entries is not None]
+    running = {belief.uuid for belief in members if belief.running and belief.lineage != lineage}
+    merged = {belief.merged_from for belief in members if belief.witnessed_by and belief.lineage == lineage}
+
+    def labels(are_so: Callable[[str], bool]) -> tuple[str, ...]:
+        """Return each label once; several incarnations of a member may have gone, also of the present master."""
+        found = dict.fromkeys(picture.label_of(member.address) for member in removed if are_so(member.uuid))
+        return tuple(label for label in found if label != side)
+
+    return DataLoss(
+        side=side,
+        lost=frozenset(lost.entries_of),
+        at_most_backups=None if lost.at_most >= ALL_LOST else lost.at_most,
+        maps=tuple(sorted(fewer or lost.maps)),
+        since_us=lost.since_us,
+        entries=sum(known) if len(known) == len(lost.entries_of) else sum(fewer.values()) or None,
+        because_of=labels(lambda _: True),
+        elsewhere=labels(running.__contains__),
+        returned=labels(merged.__contains__),
+        bringing=labels(losses.is_bringing),
+    )
 
 
 STRIP_LENGTH = 16

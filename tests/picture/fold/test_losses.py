@@ -23,8 +23,7 @@ def split() -> FakeCluster:
 
 
 def lost(cluster: FakeCluster) -> dict[str, frozenset[int]]:
-    picture = fold(cluster)
-    return {loss.side: loss.lost for loss in picture.losses.standing(picture.members.values(), cluster.now_us())}
+    return {loss.side: loss.lost for loss in data_losses(fold(cluster), cluster.now_us())}
 
 
 def test_a_side_that_was_removed_before_has_not_lost_what_the_other_one_lost() -> None:
