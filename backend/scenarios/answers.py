@@ -14,19 +14,23 @@ from quarterdeck.backend.scenarios.expectations import list_labels, running, sus
 from quarterdeck.backend.scenarios.format.questions import AnswerSource, ScenarioQuestion, words_of
 
 
-@dataclass(frozen=True)
+@dataclass
 class OpenQuestion:
     """A question that waits for its answer, and what its answer has to be compared with."""
 
     ask: ScenarioQuestion
+    said: str
+    """What the trainee answered; empty where none did."""
     list_before: tuple[str, ...]
     """The greatest list of a running member when it was asked."""
+    left: int
+    """How many expectations have to be over before it can be seen what is right."""
 
     def truth(self, picture: Picture, checker: InvariantChecker, recent: Sequence[Record]) -> RightAnswer:
         """Return the right answer as things stand. `recent` are the records since the last action."""
         if self.ask.right is None:
-            return RightAnswer(self.ask, self.ask.answer or "")
-        return RightAnswer(self.ask, self._read(self.ask.right, picture, checker, recent))
+            return RightAnswer(self.ask, self.ask.answer or "", self.said)
+        return RightAnswer(self.ask, self._read(self.ask.right, picture, checker, recent), self.said)
 
     def _read(self, right: AnswerSource, picture: Picture, checker: InvariantChecker, recent: Sequence[Record]) -> str:
         match right.form:
@@ -60,10 +64,11 @@ class OpenQuestion:
 
 @dataclass(frozen=True)
 class RightAnswer:
-    """A right answer, in words."""
+    """A right answer, in words, and what the trainee said."""
 
     ask: ScenarioQuestion
     text: str
+    said: str = ""
 
     @property
     def choice(self) -> int | None:

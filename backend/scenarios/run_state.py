@@ -38,6 +38,7 @@ class RunState:
         self._counted_from = 0
         """Place among `recent` from which on records count for the present expectation."""
         self._journal = journal
+        self._questions: list[OpenQuestion] = []
 
     def observe(self, record: Record) -> None:
         self.records += 1
@@ -79,11 +80,17 @@ class RunState:
         """Whether something happened that `expect` forbids: waiting longer cannot change that."""
         return bool(forbidden_event(expect.never, self.picture, self.recent[self._counted_from :]))
 
-    def asked(self, ask: ScenarioQuestion) -> OpenQuestion:
-        return OpenQuestion(ask, greatest_list(self.picture))
+    def ask(self, ask: ScenarioQuestion, said: str = "") -> None:
+        """Keep a question, and what was said to it, until `answers` gives what is right."""
+        self._questions.append(OpenQuestion(ask, said, greatest_list(self.picture), ask.after))
 
-    def answer(self, question: OpenQuestion) -> RightAnswer:
-        return question.truth(self.picture, self.invariant_checker, self.recent)
+    def answers(self) -> list[RightAnswer]:
+        """Return the right answers that can be seen now that another expectation is over."""
+        for question in self._questions:
+            question.left -= 1
+        due = [question for question in self._questions if not question.left]
+        self._questions = [question for question in self._questions if question.left]
+        return [question.truth(self.picture, self.invariant_checker, self.recent) for question in due]
 
     def writes_missing(self) -> str:
         """Return why it cannot be said that no acknowledged write is lost, after every key was read; empty when none is."""

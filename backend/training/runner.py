@@ -18,7 +18,6 @@ from quarterdeck.backend.core.commands.catalogue import description_of
 from quarterdeck.backend.core.commands.commands import Command
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.properties import SECOND_US
-from quarterdeck.backend.scenarios.answers import OpenQuestion
 from quarterdeck.backend.scenarios.format.questions import LETTERS
 from quarterdeck.backend.scenarios.format.scenario import Scenario, ScenarioStep, without_emphasis
 from quarterdeck.backend.scenarios.interpreter import Interpreter, conclude
@@ -153,14 +152,12 @@ class Narrator:
         self._run_state = run_state
         self._narrate = narrate
         self._violations_shown = 0
-        self._questions: list[tuple[OpenQuestion, int]] = []
-        """And how many expectations have to be over before each can be answered."""
 
     def begins(self, number: int, step: ScenarioStep) -> None:
         if step.say is not None:
             self._narrate(without_emphasis(step.say).rstrip())
         elif step.ask is not None:
-            self._questions.append((self._run_state.asked(step.ask), step.ask.after))
+            self._run_state.ask(step.ask)
             choices = "".join(f"\n  {letter}) {one}" for letter, one in zip(LETTERS, step.ask.choices, strict=False))
             self._narrate(f"[{number}] question: {step.ask.question}{choices}")
         elif step.do is not None:
@@ -174,24 +171,15 @@ class Narrator:
             verdict = "met" if outcome.met else f"NOT MET: {outcome.missing}"
             self._narrate(f"[{number}] {verdict} at {outcome.at_seconds:.1f} s")
             if step.expect is not None:
-                self._answer()
+                for truth in self._run_state.answers():
+                    why = f" ({' '.join(truth.ask.why.split())})" if truth.ask.why else ""
+                    self._narrate(f"answer: {truth.text}{why}")
         for violation in self._run_state.invariant_checker.violations[self._violations_shown :]:
             self._narrate(f"VIOLATION of {violation.invariant}: {violation.text}")
         self._violations_shown = len(self._run_state.invariant_checker.violations)
         if not step.is_silent:  # words change no beliefs
             for line in belief_lines(self._run_state):
                 self._narrate(line)
-
-    def _answer(self) -> None:
-        """Answer the questions for which it can be seen now what is right."""
-        asked, self._questions = [(question, left - 1) for question, left in self._questions], []
-        for question, left in asked:
-            if left:
-                self._questions.append((question, left))
-                continue
-            truth = self._run_state.answer(question)
-            why = f" ({' '.join(truth.ask.why.split())})" if truth.ask.why else ""
-            self._narrate(f"answer: {truth.text}{why}")
 
 
 def belief_lines(run_state: RunState) -> list[str]:

@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 from quarterdeck.backend.core.commands.catalogue import description_of
 from quarterdeck.backend.core.commands.commands import Command
 from quarterdeck.backend.core.events import Record
-from quarterdeck.backend.scenarios.answers import OpenQuestion, RightAnswer
+from quarterdeck.backend.scenarios.answers import RightAnswer
 from quarterdeck.backend.scenarios.format.scenario import Expect, Scenario, ScenarioQuestion, ScenarioStep
 from quarterdeck.backend.scenarios.run_state import RunState
 from quarterdeck.backend.scenarios.workload import Workloads
@@ -36,14 +36,6 @@ class TranscriptEntry(NamedTuple):
     text: str
     command: Command | None = None
     """What was done, for `did`."""
-
-
-class _PendingQuestion(NamedTuple):
-    """A question that waits for its answer, what the trainee said, and how many expectations have to be over before."""
-
-    question: OpenQuestion
-    said: str
-    left: int
 
 
 class NumberedCommand(NamedTuple):
@@ -92,7 +84,6 @@ class Tutor:
         self._pause_until_us = 0
         self._settling_until_us: int | None = None
         self._pending_expectation: _PendingExpectation | None = None
-        self._questions: list[_PendingQuestion] = []
         self._began_us: int | None = None
         self._now_us = 0
         self._free_since_us = 0
@@ -191,7 +182,7 @@ class Tutor:
         ask = self.question
         if ask is not None:
             said = ask.text_of_choice(text)
-            self._questions.append(_PendingQuestion(self._run_state.asked(ask), said, ask.after))
+            self._run_state.ask(ask, said)
             self._say("answered", said or "left out")
             self._place += 1
             self._go()
@@ -354,12 +345,8 @@ class Tutor:
             ExpectationResult(waiting.number, text, self._now_us - waiting.since_us, missing)
         )
         self._say("missed" if missing else "met", missing or waiting.expect.fact())
-        asked, self._questions = [question._replace(left=question.left - 1) for question in self._questions], []
-        for one in asked:
-            if one.left:
-                self._questions.append(one)
-            else:
-                self._reveal(self._run_state.answer(one.question), one.said)
+        for truth in self._run_state.answers():
+            self._reveal(truth)
         self._place += 1
         if missing:
             self.phase = "missed"
@@ -368,7 +355,8 @@ class Tutor:
         else:
             self.phase = "reading"
 
-    def _reveal(self, truth: RightAnswer, said: str) -> None:
+    def _reveal(self, truth: RightAnswer) -> None:
+        said = truth.said
         judged = bool(said) and not truth.in_doubt
         right = judged and truth.agrees_with(said)
         self.predictions.append(TraineePrediction(truth.ask.question, said, truth.text, right if judged else None))

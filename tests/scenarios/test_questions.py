@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quarterdeck.backend.core.commands.commands import SetProperties
-from quarterdeck.backend.scenarios.answers import OpenQuestion, RightAnswer
+from quarterdeck.backend.scenarios.answers import RightAnswer
 from quarterdeck.backend.scenarios.format.questions import LETTERS, words_of
 from quarterdeck.backend.scenarios.format.reading import BadScenario, read_scenario
 from quarterdeck.backend.scenarios.format.scenario import Scenario, ScenarioQuestion, ScenarioStep
@@ -36,17 +36,15 @@ class Answers:
 
     def __init__(self, run_state: RunState) -> None:
         self.run_state = run_state
-        self.open: list[OpenQuestion] = []
         self.truths: list[RightAnswer] = []
 
     def begins(self, number: int, step: ScenarioStep) -> None:
         if step.ask is not None:
-            self.open.append(self.run_state.asked(step.ask))
+            self.run_state.ask(step.ask)
 
     def ends(self, number: int, step: ScenarioStep, outcome: StepOutcome | None) -> None:
         if step.expect is not None:
-            self.truths += [self.run_state.answer(question) for question in self.open]
-            self.open.clear()
+            self.truths += self.run_state.answers()
 
 
 def answers(scenario: Scenario, seed: int = 1) -> list[str]:
