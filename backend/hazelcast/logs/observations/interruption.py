@@ -48,8 +48,6 @@ class ClockJumps:
     Those after a merge or a start do not count: a member sends no heartbeats meanwhile.
     """
 
-    reads = (SuspicionRaised, ObserverPaused)
-
     def __init__(self) -> None:
         self._members: dict[str, _Jumps] = {}
         self._accusations: dict[str, deque[InterpretedMessage]] = {}
@@ -100,8 +98,6 @@ class ClockJumps:
 
 class Silences:
     """Follows how a witness reaches members over the network: those that say nothing, or said nothing for a while."""
-
-    reads = (MemberWitnessed, ConnectionChanged)
 
     def __init__(self) -> None:
         self._is_followed: set[str] = set()
@@ -167,8 +163,6 @@ def _unresponsive(
 
 class Restarts:
     """Counts the starts of every member whose log begins before them."""
-
-    reads = ()
 
     def __init__(self) -> None:
         self._is_logged: set[str] = set()

@@ -59,8 +59,6 @@ class _Loss:
 class LostMembers:
     """Follows which members leave whose list; one is back when it is again on a list that had lost it."""
 
-    reads = ()
-
     def __init__(self, words: LastWords) -> None:
         """Begin. All records are added to `words`."""
         self._last_words = words
@@ -211,8 +209,6 @@ class _EndingIncarnation:
 
 class FullStops:
     """Follows which incarnations end, and looks for lineages of which none is left."""
-
-    reads = ()
 
     def __init__(self, words: LastWords) -> None:
         """Begin. Another observer adds all records to `words`."""

@@ -75,10 +75,6 @@ class LogEnds(Struct, frozen=True):
 class Observer(Protocol):
     """Looks for one kind of trouble in what the members of one run log, message by message in the order of time."""
 
-    @property
-    def reads(self) -> Sequence[type]:
-        """The events, and the meanings of messages, that it looks at; without any it gets every message."""
-
     def add(self, message: InterpretedMessage) -> None:
         """Take one more message into account."""
 

@@ -42,8 +42,6 @@ class MigrationRound(Struct, frozen=True):
 class LoggedRounds:
     """Pairs what a master plans with the message that all is done."""
 
-    reads = (LoggedMigrationPlan, LoggedMigrationsDone)
-
     def __init__(self) -> None:
         self._open: dict[str, tuple[InterpretedMessage, int]] = {}
         """By master, the plan and its number of migrations."""
@@ -98,8 +96,6 @@ def _round(plan: tuple[InterpretedMessage, int], end_us: int | None, completed: 
 
 class PartitionsLost:
     """Collects lost partitions, and the members that were removed just before."""
-
-    reads = (PartitionLost, MemberRemoved)
 
     def __init__(self) -> None:
         self._lost: list[InterpretedMessage] = []

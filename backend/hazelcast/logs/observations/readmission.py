@@ -105,10 +105,6 @@ class _Readmission:
 class Readmissions:
     """Follows the lists of all members; each version of a lineage counts once, whichever member installs it first."""
 
-    reads = (
-        LoggedStart, events.DisconnectionReported, events.SuspicionRaised, events.MemberRemoved, events.ListInstalled,
-    )  # fmt: skip
-
     def __init__(self) -> None:
         self._lists: dict[str, events.ListInstalled] = {}
         self._seen: set[tuple[str, int]] = set()

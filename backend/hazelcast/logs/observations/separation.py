@@ -223,11 +223,6 @@ MERGE_WORDS = (
 class Separation:
     """Follows which lists are in use; clusters are apart while their lists have no member in common."""
 
-    reads = (
-        events.SettingsChanged, events.MemberMerging, events.MemberStopped, events.JoinListChanged, events.ListInstalled,
-        ConnectionChanged, logged.LoggedJoiner, logged.LoggedStart, logged.LoggedLifecycle, *MERGE_WORDS,
-    )  # fmt: skip
-
     def __init__(self, *, every_word: bool = True) -> None:
         """`every_word`: each message about merging comes, as logs have it; of a recording, only what makes a record."""
         self._every_word = every_word

@@ -125,17 +125,10 @@ class RunObservers:
             PartitionsLost(), self._rounds, waiting.WaitingShutdowns(), waiting.FrozenStates(), waiting.RefusedJoins(),
             waiting.UnresolvedNames(), waiting.Diagnosed(),
         ]  # fmt: skip
-        self._reading: dict[frozenset[type], list[Observer]] = {}
-        """By what a message says, who reads it."""
 
     def add(self, message: InterpretedMessage) -> None:
         self._verdicts.add(message)
-        said = frozenset((type(message.parsed), *message.kinds))
-        if said not in self._reading:
-            self._reading[said] = [
-                observer for observer in self._observers if not observer.reads or said.intersection(observer.reads)
-            ]
-        for observer in self._reading[said]:
+        for observer in self._observers:
             observer.add(message)
 
     def story(self, ends: LogEnds, zones: Iterable[Observation] = ()) -> LogStory:

@@ -40,11 +40,6 @@ class _Spell(NamedTuple):
 class LastingSuspicion:
     """Follows each suspicion until it is withdrawn, the suspect is off the list, or the observer's incarnation ends."""
 
-    reads = (
-        logged.LoggedStart, events.MemberMerging, events.MemberStopped, events.SuspicionRaised, events.SuspicionCleared,
-        events.MemberRemoved, events.ListInstalled,
-    )  # fmt: skip
-
     def __init__(self) -> None:
         self._open: dict[_Pair, InterpretedMessage] = {}
         self._spells: list[_Spell] = []
@@ -121,8 +116,6 @@ def _observed(key: tuple[str, ...], spells: list[_Spell], ends: LogEnds) -> Obse
 class MutualSuspicion:
     """Collects the removals by which a master ends a partial disconnection, and the reports that led to them."""
 
-    reads = (events.DisconnectionReported, events.MemberRemoved)
-
     def __init__(self) -> None:
         self._reports: list[InterpretedMessage] = []
         self._removals: list[InterpretedMessage] = []
@@ -184,11 +177,6 @@ class _Claimant:
 
 class ClaimsNotAccepted:
     """Collects, for each claimant, the members that refused, those left out, and claims without an end."""
-
-    reads = (
-        events.ClaimFinished, events.MemberMerging, events.MemberStopped, logged.LoggedClaimStart, logged.LoggedClaimFinish,
-        logged.LoggedClaimRefusal, logged.LoggedStart,
-    )  # fmt: skip
 
     def __init__(self) -> None:
         self._claimants: dict[str, _Claimant] = {}

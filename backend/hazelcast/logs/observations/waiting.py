@@ -44,11 +44,6 @@ class _Leaving:
 class WaitingShutdowns:
     """Follows members that ask their master to let them leave, until they have left, and what the master does meanwhile."""
 
-    reads = (
-        witnessed.LeaveRequested, witnessed.MigrationsRemaining, witnessed.MigrationFailed, events.MemberStopped,
-        events.MemberRemoved,
-    )  # fmt: skip
-
     def __init__(self) -> None:
         self._leaving: dict[str, _Leaving] = {}
         self._ended: list[tuple[str, _Leaving, InterpretedMessage]] = []
@@ -121,8 +116,6 @@ class _StateSpell(NamedTuple):
 class FrozenStates:
     """Follows the state of the cluster at each member, where it is not ACTIVE for long. One spell of all members is one."""
 
-    reads = (events.ClusterStateChanged, events.MemberMerging, events.MemberStopped)
-
     def __init__(self) -> None:
         self._states: dict[str, _StateSpell] = {}
         self._ended: list[tuple[str, _StateSpell, InterpretedMessage]] = []
@@ -185,8 +178,6 @@ _STATES = {
 class RefusedJoins:
     """Collects the members that a master did not let in, or that gave up joining, and why."""
 
-    reads = (witnessed.JoinerRefused, events.JoinFailed, events.ListInstalled)
-
     def __init__(self) -> None:
         self._refused: dict[str, list[tuple[InterpretedMessage, str]]] = {}
         self._admitted: dict[str, int] = {}
@@ -223,8 +214,6 @@ class RefusedJoins:
 
 class UnresolvedNames:
     """Follows the names that have no address for members that look for others under them, until these are not alone."""
-
-    reads = (events.AddressUnusable, events.ListInstalled)
 
     def __init__(self) -> None:
         self._open: dict[str, dict[str, list[InterpretedMessage]]] = {}
@@ -311,8 +300,6 @@ class _Lateness:
 
 class Diagnosed:
     """Collects what is late at each member, and since when."""
-
-    reads = (events.HeartbeatLate, witnessed.InvocationsSlow)
 
     def __init__(self) -> None:
         self._open: dict[tuple[str, ...], _Lateness] = {}

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from quarterdeck.backend.core.witnessed.discovery import discovery_hint, discovery_remedies
+from quarterdeck.backend.hazelcast.logs.observations.story import RecordObservers
 from tests.hazelcast.logs.written_logs import A, B, D, Logs, member
 
 
@@ -50,6 +51,20 @@ def test_a_merge_as_soon_as_they_meet_is_a_healing_that_went_well(tmp_path: Path
     (apart,) = logs.observed()
     assert apart.headline == f"{A} (3 members) and {D} (2 members) were apart: 55 s"
     assert "cut for a time" in apart.cause
+
+
+def test_members_that_merged_are_followed_on_in_a_journal_of_their_logs(tmp_path: Path) -> None:
+    logs, observers = Logs(tmp_path), RecordObservers("run")
+    split_for(logs, [20], 21)
+    logs.lists(40, 10, "1a2a3a", "123")
+    logs.lists(40, 10, "4b5b", "45")
+    merge(logs, 60, "45", "b")
+    logs.lists(63, 12, "1a2a3a4c5c")
+    for record in sorted(logs.records(), key=lambda record: record.at):
+        observers.add(record)
+    (apart,), story = logs.observed(), observers.story()
+    assert story is not None and apart.headline == f"{A} (3 members) and {D} (2 members) were apart: twice, 35 s"
+    assert [recorded.headline for recorded in story.observations] == [apart.headline]
 
 
 def test_a_merge_that_has_begun_is_not_called_not_begun(tmp_path: Path) -> None:
