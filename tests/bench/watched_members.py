@@ -54,7 +54,7 @@ def serve(size: int, orders: Connection) -> None:
 def tell_all(members: list[FakeMember], version: int) -> None:
     agree(members, version)
     holders = tuple(sorted(member.uuid for member in members))
-    table = PartitionsView(version, holders, tuple(number % len(holders) for number in range(PARTITIONS)))
+    table = PartitionsView(holders, tuple(number % len(holders) for number in range(PARTITIONS)))
     for member in members:
         member.tell(table)
 

@@ -29,8 +29,8 @@ IDLE_US = 6_000_000
 """A connection to which a member has written nothing for so long is idle: by default it sends heartbeats every 5 seconds."""
 
 ConnectionState = Literal["connected", "merging", "silent", "refused", "gone"]
-"""How the witness reaches a member: it answers; it says that it is not ready yet, for it starts or merges; it says nothing
-although the connection stands; it turns the witness away; no member is there."""
+"""How the witness reaches a member: it answers; it says that it is not ready yet, for it starts or merges; nothing arrives from
+it, though nothing shows that it is gone; it turns the witness away, or is no member of that cluster; no process is there."""
 
 
 class MemberWitnessed(Struct, frozen=True, tag_field="kind", tag="member-witnessed"):

@@ -15,6 +15,7 @@ from random import Random
 from msgspec import Struct
 
 from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.witnessed.events import ConnectionState
 from quarterdeck.backend.hazelcast.wire import messages
 from quarterdeck.backend.hazelcast.wire.codec import frames
 from quarterdeck.backend.hazelcast.wire.codec.answer_codec import decode_message
@@ -103,7 +104,7 @@ class MemberFollower:
         self.endpoint = endpoint
         self.pinned = pinned
         """Whether only the member of that name is accepted. At an address that a person gave, any member may answer."""
-        self.state: messages.ConnectionState | None = None
+        self.state: ConnectionState | None = None
         """The state of the connection; `None` before the first attempt has ended."""
         self.reason = ""
         self.since_us = now_us
@@ -353,7 +354,7 @@ class MemberFollower:
         if data:
             self._outputs.append(Send(self.connection, data))
 
-    def _report(self, now_us: int, state: messages.ConnectionState, reason: str, since_us: int) -> None:
+    def _report(self, now_us: int, state: ConnectionState, reason: str, since_us: int) -> None:
         """Report a state that has changed. Another reason to be refused is a change too."""
         changed = state != self.state or (state == "refused" and reason != self.reason)
         if changed:

@@ -26,6 +26,7 @@ from quarterdeck.backend.core.address import (
     parse_address,
     port_of,
 )
+from quarterdeck.backend.core.witnessed.events import ConnectionState
 from quarterdeck.backend.hazelcast.wire import messages
 from quarterdeck.backend.hazelcast.wire.follower import NEVER_US, FollowedConnection, MemberFollower, Output
 from quarterdeck.backend.hazelcast.wire.member_configuration import read_configuration
@@ -33,7 +34,7 @@ from quarterdeck.backend.hazelcast.wire.messages import MemberConfig, MembersVie
 from quarterdeck.backend.hazelcast.wire.requests import Command, Question
 from quarterdeck.backend.hazelcast.wire.route import Ending, WatchSettings
 
-NO_PEER: tuple[messages.ConnectionState, ...] = ("gone", "silent")
+NO_PEER: tuple[ConnectionState, ...] = ("gone", "silent")
 """What is not reported of an address for which an entry of a join list stands besides others: that no process listens there, or
 that nothing comes from there.
 """

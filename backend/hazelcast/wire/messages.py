@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.cluster_profile import ClusterState
+from quarterdeck.backend.core.witnessed.events import ConnectionState
 
 AuthenticationStatus = Literal["authenticated", "credentials failed", "serialization version differs", "not allowed"]
 """A member's answer to a client that introduces itself. `not allowed`: this client may not use this cluster."""
@@ -31,12 +32,6 @@ class Authenticated(Struct, frozen=True):
     """How the member names itself."""
     member_uuid: str | None
     server_version: str
-    partition_count: int
-    """-1 before the first arrangement, as some versions report it."""
-    cluster_uuid: str | None
-    """The same on both sides of a split."""
-    serialization_version: int = 1
-    failover_supported: bool = False
 
 
 class ViewMember(Struct, frozen=True):
@@ -45,7 +40,6 @@ class ViewMember(Struct, frozen=True):
     uuid: str
     address: Address
     lite: bool
-    attributes: dict[str, str] = {}
     version: str = ""
     """As major.minor.patch; empty if not reported."""
 
@@ -68,8 +62,6 @@ class MembersView(Struct, frozen=True):
 class PartitionsView(Struct, frozen=True):
     """The owner of each partition, as this member believes. Backups are never reported."""
 
-    counter: int
-    """The member's own count of views, which means nothing elsewhere: one table was 22, 25, 33 and 37 on four members."""
     holders: tuple[str, ...]
     """The uuids of all owners, in the order of text."""
     owners: tuple[int, ...]
@@ -107,18 +99,12 @@ class PartitionLostEvent(Struct, frozen=True):
 
     partition: int
     lost_backups: int
-    source_uuid: str | None
-    """The member that found it out."""
 
 
 class ClusterMetadata(Struct, frozen=True):
     """What a member says of its cluster when asked."""
 
     state: ReportedState
-    cluster_time_ms: int
-    member_version: str
-    cluster_uuid: str | None = None
-    """Not reported by 4.2."""
 
 
 class MemberConfig(Struct, frozen=True):
@@ -139,10 +125,8 @@ class MetricSample(Struct, frozen=True):
     name: str
     """Prefix and metric, with a point between them."""
     value: MetricValue
-    unit: int | None = None
     discriminator: tuple[str, str] | None = None
     """Which of several samples of the same name it is: key and value."""
-    tags: tuple[tuple[str, str], ...] = ()
 
 
 class MetricSet(Struct, frozen=True):
@@ -213,21 +197,6 @@ Answer = (
 """The answers to requests."""
 
 Message = Event | Answer | UnknownMessage
-ConnectionState = Literal["connected", "merging", "silent", "refused", "gone"]
-"""The state of the connection to a member, as seen from here.
-
-connected
-    It has accepted us and answers.
-merging
-    It answers that it is not ready yet: it is starting, or merges into another cluster and comes back as a new incarnation.
-silent
-    Nothing has arrived from it for a while, though nothing shows that it is gone: it is frozen, or cut off.
-refused
-    A peer is there and refuses us: another cluster name, credentials, TLS, or no member at all. The reason says which.
-gone
-    No peer is there: the connection was closed, or refused by the host.
-"""
-
 Topic = Literal["cluster-state", "metrics", "config", "properties", "migrations", "losses"]
 """What a member may refuse to report while it reports the rest."""
 

@@ -275,8 +275,6 @@ class ClusterWitness:
         self.members: dict[Address, MemberWitness] = {}
         self.configurations: dict[Address, ReportedConfiguration] = {}
         """The configuration that each member reported last."""
-        self.refused: dict[Address, dict[Topic, str]] = {}
-        """The topics that each member refuses, and in which words."""
         self._logged = frozenset(logged)
         self._listed: tuple[messages.ViewMember, ...] = ()
         self._members_listed: tuple[Member, ...] = ()
@@ -289,8 +287,7 @@ class ClusterWitness:
                 witnessed = self._message(self._member(address), uuid, message, at_us)
             case ConnectionReport(at_us, address, state, reason) if state != "connected":
                 witnessed = self._member(address).unreachable(state, reason, at_us)
-            case TopicRefused(at_us, address, topic, reason):
-                self.refused.setdefault(address, {})[topic] = reason
+            case TopicRefused(at_us, address, topic):
                 witnessed = self._member(address).apply(lambda event: event.refuses(*TOPIC_ASPECTS.get(topic, ())))
             case _:  # a connected member is known by its first message
                 return []
@@ -311,8 +308,8 @@ class ClusterWitness:
 
     def forget(self, address: Address) -> None:
         """Forget an address where no member is looked for any more."""
-        for known in (self.members, self.configurations, self.refused):
-            known.pop(address, None)
+        self.members.pop(address, None)
+        self.configurations.pop(address, None)
 
     def incarnation_of(self, address: Address) -> str:
         """Return the uuid of the incarnation that is known there; empty when none is."""

@@ -46,10 +46,10 @@ class Logged(NamedTuple):
 class LogWitness:
     """Reads the lines of one stream, which may be those of several members, in the order in which they were written."""
 
-    def __init__(self, member: Address | None = None, clock: ClockContext | None = None) -> None:
+    def __init__(self, member: Address | None = None) -> None:
         """Begin. `member` writes the lines that do not name a member."""
         self._member = member
-        self._assembler = MessageAssembler(clock or ClockContext())
+        self._assembler = MessageAssembler(ClockContext())
         self._members: dict[Address, EventReconstruction] = {}
         self._offset = self._number = 0
 

@@ -85,7 +85,7 @@ def test_a_pod_that_comes_back_with_another_address_is_the_same_member_started_a
     with members_in_pods(pods, 2) as (members, seen):
         seen.until(lambda: len(seen.events(ListInstalled)) == 2)
         first, second = members.members
-        began = ViewMember(uuid_of(7), Address(f"{host_at(9)}:5701"), False, {}, "5.3.8")
+        began = ViewMember(uuid_of(7), Address(f"{host_at(9)}:5701"), False, "5.3.8")
 
         def come_back() -> None:
             second.uuid, second.address = began.uuid, began.address

@@ -109,7 +109,7 @@ class FakeMember:
         self.members = MembersView(1, ())
         """What it tells of the cluster; itself alone when it starts."""
         self.partitions: PartitionsView | None = None
-        self.state: ClusterMetadata = ClusterMetadata("ACTIVE", 1_700_000_000_000, version, uuid_of(99))
+        self.state: ClusterMetadata = ClusterMetadata("ACTIVE")
         self.join_list: tuple[str, ...] = ()
         self.metrics: dict[str, int | float] = {"partitions.stateStamp": 1, "partitions.migrationQueueSize": 0}
         self.answers: dict[type[Request], Answer | bytes | None] = {}
@@ -136,7 +136,7 @@ class FakeMember:
 
     def on_list(self, *, lite: bool = False) -> ViewMember:
         """How it stands on a list."""
-        return ViewMember(self.uuid, self.address, lite, {}, self.version)
+        return ViewMember(self.uuid, self.address, lite, self.version)
 
     async def stop(self) -> None:
         """Be gone: nobody listens any more, and all connections end."""
@@ -220,8 +220,7 @@ class FakeMember:
             case ReadMetrics(from_sequence=before):
                 named = ((*key.partition("#"), value) for key, value in self.metrics.items())
                 samples = tuple(
-                    MetricSample(name, value, None, ("name", of_map) if of_map else None)
-                    for name, _, of_map, value in named
+                    MetricSample(name, value, ("name", of_map) if of_map else None) for name, _, of_map, value in named
                 )
                 return Metrics(before + 1, (MetricSet(1_700_000_000_000, samples),))
             case AddClusterViewListener():
@@ -233,7 +232,7 @@ class FakeMember:
             case RemoveMigrationListener():
                 return ListenerRemoved(guest.listeners.pop(AddMigrationListener, None) is not None)
             case ChangeClusterState(state):
-                self.state = ClusterMetadata(state, self.state.cluster_time_ms, self.version, self.state.cluster_uuid)
+                self.state = ClusterMetadata(state)
                 return RequestDone()
             case _:
                 return RequestDone()
@@ -242,8 +241,8 @@ class FakeMember:
         fits = request.cluster_name == self.cluster_name and request.credentials == self.credentials
         guest.authenticated = fits
         if not fits:
-            return Authenticated("credentials failed", None, None, self.version, 0, None)
-        return Authenticated("authenticated", self.address, self.uuid, self.version, 271, uuid_of(99))
+            return Authenticated("credentials failed", None, None, self.version)
+        return Authenticated("authenticated", self.address, self.uuid, self.version)
 
     def _send_event(self, guest: Guest, event: Event) -> None:
         match event:
@@ -270,7 +269,7 @@ def agree(members: Sequence[FakeMember], version: int = 1) -> None:
     """All of these tell one list and one table from now on."""
     view = MembersView(version, tuple(member.on_list() for member in members))
     holders = tuple(sorted(member.uuid for member in members))
-    table = PartitionsView(1, holders, tuple(partition % len(holders) for partition in range(6)))
+    table = PartitionsView(holders, tuple(partition % len(holders) for partition in range(6)))
     for member in members:
         member.tell(view)
         member.tell(table)

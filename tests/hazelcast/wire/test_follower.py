@@ -93,9 +93,9 @@ class Played:
     def _answer_to(self, request: Request) -> Answer:
         match request:
             case Authenticate() if self.refuses:
-                return Authenticated("credentials failed", None, None, "5.3.8", 0, None)
+                return Authenticated("credentials failed", None, None, "5.3.8")
             case Authenticate():
-                return Authenticated("authenticated", ADDRESS, UUID, "5.3.8", 271, UUID)
+                return Authenticated("authenticated", ADDRESS, UUID, "5.3.8")
             case AddClusterViewListener():
                 return ListenerAdded()
             case GetMemberConfig():
@@ -105,7 +105,7 @@ class Played:
             case ReadMetrics():
                 return METRICS
             case _:
-                return ClusterMetadata("ACTIVE", 1, "5.3.8", UUID)
+                return ClusterMetadata("ACTIVE")
 
     def times(self, kind: type[Request]) -> list[int]:
         """When a kind of request was sent."""

@@ -29,9 +29,7 @@ from tests.hazelcast.wire.watching import QUICK, watching
 Peer = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 GREETING = encode_frames(
-    answer_frames(
-        Authenticated("authenticated", Address("127.0.0.1:1"), uuid_of(1), "5.3.8", 271, uuid_of(2)), 0x000100, 1
-    )
+    answer_frames(Authenticated("authenticated", Address("127.0.0.1:1"), uuid_of(1), "5.3.8"), 0x000100, 1)
 )
 
 
@@ -78,7 +76,7 @@ STRANGERS = {
     ),
     "the wrong answer": (encode_frames(answer_frames(RequestDone(), 0x000100, 1)), "a frame of"),
     "nobody's answer": (
-        encode_frames(answer_frames(Authenticated("authenticated", None, None, "", 1, None), 0x000100, 1)),
+        encode_frames(answer_frames(Authenticated("authenticated", None, None, ""), 0x000100, 1)),
         "does not say which member it is",
     ),
     "garbage after a greeting": (GREETING + bytes(range(100)), "does not speak the client protocol"),
@@ -143,7 +141,7 @@ async def test_a_list_of_a_thousand_strangers_is_followed_up_to_the_limit() -> N
     member = FakeMember()
     await member.start()
     strangers = (
-        ViewMember(uuid_of(number), Address(f"127.0.0.1:{number}"), False, {}, "5.3.8") for number in range(1, 1001)
+        ViewMember(uuid_of(number), Address(f"127.0.0.1:{number}"), False, "5.3.8") for number in range(1, 1001)
     )
     member.members = MembersView(1, (member.on_list(), *strangers))
     settings = WatchSettings((member.address,), most_followed=10, pace=QUICK)
@@ -175,7 +173,7 @@ async def test_a_hundred_hostile_members_do_not_grow() -> None:
     async def dribble(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read(65536)
         host, port = writer.get_extra_info("sockname")
-        who = Authenticated("authenticated", make_address(host, port), uuid_of(port), "5.3.8", 271, uuid_of(2))
+        who = Authenticated("authenticated", make_address(host, port), uuid_of(port), "5.3.8")
         writer.write(encode_frames(answer_frames(who, 0x000100, 1)))
         await reader.read(65536)
         writer.write(HEAD.pack(3_000_000, UNFRAGMENTED))

@@ -95,8 +95,6 @@ def test_merging_members_are_not_ready_and_come_back_as_others(version: str) -> 
     ]
     assert len(lives[3]) >= 2, "it was killed and started again"
     assert sum(map(len, lives)) >= 4 + 1 + 1
-    clusters = {message.cluster_uuid for message in told(version) if isinstance(message, Authenticated)} - {None}
-    assert len(clusters) == 1, "both halves keep the cluster's uuid"
 
 
 @pytest.mark.parametrize("version", RECORDED_VERSIONS)

@@ -20,7 +20,7 @@ def of_connections(*connections: tuple[str, float, int]) -> MetricSet:
     samples = []
     for remote, idle, queued in connections:
         which = ("pipelineId", f"/10.0.0.1:5701->/{remote}")
-        samples += [MetricSample(IDLE, idle, 1, which), MetricSample(QUEUED, queued, 4, which)]
+        samples += [MetricSample(IDLE, idle, which), MetricSample(QUEUED, queued, which)]
     return MetricSet(0, tuple(samples))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import NamedTuple
 
 from quarterdeck.backend.hazelcast.logs.parsed_messages import NoEvent, ParsedMessage, Subject
@@ -18,15 +17,6 @@ EVENT_SIGNS = tuple(sign.encode() for pattern in _PATTERNS for sign in pattern.s
 EVENT_SIGNS = tuple(sorted(sign for sign in set(EVENT_SIGNS) if not any(o != sign and o in sign for o in EVENT_SIGNS)))
 """Pieces of text without which no line begins, continues or ends a message that makes an event."""
 
-_QUIET: dict[str, Subject] = {
-    "processors=": "other",
-    "Initialized new cluster connection": "connections",
-    "Connection[": "connections",
-    "Connecting to /": "connections",
-    "Could not connect to: ": "connections",
-}
-"""Frequent messages that make no event, by how they begin; they are recognised before all patterns."""
-_IS_QUIET = re.compile("|".join(map(re.escape, _QUIET)))
 _CHATTY = frozenset({"HealthMonitor", "TcpServerConnection", "TcpServerConnector", "TcpServerConnectionErrorHandler"})
 """Loggers whose messages, but for lost connections, make no event."""
 _MAX_MATCHED = 1 << 18
@@ -43,8 +33,6 @@ class PatternMatch(NamedTuple):
 def match_message(text: str, logger: str = "") -> PatternMatch | None:
     """Return what a message of the product with this text means, or None when no pattern fits. Never raises."""
     text = text.lstrip()[:_MAX_MATCHED] if text[:1].isspace() else text[:_MAX_MATCHED]
-    if quiet := _IS_QUIET.match(text):
-        return PatternMatch(_QUIET[quiet[0]], NoEvent())
     if logger in _CHATTY and not text.startswith(CONNECTION_FAILURE):
         return PatternMatch(SUBJECT_OF_LOGGER[logger], NoEvent())
     for log_pattern in _PATTERNS:

@@ -31,7 +31,6 @@ LONG_VALUE, DOUBLE_VALUE = 0, 1
 INT = Layout(">i")
 LONG = Layout(">q")
 DOUBLE = Layout(">d")
-UNKNOWN_UNIT = -1
 
 
 def unpack(packed: bytes) -> bytes:
@@ -105,7 +104,6 @@ def _read_samples(
         return words[number]
 
     prefix = name = discriminator = discriminator_value = ""
-    unit = UNKNOWN_UNIT
     tag_count = 0
     for _ in range(count):
         same = reader.byte()
@@ -113,11 +111,12 @@ def _read_samples(
         name = name if same & NAME else word()
         discriminator = discriminator if same & DISCRIMINATOR else word()
         discriminator_value = discriminator_value if same & DISCRIMINATOR_VALUE else word()
-        unit = unit if same & UNIT else int.from_bytes(reader.read(1), signed=True)
+        if not same & UNIT:
+            reader.byte()
         if not same & EXCLUDED_TARGETS:
             reader.byte()
         tag_count = tag_count if same & TAG_COUNT else reader.byte()
-        tags = tuple((word(), word()) for _ in range(tag_count))
+        reader.read(2 * INT.size * tag_count)  # each is two words
         match reader.byte():
             case 0:  # a whole number
                 value = reader.number(LONG)
@@ -126,13 +125,8 @@ def _read_samples(
             case kind:
                 raise BadBytes(f"a metric has a value of the kind {kind}")
         if wanted_prefixes is None or prefix in wanted_prefixes:
-            yield MetricSample(
-                f"{prefix}.{name}" if prefix else name,
-                value,
-                None if unit == UNKNOWN_UNIT else unit,
-                (discriminator, discriminator_value) if discriminator else None,
-                tags,
-            )
+            which = (discriminator, discriminator_value) if discriminator else None
+            yield MetricSample(f"{prefix}.{name}" if prefix else name, value, which)
 
 
 EVENT_HEAD = Layout("<iqi")
@@ -152,8 +146,9 @@ def decode_members_view(fixed: fields.FixedReader, frames: fields.FrameReader) -
 
 def _member(frames: fields.FrameReader) -> messages.ViewMember:
     fixed = frames.fixed()
-    uuid, lite = fixed.known_uuid(), fixed.boolean()
-    return messages.ViewMember(uuid, frames.address(), lite, frames.texts(), frames.structure(_version))
+    uuid, lite, address = fixed.known_uuid(), fixed.boolean(), frames.address()
+    frames.texts()  # its attributes
+    return messages.ViewMember(uuid, address, lite, frames.structure(_version))
 
 
 def _version(frames: fields.FrameReader) -> str:
@@ -162,8 +157,10 @@ def _version(frames: fields.FrameReader) -> str:
 
 
 def decode_partitions_view(fixed: fields.FixedReader, frames: fields.FrameReader) -> messages.PartitionsView:
-    """Read the owners. On the wire the partitions of each owner are in one frame; the owners follow."""
-    counter = fixed.int32()
+    """Read the owners. On the wire the partitions of each owner are in one frame; the owners follow.
+
+    The member's own count of views means nothing elsewhere: one table was 22, 25, 33 and 37 on four members.
+    """
     owned = frames.many(lambda reader: [number for (number,) in _all_in(reader.next(), fields.INT, "numbers")])
     halves = _all_in(frames.next(), fields.UUID_LAYOUT, "uuids")
     uuids = [fields.uuid_text(most, least) for _, most, least in halves]
@@ -178,7 +175,7 @@ def decode_partitions_view(fixed: fields.FixedReader, frames: fields.FrameReader
     for uuid, numbers in zip(uuids, owned, strict=True):
         for number in numbers:
             owners[number] = place_of[uuid]
-    return messages.PartitionsView(counter, holders, tuple(owners))
+    return messages.PartitionsView(holders, tuple(owners))
 
 
 def _all_in(frame: Frame, layout: Layout, what: str) -> Iterator[tuple[int, ...]]:
@@ -210,7 +207,7 @@ def _replica_migration(fixed: fields.FixedReader, frames: fields.FrameReader) ->
 EVENT_DECODERS: dict[int, Callable[[fields.FixedReader, fields.FrameReader], messages.Event]] = {
     MEMBERS_VIEW: decode_members_view,
     PARTITIONS_VIEW: decode_partitions_view,
-    PARTITION_LOST: lambda fixed, _: messages.PartitionLostEvent(fixed.int32(), fixed.int32(), fixed.uuid()),
+    PARTITION_LOST: lambda fixed, _: messages.PartitionLostEvent(fixed.int32(), fixed.int32()),
     MIGRATION_PROCESS: _migration_process,
     REPLICA_MIGRATION: _replica_migration,
 }
@@ -246,20 +243,15 @@ def _read_authenticated(fixed: fields.FixedReader, frames: fields.FrameReader) -
     status = fixed.byte()
     if not 0 <= status < len(messages.AUTHENTICATION_STATUSES):
         raise BadBytes(f"{status} is no answer to a client that introduces itself")
-    member_uuid, serialization_version = fixed.uuid(), fixed.byte()
-    partition_count, cluster_uuid, failover_supported = fixed.int32(), fixed.uuid(), fixed.boolean()
+    member_uuid = fixed.uuid()
     address = None if frames.next_is_null() else frames.address()
-    return messages.Authenticated(
-        messages.AUTHENTICATION_STATUSES[status], address, member_uuid, frames.optional_text() or "", partition_count,
-        cluster_uuid, serialization_version, failover_supported,
-    )  # fmt: skip
+    version = frames.optional_text() or ""
+    return messages.Authenticated(messages.AUTHENTICATION_STATUSES[status], address, member_uuid, version)
 
 
 def _read_metadata(fixed: fields.FixedReader, frames: fields.FrameReader) -> messages.ClusterMetadata:
-    number, cluster_time_ms = fixed.byte(), fixed.int64()
-    cluster_uuid = None if fixed.at_end else fixed.uuid()
-    state = TOLD_STATES[number] if 0 <= number < len(TOLD_STATES) else "unknown"
-    return messages.ClusterMetadata(state, cluster_time_ms, frames.text(), cluster_uuid)
+    number = fixed.byte()
+    return messages.ClusterMetadata(TOLD_STATES[number] if 0 <= number < len(TOLD_STATES) else "unknown")
 
 
 def _read_metrics(

@@ -33,11 +33,6 @@ class FixedReader:
         self._payload = payload
         self._at = at
 
-    @property
-    def at_end(self) -> bool:
-        """Whether an older version ends here."""
-        return self._at >= len(self._payload)
-
     def _read(self, layout: Layout) -> tuple[int, ...]:
         start, self._at = self._at, self._at + layout.size
         if self._at > len(self._payload):
