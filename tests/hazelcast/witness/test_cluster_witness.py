@@ -21,13 +21,13 @@ from quarterdeck.backend.core.membership.events import (
 )
 from quarterdeck.backend.core.witnessed.events import (
     ConnectionChanged,
+    ConnectionState,
     MemberWitnessed,
 )
 from quarterdeck.backend.hazelcast.wire.messages import (
     Authenticated,
     ClusterMetadata,
     ConnectionReport,
-    ConnectionState,
     Heard,
     MemberConfig,
     MembersView,

@@ -6,13 +6,13 @@ import pytest
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.witnessed.events import ConnectionState
 from quarterdeck.backend.hazelcast.logs.observations.story import RecordObservers
 from quarterdeck.backend.hazelcast.wire.codec.answer_codec import decode_message
 from quarterdeck.backend.hazelcast.wire.codec.frames import FrameLimits, MessageReader
 from quarterdeck.backend.hazelcast.wire.messages import (
     Authenticated,
     ConnectionReport,
-    ConnectionState,
     ErrorAnswer,
     Heard,
     Observation,
