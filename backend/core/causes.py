@@ -11,13 +11,14 @@ from typing import Generic, Literal, NamedTuple, TypeVar
 from msgspec import Struct
 
 from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.int64 import Int64
 
 
 class RecordId(Struct, frozen=True, gc=False):
     """What distinguishes a record from every other one: an incarnation, and the place in its numbering."""
 
     uuid: str
-    seq: int
+    seq: Int64
 
 
 StopCause = Literal["asked", "could-not-join", "unknown"]

@@ -6,13 +6,14 @@ event itself is one of the classes below or of those that the chapters declare, 
 
 from __future__ import annotations
 
-from typing import Annotated, get_args
+from typing import get_args
 
-from msgspec import Meta, Struct
+from msgspec import Struct
 
 from quarterdeck.backend.core import causes
 from quarterdeck.backend.core.data import events as data
 from quarterdeck.backend.core.data.events import DataEvent
+from quarterdeck.backend.core.int64 import Int64
 from quarterdeck.backend.core.link_condition import LinkChanged
 from quarterdeck.backend.core.membership import events as membership
 from quarterdeck.backend.core.membership.events import MembershipEvent
@@ -74,7 +75,7 @@ class JournalChanged(Struct, frozen=True, tag_field="kind", tag="journal-changed
 
     target: str
     failure: str
-    lost: int
+    lost: Int64
 
 
 ClusterEvent = (
@@ -106,9 +107,6 @@ causes were in sentences alone; both are still read.
 WITNESSED_FORM = 2
 """The form of what a witness records: it does not know which record brought about another one."""
 
-Int64 = Annotated[int, Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
-"""What a column of a table can hold. A line with a larger number in one of these three is no record."""
-
 
 class Record(Struct, frozen=True, gc=False, omit_defaults=True):
     """One event of one incarnation. (`uuid`, `seq`) is its identity: `seq` counts from 1 without gaps within a uuid."""
@@ -125,4 +123,4 @@ class Record(Struct, frozen=True, gc=False, omit_defaults=True):
     event: Event
     because: causes.RecordId | None = None
     """The record that brought this one about; left out where the member does not know it."""
-    form: int = 1
+    form: Int64 = 1

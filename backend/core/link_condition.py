@@ -6,14 +6,16 @@ from typing import Literal
 
 from msgspec import Struct
 
+from quarterdeck.backend.core.int64 import Int64
+
 
 class KindCondition(Struct, frozen=True):
     """What a link does to messages of one kind. Times are in microseconds, as in the condition of the whole link."""
 
     kind: str
     """Empty: what is done to messages of every kind."""
-    delay: int = 0
-    delay_up_to: int = 0
+    delay: Int64 = 0
+    delay_up_to: Int64 = 0
     loss: float = 0.0
     duplicate: float = 0.0
     held: bool = False
@@ -31,7 +33,7 @@ class LinkChanged(Struct, frozen=True, tag_field="kind", tag="link-changed"):
     source: str
     target: str
     blocked: Literal["", "blackhole", "reset"] = ""
-    delay: int = 0
+    delay: Int64 = 0
     """Microseconds added to each frame."""
     loss: float = 0.0
     """Probability that a message is dropped."""
@@ -39,7 +41,7 @@ class LinkChanged(Struct, frozen=True, tag_field="kind", tag="link-changed"):
     """Probability that a message arrives twice."""
     dropped_kinds: tuple[str, ...] = ()
     """Names of the kinds of messages that are dropped always."""
-    delay_up_to: int = 0
+    delay_up_to: Int64 = 0
     """Greater than `delay`: what is added to each message is drawn from between the two."""
     of_kinds: tuple[KindCondition, ...] = ()
     """By name of the kind, those that the link is worse for than for others."""

@@ -10,7 +10,7 @@ import inspect
 import types
 from collections.abc import Iterator
 from textwrap import dedent
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import msgspec
 
@@ -190,6 +190,8 @@ def _shown(kind: Any) -> str:
         return "one of " + ", ".join(f"`{word}`" if word else "nothing" for word in inner)
     if origin in (Union, types.UnionType):
         return " or ".join("null" if kind is type(None) else _shown(kind) for kind in inner)
+    if origin is Annotated:
+        return _shown(inner[0])
     if origin is tuple:
         return f"list of {_shown(inner[0])}"
     if origin is dict:

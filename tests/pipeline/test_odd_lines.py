@@ -14,11 +14,13 @@ from quarterdeck.backend.pipeline.tables.store import update_store
 from tests.pipeline.journal_builder import clean_story, line, write
 
 RECORD = json.loads(line(clean_story("odd").records[3]))
+LIST = json.loads(line(clean_story("odd").records[0]))
 ODD = {
     "nested-deeply": b"[" * 100_000,
     "a-field-nested-deeply": line(clean_story("odd").records[3])[:-2] + b',"later":' + b"[" * 100_000,
     "a-number-of-65-bits": json.dumps(RECORD | {"seq": 1 << 63}).encode(),
     "a-time-of-65-bits": json.dumps(RECORD | {"at": -(1 << 63) - 1}).encode(),
+    "a-number-of-65-bits-in-its-event": json.dumps(LIST | {"event": LIST["event"] | {"version": 1 << 63}}).encode(),
 }
 
 

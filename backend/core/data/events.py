@@ -7,12 +7,13 @@ from typing import Literal
 from msgspec import Struct
 
 from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.int64 import Int64
 
 
 class CallStarted(Struct, frozen=True, tag_field="kind", tag="call-started"):
     """A client that is watched asks this member for an operation on one key. `call` counts the calls of this incarnation."""
 
-    call: int
+    call: Int64
     operation: Literal["put", "get", "remove"]
     map: str
     key: str
@@ -26,14 +27,14 @@ class CallFinished(Struct, frozen=True, tag_field="kind", tag="call-finished"):
     `value` is what a get found, or what was there before a put or a remove; `found` tells an empty value from none.
     """
 
-    call: int
+    call: Int64
     operation: Literal["put", "get", "remove"]
     map: str
     key: str
-    partition: int
+    partition: Int64
     value: str
     found: bool
-    took: int
+    took: Int64
     """Microseconds."""
     problem: str
     untouched: bool
@@ -45,7 +46,7 @@ OutOfStepCause = Literal["other-digest", "writes-missing", "copy-damaged", "unkn
 class BackupOutOfStep(Struct, frozen=True, tag_field="kind", tag="backup-out-of-step"):
     """A backup does not have what its owner has, and asks for the whole partition (Hazelcast: anti-entropy)."""
 
-    partition: int
+    partition: Int64
     owner: Address
     reason: str
     cause: OutOfStepCause = "unknown"
@@ -54,18 +55,18 @@ class BackupOutOfStep(Struct, frozen=True, tag_field="kind", tag="backup-out-of-
 class BackupInStep(Struct, frozen=True, tag_field="kind", tag="backup-in-step"):
     """The backup has all that its owner has: by a whole copy, by a migration, or as the owner found by comparing."""
 
-    partition: int
+    partition: Int64
     owner: Address
-    entries: int
-    bytes: int
+    entries: Int64
+    bytes: Int64
 
 
 class EntriesMerged(Struct, frozen=True, tag_field="kind", tag="entries-merged"):
     """After a merge of clusters this member has offered its entries to the winner's partitions."""
 
     policy: str
-    offered: int
-    taken: int
+    offered: Int64
+    taken: Int64
     problem: str
     """Why the rest could not be offered; empty when all were."""
 
@@ -73,7 +74,7 @@ class EntriesMerged(Struct, frozen=True, tag_field="kind", tag="entries-merged")
 class EntriesEvicted(Struct, frozen=True, tag_field="kind", tag="entries-evicted"):
     """The owner of a partition has removed entries of a map to make room for others: they were used longest ago."""
 
-    partition: int
+    partition: Int64
     map: str
     keys: tuple[str, ...]
     """Of the entries that are gone."""
@@ -89,26 +90,26 @@ class MapMeasured(Struct, frozen=True, omit_defaults=True):
     """
 
     map: str
-    entries: int
-    bytes: int
-    reads: int
-    writes: int
-    backups: int | None = None
-    backup_entries: int | None = None
-    hits: int | None = None
-    reading: int | None = None
-    writing: int | None = None
-    slowest_read: int | None = None
-    slowest_write: int | None = None
+    entries: Int64
+    bytes: Int64
+    reads: Int64
+    writes: Int64
+    backups: Int64 | None = None
+    backup_entries: Int64 | None = None
+    hits: Int64 | None = None
+    reading: Int64 | None = None
+    writing: Int64 | None = None
+    slowest_read: Int64 | None = None
+    slowest_write: Int64 | None = None
 
 
 class BackupLag(Struct, frozen=True):
     """A backup that has not confirmed writes of this owner, and how long the oldest of them has waited, in microseconds."""
 
     backup: Address
-    partitions: int
-    writes: int
-    oldest: int
+    partitions: Int64
+    writes: Int64
+    oldest: Int64
 
 
 class DataMeasured(Struct, frozen=True, tag_field="kind", tag="data-measured"):
@@ -121,17 +122,17 @@ class DataMeasured(Struct, frozen=True, tag_field="kind", tag="data-measured"):
     longer owned here. Many changes are divided into several events of the same instant.
     """
 
-    span: int
-    entries: int
-    bytes: int
+    span: Int64
+    entries: Int64
+    bytes: Int64
     """Of keys and values in all partitions that it owns."""
-    backup_entries: int
-    backup_bytes: int
+    backup_entries: Int64
+    backup_bytes: Int64
     """The same for all that it keeps as a backup."""
-    backup_writes: int
+    backup_writes: Int64
     """Writes of other owners that it stored as a backup."""
     maps: tuple[MapMeasured, ...]
-    rows: tuple[tuple[int, ...], ...]
+    rows: tuple[tuple[Int64, ...], ...]
     lagging: tuple[BackupLag, ...]
     """All backups that lag now, or those that lag most."""
 

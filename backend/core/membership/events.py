@@ -9,6 +9,7 @@ from msgspec import Struct
 from quarterdeck.backend.core import causes
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.cluster_profile import ClusterState
+from quarterdeck.backend.core.int64 import Int64
 from quarterdeck.backend.core.membership.views.identity import Member
 
 # Incarnations
@@ -29,7 +30,7 @@ class JoinRequested(Struct, frozen=True, tag_field="kind", tag="join-requested")
     """The member asks `master` to let it join; `attempt` counts how often it began to search."""
 
     master: Address
-    attempt: int
+    attempt: Int64
 
 
 class JoinFailed(Struct, frozen=True, tag_field="kind", tag="join-failed"):
@@ -62,7 +63,7 @@ class ListInstalled(Struct, frozen=True, tag_field="kind", tag="list-installed")
     `reason` is the sentence of a foreign log, where the list was read from one.
     """
 
-    version: int
+    version: Int64
     lineage: str
     master: Address
     members: tuple[Member, ...]
@@ -74,7 +75,7 @@ class ListInstalled(Struct, frozen=True, tag_field="kind", tag="list-installed")
 class ListRejected(Struct, frozen=True, tag_field="kind", tag="list-rejected"):
     """The member rejects a list: it is not from its master, or does not contain the member itself."""
 
-    version: int
+    version: Int64
     sender: Address
     reason: str
     cause: causes.ListRejectionCause = "unknown"
@@ -94,9 +95,9 @@ class MemberAdmitted(Struct, frozen=True, tag_field="kind", tag="member-admitted
 
     address: Address
     joined_uuid: str
-    version: int
-    acknowledged: int
-    expected: int
+    version: Int64
+    acknowledged: Int64
+    expected: Int64
 
 
 class MemberRemoved(Struct, frozen=True, tag_field="kind", tag="member-removed"):
@@ -106,7 +107,7 @@ class MemberRemoved(Struct, frozen=True, tag_field="kind", tag="member-removed")
     removed_uuid: str
     reason: str
     cause: causes.SuspicionCause = "unknown"
-    silence: int | None = None
+    silence: Int64 | None = None
     reporter: Address | None = None
 
 
@@ -120,7 +121,7 @@ class SuspicionRaised(Struct, frozen=True, tag_field="kind", tag="suspicion-rais
     suspect_uuid: str
     reason: str
     cause: causes.SuspicionCause = "unknown"
-    silence: int | None = None
+    silence: Int64 | None = None
     """How long nothing had arrived, in microseconds, where that is the evidence."""
     reporter: Address | None = None
 
@@ -161,7 +162,7 @@ class ComplaintSent(Struct, frozen=True, tag_field="kind", tag="complaint-sent")
 class ObserverPaused(Struct, frozen=True, tag_field="kind", tag="observer-paused"):
     """The member itself stood still for so long that it accuses no other member: all its heartbeat stamps start anew."""
 
-    gap: int
+    gap: Int64
     """Microseconds since its last heartbeat round."""
 
 
@@ -175,8 +176,8 @@ class HeartbeatLate(Struct, frozen=True, tag_field="kind", tag="heartbeat-late")
 
     address: Address
     late_uuid: str
-    silence: int
-    timeout: int
+    silence: Int64
+    timeout: Int64
     over: bool
 
 
@@ -211,7 +212,7 @@ class JoinDelayed(Struct, frozen=True, tag_field="kind", tag="join-delayed"):
 
     master: Address
     missing: tuple[Address, ...]
-    wait: int
+    wait: Int64
 
 
 # Split-brain recovery (Split-brain Recovery Improvements)
@@ -265,9 +266,9 @@ class MemberMerging(Struct, frozen=True, tag_field="kind", tag="member-merging")
 class SearchPlanned(Struct, frozen=True, tag_field="kind", tag="search-planned"):
     """A master looks for other clusters after `wait`, then again and again. Recorded again only when the plan changes."""
 
-    wait: int
+    wait: Int64
     """Microseconds, as is `every`."""
-    every: int
+    every: Int64
 
 
 class AddressesRemembered(Struct, frozen=True, tag_field="kind", tag="addresses-remembered"):
@@ -284,7 +285,7 @@ class JoinListChanged(Struct, frozen=True, tag_field="kind", tag="join-list-chan
     """The member looks for others at these addresses from its next search on."""
 
     addresses: tuple[Address, ...]
-    edition: int
+    edition: Int64
     author: Address
 
 
@@ -318,8 +319,8 @@ class LiteChangeRefused(Struct, frozen=True, tag_field="kind", tag="lite-change-
 class ProtectionChanged(Struct, frozen=True, tag_field="kind", tag="protection-changed"):
     """Whether the member sees enough members for operations (Emergent Leader, Split Brain Situation)."""
 
-    size: int
-    needed: int
+    size: Int64
+    needed: Int64
     operating: bool
 
 
@@ -335,7 +336,7 @@ class SettingsChanged(Struct, frozen=True, tag_field="kind", tag="settings-chang
 class ClaimStarted(Struct, frozen=True, tag_field="kind", tag="claim-started"):
     """The member claims the mastership: it suspects all older members, and asks the others for their lists and their consent."""
 
-    version: int
+    version: Int64
     suspected: tuple[Address, ...]
     asked: tuple[Address, ...]
 
@@ -345,14 +346,14 @@ class ClaimAnswered(Struct, frozen=True, tag_field="kind", tag="claim-answered")
 
     by: Address
     answer: Literal["accepted", "retry", "refused"]
-    version: int
+    version: Int64
     reason: str
 
 
 class ClaimFinished(Struct, frozen=True, tag_field="kind", tag="claim-finished"):
     """The claim has succeeded: the claimant leads those that accepted, with a list newer than all that it heard of."""
 
-    version: int
+    version: Int64
     lineage: str
     accepted: tuple[Address, ...]
     left_out: tuple[Address, ...]

@@ -11,6 +11,7 @@ from typing import Literal
 from msgspec import Struct
 
 from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.int64 import Int64
 from quarterdeck.backend.core.partitions.migration.migration import Endpoint, Kind
 
 
@@ -32,11 +33,11 @@ class TableChanged(Struct, frozen=True, tag_field="kind", tag="table-changed"):
     the change.
     """
 
-    table_version: int
+    table_version: Int64
     digest: str
-    partitions: int
+    partitions: Int64
     holders: tuple[Holder, ...]
-    rows: tuple[tuple[int, ...], ...]
+    rows: tuple[tuple[Int64, ...], ...]
     author: str
     cause: TableCause
 
@@ -53,8 +54,8 @@ class PartitionLost(Struct, frozen=True, omit_defaults=True, tag_field="kind", t
     replica is left. A witness of other members judges it by their configuration.
     """
 
-    partition: int
-    lost_backups: int
+    partition: Int64
+    lost_backups: Int64
     data_lost: bool | None = None
     """Whether entries went, as a witness judges; None where the member itself knows."""
     lost_maps: tuple[str, ...] = ()
@@ -93,8 +94,8 @@ class TableRecovered(Struct, frozen=True, tag_field="kind", tag="table-recovered
     `answered` gives the table version in each answer, by member. Migrations that were under way are settled (2.2).
     """
 
-    table_version: int
-    answered: dict[Address, int]
+    table_version: Int64
+    answered: dict[Address, Int64]
     committed_ids: tuple[str, ...]
     rolled_back_ids: tuple[str, ...]
 
@@ -102,11 +103,11 @@ class TableRecovered(Struct, frozen=True, tag_field="kind", tag="table-recovered
 class PlannedMigration(Struct, frozen=True):
     """One migration of the queue, in the order of its partition. Without a source it is a copy."""
 
-    partition: int
+    partition: Int64
     type: Kind
     source: Address | None
     destination: Address | None
-    replica_index: int
+    replica_index: Int64
     """The index at which the destination arrives."""
     unavoidable: bool = False
 
@@ -139,8 +140,8 @@ class MigrationsPlanned(Struct, frozen=True, tag_field="kind", tag="migrations-p
     """
 
     planned: tuple[PlannedMigration, ...]
-    moves: int
-    lower_bound: int
+    moves: Int64
+    lower_bound: Int64
     why: str
     cause: PlanCause = "unknown"
     without: tuple[Address, ...] = ()
@@ -150,7 +151,7 @@ class MigrationsPlanned(Struct, frozen=True, tag_field="kind", tag="migrations-p
 class MigrationsCancelled(Struct, frozen=True, tag_field="kind", tag="migrations-cancelled"):
     """The migrations in the queue are dropped; those that run end by themselves."""
 
-    remaining: int
+    remaining: Int64
     reason: str
     cause: PlanCause = "unknown"
 
@@ -159,20 +160,20 @@ class MigrationStarted(Struct, frozen=True, tag_field="kind", tag="migration-sta
     """The master begins a migration; `partition_version` is the version from which it starts."""
 
     migration_id: str
-    partition: int
+    partition: Int64
     type: Kind
-    partition_version: int
+    partition_version: Int64
     source: Address | None
-    source_current: int
-    source_new: int
+    source_current: Int64
+    source_new: Int64
     destination: Address
-    destination_current: int
-    destination_new: int
+    destination_current: Int64
+    destination_new: Int64
     owner: Address
     """The member that sends the data."""
-    available: int
+    available: Int64
     """Replicas of the partition before it."""
-    replicas_wanted: int
+    replicas_wanted: Int64
     """Replicas that the plan has for every partition."""
     unavoidable: bool
 
@@ -181,17 +182,17 @@ class MigrationAccepted(Struct, frozen=True, tag_field="kind", tag="migration-ac
     """A participant waits for the end of this migration and takes part in no other one of the partition."""
 
     migration_id: str
-    partition: int
+    partition: Int64
     endpoint: Endpoint
-    current_replica_index: int
-    new_replica_index: int
+    current_replica_index: Int64
+    new_replica_index: Int64
 
 
 class MigrationRejected(Struct, frozen=True, tag_field="kind", tag="migration-rejected"):
     """A participant does not take part (Avoid Data Loss on Migration, 2.1)."""
 
     migration_id: str
-    partition: int
+    partition: Int64
     endpoint: Endpoint
     reason: str
     cause: RejectionCause = "unknown"
@@ -201,10 +202,10 @@ class MigrationCopied(Struct, frozen=True, tag_field="kind", tag="migration-copi
     """The owner knows that the destination has all the data."""
 
     migration_id: str
-    partition: int
-    chunks: int
-    bytes: int
-    took: int
+    partition: Int64
+    chunks: Int64
+    bytes: Int64
+    took: Int64
     """Microseconds."""
 
 
@@ -212,16 +213,16 @@ class MigrationCommitting(Struct, frozen=True, tag_field="kind", tag="migration-
     """The master asks the destination to commit."""
 
     migration_id: str
-    partition: int
+    partition: Int64
 
 
 class MigrationDecided(Struct, frozen=True, tag_field="kind", tag="migration-decided"):
     """The master decided: the migration is committed, or rolled back for a reason."""
 
     migration_id: str
-    partition: int
+    partition: Int64
     committed: bool
-    partition_version: int
+    partition_version: Int64
     """After the decision."""
     reason: str
     cause: FailureCause = "unknown"
@@ -234,11 +235,11 @@ class MigrationFinished(Struct, frozen=True, tag_field="kind", tag="migration-fi
     """
 
     migration_id: str
-    partition: int
+    partition: Int64
     endpoint: Endpoint
     committed: bool
-    current_replica_index: int
-    new_replica_index: int
+    current_replica_index: Int64
+    new_replica_index: Int64
 
 
 class CompletedEvicted(Struct, frozen=True, tag_field="kind", tag="completed-evicted"):

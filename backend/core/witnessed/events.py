@@ -12,6 +12,7 @@ from typing import Literal, get_args
 from msgspec import Struct
 
 from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.int64 import Int64
 from quarterdeck.backend.core.partitions.events import Holder
 
 Aspect = Literal[
@@ -51,9 +52,9 @@ class OwnersTold(Struct, frozen=True, tag_field="kind", tag="owners-told"):
     """
 
     holders: tuple[Holder, ...]
-    owners: tuple[int, ...]
+    owners: tuple[Int64, ...]
     digest: str
-    state_stamp: int | None = None
+    state_stamp: Int64 | None = None
 
 
 class ReplicaMigrated(Struct, frozen=True, tag_field="kind", tag="replica-migrated"):
@@ -62,14 +63,14 @@ class ReplicaMigrated(Struct, frozen=True, tag_field="kind", tag="replica-migrat
     `planned_count` and `done_count` are of the migrations of the round that it belongs to.
     """
 
-    partition: int
-    index: int
+    partition: Int64
+    index: Int64
     source: Address | None
     destination: Address | None
     succeeded: bool
-    took: int
-    planned_count: int
-    done_count: int
+    took: Int64
+    planned_count: Int64
+    done_count: Int64
 
 
 class ConnectionChanged(Struct, frozen=True, tag_field="kind", tag="connection-changed"):
@@ -83,11 +84,11 @@ class LinkMeasured(Struct, frozen=True):
     """The connections of a member to another one, as it writes to them. Whether the other one receives it is not known."""
 
     address: Address
-    connections: int
+    connections: Int64
     """0 where there had been some, while the other one stayed on the list."""
-    idle: int | None = None
+    idle: Int64 | None = None
     """How long nothing was written to any of them, in microseconds."""
-    queued: int | None = None
+    queued: Int64 | None = None
     """How many packets wait to be written."""
 
 
@@ -97,41 +98,41 @@ class MemberMeasured(Struct, frozen=True, tag_field="kind", tag="member-measured
     Times are in microseconds, sizes in bytes.
     """
 
-    queued_migrations: int | None = None
+    queued_migrations: Int64 | None = None
     """How many tasks wait in a master's queue: migrations, and those that plan and check them."""
-    planned_migrations: int | None = None
+    planned_migrations: Int64 | None = None
     """How many the present round of migrations has, or the latest one."""
-    completed_migrations: int | None = None
+    completed_migrations: Int64 | None = None
     """How many of them are done."""
-    owned_partitions: int | None = None
+    owned_partitions: Int64 | None = None
     """How many partitions it owns; none does before data is stored for the first time."""
-    replica_syncs: int | None = None
+    replica_syncs: Int64 | None = None
     """How many requests for the data of replicas are under way."""
-    heartbeat_age: int | None = None
+    heartbeat_age: Int64 | None = None
     """How long ago the member last sent heartbeats, by its own clock."""
-    heap_used: int | None = None
+    heap_used: Int64 | None = None
     """How much of its heap is used."""
-    heap_max: int | None = None
+    heap_max: Int64 | None = None
     """How much its heap can have."""
-    span: int = 0
+    span: Int64 = 0
     """The time since the metrics before; 0 for the first ones."""
-    collecting: int | None = None
+    collecting: Int64 | None = None
     """How much of `span` went into collecting garbage."""
-    cpu_percent: int | None = None
+    cpu_percent: Int64 | None = None
     """How much of all its processors the process uses."""
-    open_files: int | None = None
+    open_files: Int64 | None = None
     """File descriptors of the process."""
-    max_files: int | None = None
+    max_files: Int64 | None = None
     """How many file descriptors it may have."""
-    queued_operations: int | None = None
+    queued_operations: Int64 | None = None
     """Operations that wait for a thread."""
-    pending_invocations: int | None = None
+    pending_invocations: Int64 | None = None
     """Operations that it has sent to others, or to itself, and that are not answered."""
-    clients: int | None = None
+    clients: Int64 | None = None
     """Clients that are connected to it, consoles such as this one among them."""
-    cp_groups: int | None = None
+    cp_groups: Int64 | None = None
     """Groups of its CP subsystem."""
-    cp_missing: int | None = None
+    cp_missing: Int64 | None = None
     """CP members that are not there."""
     strained_links: tuple[LinkMeasured, ...] | None = None
     """Connections to other members that are gone, to which nothing was written for 6 s or more, or where packets pile up."""
@@ -156,13 +157,13 @@ class LeaveRequested(Struct, frozen=True, tag_field="kind", tag="leave-requested
 class MigrationsRemaining(Struct, frozen=True, tag_field="kind", tag="migrations-remaining"):
     """The master logged that `count` migrations are left; it does so again and again while any are."""
 
-    count: int
+    count: Int64
 
 
 class MigrationFailed(Struct, frozen=True, tag_field="kind", tag="migration-failed"):
     """The master logged that a migration failed; it plans it anew. `migration` is what it prints of it."""
 
-    partition: int | None
+    partition: Int64 | None
     migration: str
 
 
@@ -172,10 +173,10 @@ class InvocationsSlow(Struct, frozen=True, tag_field="kind", tag="invocations-sl
     The longest is `operation`, sent to `target`, for `waited` microseconds so far.
     """
 
-    count: int
+    count: Int64
     operation: str
     target: Address | None
-    waited: int
+    waited: Int64
 
 
 WitnessEvent = (

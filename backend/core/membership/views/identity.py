@@ -8,6 +8,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.int64 import Int64
 
 
 class Randomness(Protocol):
@@ -24,7 +25,7 @@ class Member(Struct, frozen=True, gc=False):
 
     address: Address
     uuid: str
-    join_version: int
+    join_version: Int64
     lite: bool = False
     zone: str = ""
 
