@@ -86,15 +86,12 @@ class Address:
 
     @property
     def name(self) -> str:
-        """The last part of the address."""
         return self._address.rpartition("/")[2]
 
     def exists(self) -> bool:
-        """Return whether there is a file or a directory."""
         return bool(self._system.get_file_info(self._path).type.name != "NotFound")
 
     def is_dir(self) -> bool:
-        """Return whether there is a directory."""
         return bool(self._system.get_file_info(self._path).type.name == "Directory")
 
     def files(self) -> list[FileStatus]:
@@ -114,7 +111,6 @@ class Address:
         return cast(BinaryIO, self._system.open_input_file(self._path))
 
     def read_bytes(self) -> bytes:
-        """Read the whole file."""
         with self.open() as file:
             return file.read()
 
@@ -125,7 +121,6 @@ class Address:
             file.write(content)
 
     def fetch(self, copy: Path) -> None:
-        """Copy the file to this machine."""
         with self.open() as file, copy.open("wb") as target:
             shutil.copyfileobj(file, target, BUFFER_BYTES)
 

@@ -105,7 +105,6 @@ class AuditInput:
 
     @cached_property
     def read(self) -> tuple[str, ...]:
-        """The files that are read."""
         return tuple(file.read for file in self.files)
 
     @cached_property

@@ -112,7 +112,6 @@ class JournalSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """Return the name of the format."""
         return cls.NAME
 
     def schema(self) -> StructType:
@@ -127,11 +126,9 @@ class JournalSource(DataSource):
         return StructType([HEAD[name] for name in names]) if names else SCHEMA
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """Return what finds the files and reads them."""
         return JournalReader(dict(self.options), schema)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - the name is Spark's
-        """Return what finds new lines and reads them."""
         return JournalStreamReader(dict(self.options), schema)
 
 
@@ -148,7 +145,6 @@ class LogDataSource(JournalSource):
         return SCHEMA
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """Return what finds the logs and reads them."""
         return LogReader(dict(self.options))
 
 
@@ -216,7 +212,6 @@ class JournalStreamReader(DataSourceStreamReader):
         return {}
 
     def latestOffset(self) -> Offset:  # type: ignore[override]  # noqa: N802 - the name, and the signature of Spark 4.1
-        """Return how far the journals have grown."""
         return self._journals.offset()
 
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
@@ -260,7 +255,6 @@ class LogReader(DataSourceReader):
         return [InputPartition(files) for files in by_run.values()]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Read the records that the logs contain."""
         exit_with_task()
         records = read_logs(partition.value, self._options).records
         return _record_batches(((record, msgspec.json.encode(record)) for record in records), SCHEMA)

@@ -36,7 +36,6 @@ class DeltaSnapshot:
         return {file["place"]: (file["size_bytes"], file["changed"]) for row in rows for file in row["files"]}
 
     def files(self, table: str) -> list[Address]:
-        """Return the Parquet files of a table."""
         if table not in self.versions:
             return []
         return files_of(self.address / table, open_table(self.address / table, self.versions[table]))

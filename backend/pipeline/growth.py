@@ -92,7 +92,6 @@ class GrowingJournals:
         """By directory, when it had changed last when it was listed, and by writer the numbers of its finished files."""
 
     def offset(self) -> Offset:
-        """Return what there is now."""
         return {str(root): self._offset_at(root, only) for root, only in self._only.items()}
 
     def _offset_at(self, root: Path, only: set[str]) -> dict[str, RunOffset]:

@@ -22,7 +22,6 @@ class Durations:
         """The sum of all."""
 
     def add(self, seconds: float) -> None:
-        """Count one more."""
         self.counts[bisect_left(BOUNDS_SECONDS, seconds)] += 1
         self.seconds += seconds
 

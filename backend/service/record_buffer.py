@@ -38,7 +38,6 @@ class StoredRecord(NamedTuple):
 
     @classmethod
     def of(cls, record: Record) -> StoredRecord:
-        """Encode a record."""
         return cls(record.uuid, record.seq, _encode(record))
 
     @property

@@ -184,7 +184,6 @@ class DetectionTimes:
         return max(0, self._listed_us - self._disturbed_us) / SECOND_US
 
     def append(self, record: Record) -> None:
-        """Measure the next record of the run."""
         if self._then is not None:
             self._then.append(record)
         match record.event:

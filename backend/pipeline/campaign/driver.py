@@ -90,7 +90,6 @@ class CampaignStore:
         self._next += 1
 
     def done(self) -> set[PlannedRun]:
-        """Return the runs that have been carried out already."""
         return {
             PlannedRun(*pair)
             for chunk in self._chunks()
@@ -98,7 +97,6 @@ class CampaignStore:
         }
 
     def rows(self) -> Iterator[VerdictRow]:
-        """Yield all rows, chunk by chunk."""
         for chunk in self._chunks():
             yield from msgspec.convert(_table(chunk).to_pylist(), list[VerdictRow])
 
@@ -195,7 +193,6 @@ class CampaignSummary(Struct, frozen=True):
 
     @property
     def failed(self) -> bool:
-        """Whether any run failed."""
         return any(self.verdicts[verdict] for verdict in FAILURES)
 
 

@@ -146,7 +146,6 @@ class SetAside(Struct):
         self.quarantine(place, number, raw, f"{CONTRADICTS}, uuid {record.uuid} seq {record.seq}")
 
     def add(self, others: Iterable[SetAside]) -> None:
-        """Add the counts and lines of others."""
         for other in others:
             self.lines += other.lines
             self.duplicates += other.duplicates

@@ -170,7 +170,6 @@ class RunJudge:
             self.judge(record, line)
 
     def report_leaps(self, found: Sequence[ClockLeap]) -> None:
-        """Warn of clocks that leap."""
         if Numbering.name in self._question.rules:
             self._findings += (
                 finding_of(Violation(Numbering.name, _sentence(leap), (leap.record,)), leap.record, "warning")

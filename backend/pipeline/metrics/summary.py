@@ -80,7 +80,6 @@ class Samples:
             self.floor = float(floor) if self.floor is None else min(self.floor, float(floor))
 
     def extend(self, others: Samples) -> None:
-        """Add the samples of others."""
         self.values.extend(others.values)
         self.missing += others.missing
         if others.floor is not None:

@@ -163,7 +163,6 @@ class _RunSection:
         return list(map(self._label, addresses[: self._limits.names]))
 
     def lanes(self) -> Iterator[Row]:
-        """Yield what is shown of each member."""
         for member, rows in self._incarnations.items():
             shown = rows[: self._limits.incarnations]
             lives = [
@@ -201,7 +200,6 @@ class _RunSection:
         ]
 
     def lineages(self) -> list[Row]:
-        """Return the lineages by their letters."""
         lineages = []
         for name, letter in list(self._letters.items())[: self._limits.rows]:
             views = [view for view in self._views if view.lineage == name]
@@ -220,7 +218,6 @@ class _RunSection:
         return list(first.values())
 
     def splits(self) -> Iterator[Row]:
-        """Yield the split brains in the order of time."""
         most = self._limits.names
         rows = sorted(METRICS["splits"].rows(self._tables), key=itemgetter("from_at"))
         for number, row in enumerate(rows, start=1):
@@ -232,7 +229,6 @@ class _RunSection:
             yield Row(number=number, **times, healed_us=row["healed_at"], sides=sides)
 
     def faults(self) -> Iterator[Row]:
-        """Yield what was done from outside, in the order of time."""
         order = ("from_at", "fault", "member", "source", "target")
         for row in sorted(self._tables.table("faults"), key=lambda row: nones_first(row, order)):
             times = {"start_us": row["from_at"], "end_us": row["to_at"]}
@@ -294,7 +290,6 @@ class _RunSection:
         return [Row(type=kind, outcome=outcome, times=times) for (kind, outcome), times in sorted(counts.items())]
 
     def claims(self) -> Iterator[Row]:
-        """Yield the mastership claims in the order of time."""
         for row in sorted(self._tables.table("claims"), key=itemgetter("started_at", "uuid", "claim")):
             counts = ("outcome", "version", "new_version", "accepted", "refused", "retried")
             yield Row(
@@ -305,7 +300,6 @@ class _RunSection:
             )
 
     def merges(self) -> Iterator[Row]:
-        """Yield the merges in the order of time."""
         for row in sorted(self._tables.table("merges"), key=itemgetter("left_at", "uuid")):
             lineages = (row[name] or "" for name in ("from_lineage", "to_lineage"))
             left, joined = (self._letters.get(lineage, lineage) for lineage in lineages)

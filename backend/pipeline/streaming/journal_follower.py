@@ -174,11 +174,9 @@ class FindingsFile:
             self._lines.setdefault(finding.run, {})[msgspec.json.encode(finding)] = finding
 
     def of_run(self, run: str) -> tuple[Finding, ...]:
-        """Return the findings of `run`."""
         return tuple(self._lines.get(run, {}).values())
 
     def violations(self) -> int:
-        """Return how many violations the file contains."""
         return sum(found.severity == "violation" for lines in self._lines.values() for found in lines.values())
 
     def state(self, run: str, findings: Sequence[Finding]) -> FindingsChange:

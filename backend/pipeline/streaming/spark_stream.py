@@ -110,7 +110,6 @@ class RunFollower(StatefulProcessor):
         self._query = uuid4().hex
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        """Open the state."""
         self._handle = handle
         self._head = handle.getValueState("head", "head binary")
         self._blocks = handle.getMapState("blocks", "number int", "size int, packed binary")

@@ -75,7 +75,6 @@ class BatchWriter:
         self._pending: list[pa.Table] = []
 
     def add(self, name: str, rows: pa.Table) -> None:
-        """Add rows to a table."""
         if rows.num_rows:
             if name not in self._writers:
                 self._writers[name] = TableWriter(self._folder / name / f"{self._name}{PARQUET}", ARROW[name])
@@ -88,7 +87,6 @@ class BatchWriter:
         self.add("events", columns.cast(ARROW["events"]))
 
     def add_quarantined(self, rows: Sequence[QuarantineRow]) -> None:
-        """Add lines that are no records."""
         self.add("quarantine", pa.Table.from_pylist([row._asdict() for row in rows], ARROW["quarantine"]))
 
     def derive(self, events: pa.Table) -> None:
@@ -132,7 +130,6 @@ class TableWriter:
         return self._file.tell()
 
     def add(self, rows: pa.Table) -> None:
-        """Add rows."""
         self._held.append(rows)
         if sum(table.num_rows for table in self._held) >= ROWS_A_GROUP:
             self._flush()

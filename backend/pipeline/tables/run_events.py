@@ -96,7 +96,6 @@ class JournalTable:
     make: Make
 
     def arrow(self, events: RunEvents) -> pa.Table:
-        """Return the table of these events."""
         made = self.make(events)
         return shaped(made if isinstance(made, pa.Table) else table_of(made, self.schema), self.schema)
 
@@ -231,7 +230,6 @@ class RunLines:
             self.members[named].add(head.member)
 
     def runs(self) -> list[str]:
-        """Return the runs of all lines."""
         return list(self.records | self.quarantine)
 
     def first_of(self, run: str) -> dict[tuple[str, int], RecordLine]:

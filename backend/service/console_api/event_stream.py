@@ -97,7 +97,6 @@ class EventFeed:
         return StreamPosition(after)
 
     def unsubscribe(self) -> None:
-        """Remove a client."""
         self.clients -= 1
         if not self.clients and self._polling is not None:
             self._polling.cancel()

@@ -89,7 +89,6 @@ class GuessLimit:
         return max(0, self._free_again_us.get(client, 0) - self._ahead_us - now_us)
 
     def wrong(self, client: Hashable, now_us: int) -> None:
-        """Record a wrong guess."""
         self._free_again_us[client] = max(now_us, self._free_again_us.get(client, 0)) + self._apart_us
         self._free_again_us.move_to_end(client)
         while len(self._free_again_us) > KEYS_KEPT or next(iter(self._free_again_us.values())) <= now_us:

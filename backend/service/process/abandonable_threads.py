@@ -20,7 +20,6 @@ class AbandonableThreads(ThreadPoolExecutor):
     """A thread for each job, so that stuck jobs delay no others. A pool by type only: asyncio accepts nothing else."""
 
     def submit(self, fn: Callable[P, Result], /, *arguments: P.args, **named: P.kwargs) -> Future[Result]:
-        """Begin at once."""
         future: Future[Result] = Future()
 
         def work() -> None:
