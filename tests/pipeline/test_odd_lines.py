@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from quarterdeck.backend.core.commands.check import check
+from quarterdeck.backend.core.commands.commands import CommandRefused, DelayLink
 from quarterdeck.backend.journal.reader import read_journal
 from quarterdeck.backend.pipeline.audit import audit
 from quarterdeck.backend.pipeline.judging.lines import TORN
@@ -22,6 +24,12 @@ ODD = {
     "a-time-of-65-bits": json.dumps(RECORD | {"at": -(1 << 63) - 1}).encode(),
     "a-number-of-65-bits-in-its-event": json.dumps(LIST | {"event": LIST["event"] | {"version": 1 << 63}}).encode(),
 }
+
+
+def test_no_command_makes_a_record_that_is_none() -> None:
+    for delay_us, up_to_us in ((1 << 63, 0), (0, 1 << 63)):
+        with pytest.raises(CommandRefused, match="longer than a record can say"):
+            check(DelayLink(("n1",), ("n2",), delay_us, up_to_us=up_to_us), ("n1", "n2"), lambda _: "running")
 
 
 @pytest.mark.parametrize("name", ODD)

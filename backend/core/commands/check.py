@@ -152,8 +152,14 @@ def _address_problem(address: str) -> str:
     return ""
 
 
+def _duration_problem(us: int) -> str:
+    if us < 0:
+        return f"a delay of {us} microseconds is negative"
+    return f"a delay of {us} microseconds is longer than a record can say" if us >= 1 << 63 else ""
+
+
 _CHECKS: dict[ArgumentKind, Callable[[Any], str]] = {
-    "duration": lambda us: f"a delay of {us} microseconds is negative" if us < 0 else "",
+    "duration": _duration_problem,
     "probability": lambda chance: "" if 0 <= chance <= 1 else f"{chance:g} is not a probability; it lies from 0 to 1",
     "message kinds": lambda kinds: _unknown("message", kinds, MESSAGE_KINDS),
     "event kind": lambda kind: _unknown("event", (kind,), EVENT_KINDS),
