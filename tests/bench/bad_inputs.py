@@ -28,8 +28,7 @@ from starlette.routing import Route
 from uvicorn.server import ServerState
 
 from quarterdeck.backend.core.address import Address, make_address
-from quarterdeck.backend.core.causes import RefusalCause
-from quarterdeck.backend.core.events import Event, Record
+from quarterdeck.backend.core.events import Event, Record, StrangerRefused
 from quarterdeck.backend.core.member import MemberConfiguration, MemberMachine
 from quarterdeck.backend.core.membership.events import ListInstalled, MemberRemoved, SuspicionRaised
 from quarterdeck.backend.core.properties import Settings
@@ -67,7 +66,7 @@ class CountingObserver:
         elif isinstance(event, SuspicionRaised | MemberRemoved):
             self.troubles += 1
 
-    def peer_rejected(self, remote: str, reason: str, cause: RefusalCause) -> None:
+    def stranger_refused(self, refused: StrangerRefused) -> None:
         self.strangers += 1
 
     def ended(self, host: Host, crashed: bool) -> None:

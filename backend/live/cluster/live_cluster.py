@@ -17,7 +17,6 @@ from typing import Any, Literal, TypedDict, Unpack, get_args
 from uuid import uuid4
 
 from quarterdeck.backend.core.address import Address, make_address
-from quarterdeck.backend.core.causes import RefusalCause
 from quarterdeck.backend.core.cluster_snapshot import ClusterSnapshot, InFlight, MemberSnapshot, SilentMember
 from quarterdeck.backend.core.commands import commands
 from quarterdeck.backend.core.commands.check import Condition, check, refuse_outside_simulation, with_addresses
@@ -353,8 +352,8 @@ class LiveCluster(ABC):
     def recorded(self, record: Record) -> None:
         self._recorder.append(record)
 
-    def peer_rejected(self, remote: str, reason: str, cause: RefusalCause) -> None:
-        self._recorder.record(StrangerRefused(remote, reason, cause))
+    def stranger_refused(self, refused: StrangerRefused) -> None:
+        self._recorder.record(refused)
 
     def ended(self, host: Host, crashed: bool) -> None:
         """Note that a member has ended; one that crashed counts as killed."""

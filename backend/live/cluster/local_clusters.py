@@ -214,8 +214,8 @@ class ProcessHost:
 
     def _handle_report(self, report: pipe.PipeReport) -> None:
         match report:
-            case pipe.EventRecorded(Record(event=StrangerRefused(remote, reason, cause))):
-                self._observer.peer_rejected(remote, reason, cause)
+            case pipe.EventRecorded(Record(event=StrangerRefused() as refused)):
+                self._observer.stranger_refused(refused)
             case pipe.EventRecorded(record):
                 self.joined = self.joined or isinstance(record.event, ListInstalled)
                 self._observer.recorded(record)

@@ -12,11 +12,11 @@ from typing import Protocol, Self
 from msgspec import Struct
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.causes import RecordId, RefusalCause, UnreachableCause
+from quarterdeck.backend.core.causes import RecordId, UnreachableCause
 from quarterdeck.backend.core.cluster_snapshot import CapturedMember, InFlight
 from quarterdeck.backend.core.commands.commands import CallMap, CommandRefused, KillAt, MemberOrder
 from quarterdeck.backend.core.effects import Deliveries, Incarnations, carry_out
-from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.events import Record, StrangerRefused
 from quarterdeck.backend.core.inputs import START, TICK, Call, Input, PeerUnreachable, Receive
 from quarterdeck.backend.core.link_condition import LinkChanged
 from quarterdeck.backend.core.member import MemberMachine
@@ -105,7 +105,7 @@ class HostObserver(Protocol):
 
     def recorded(self, record: Record) -> None: ...
 
-    def peer_rejected(self, remote: str, reason: str, cause: RefusalCause) -> None: ...
+    def stranger_refused(self, refused: StrangerRefused) -> None: ...
 
     def ended(self, host: Host, crashed: bool) -> None:
         """Note that the incarnation has ended by its own decision, crashed, or was killed by others."""
@@ -269,8 +269,8 @@ class MemberHost:
         else:
             self.step(input)
 
-    def peer_rejected(self, remote: str, reason: str, cause: RefusalCause) -> None:
-        self._observer.peer_rejected(remote, reason, cause)
+    def stranger_refused(self, refused: StrangerRefused) -> None:
+        self._observer.stranger_refused(refused)
 
     # Time
 

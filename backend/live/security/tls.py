@@ -12,7 +12,7 @@ import logging
 import ssl
 import time
 from asyncio.sslproto import SSLProtocol
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -20,9 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from quarterdeck.backend.core.address import numeric_host
-
-LOOK_SECONDS = 2.0
-"""How often, at most, files are looked at; it is done when a connection begins, or a client presents a secret."""
+from quarterdeck.backend.live.security.file_watch import FileWatch
 
 READ_BYTES = 32 * 1024
 """How much an encrypted connection reads at a time. asyncio gives each of them a buffer of 256 KiB from its first byte on, be it
@@ -32,32 +30,6 @@ OTHER_VERSION_ALERT = bytes((21, 3, 3, 0, 2, 2, 70))
 """The alert ``protocol_version`` (RFC 8446, 6.2): for a peer that begins with TLS where there is none, or the other way round."""
 
 _LOG = logging.getLogger(__name__)
-
-
-class FileWatch:
-    """Notices which of some files change."""
-
-    def __init__(self, paths: Iterable[Path], seconds: Callable[[], float]) -> None:
-        self._seconds = seconds
-        self._stamps = {path: _stamp_of(path) for path in paths}
-        self._looked_at = seconds()
-
-    def changed(self) -> dict[Path, bool]:
-        """Return the files that have changed since they were looked at last, each with whether it is there still."""
-        now = self._seconds()
-        if now - self._looked_at < LOOK_SECONDS:
-            return {}
-        before, self._stamps, self._looked_at = self._stamps, {path: _stamp_of(path) for path in self._stamps}, now
-        return {path: stamp is not None for path, stamp in self._stamps.items() if stamp != before[path]}
-
-
-def _stamp_of(path: Path) -> tuple[int, int, int] | None:
-    """Return what differs when the file has changed; None when it is not there, or cannot be looked at."""
-    try:
-        state = path.stat()
-    except OSError:
-        return None
-    return state.st_mtime_ns, state.st_size, state.st_ino
 
 
 class BadCertificate(ValueError):

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 from quarterdeck.backend.core.address import Address, host_of, numeric_order, port_of
 from quarterdeck.backend.core.causes import RecordId, RefusalCause, UnreachableCause, one_line
 from quarterdeck.backend.core.effects import Incarnations
+from quarterdeck.backend.core.events import StrangerRefused
 from quarterdeck.backend.core.link_condition import LinkChanged
 from quarterdeck.backend.core.messages import Message
 from quarterdeck.backend.core.properties import SECOND_US
@@ -47,7 +48,7 @@ class Receiver(Protocol):
 
     def received(self, sender: Address, message: Message, because: RecordId | None) -> None: ...
     def unreachable(self, address: Address, reason: str, cause: UnreachableCause) -> None: ...
-    def peer_rejected(self, remote: str, reason: str, cause: RefusalCause) -> None: ...
+    def stranger_refused(self, refused: StrangerRefused) -> None: ...
 
 
 class MemberTransport:
@@ -268,7 +269,7 @@ class MemberTransport:
             self.peer_rejected(connection.remote, reason, cause)
 
     def peer_rejected(self, remote: str, reason: str, cause: RefusalCause) -> None:
-        self._receiver.peer_rejected(remote, one_line(reason), cause)
+        self._receiver.stranger_refused(StrangerRefused(remote, one_line(reason), cause))
 
     def lost(self, connection: PeerConnection, reason: str) -> None:
         """Report the end of the pair's connection when neither side wanted it, unless a blackhole keeps us from noticing."""

@@ -22,7 +22,7 @@ from starlette.requests import HTTPConnection
 
 from quarterdeck.backend.core.address import BadAddress, host_of, numeric_host, split_host_and_port
 from quarterdeck.backend.core.properties import SECOND_US
-from quarterdeck.backend.live.security.tls import FileWatch
+from quarterdeck.backend.live.security.file_watch import FileWatch
 from quarterdeck.backend.live.transport.limits import network_of
 from quarterdeck.backend.service.configuration.process_configuration import Role, User, UserGroup
 from quarterdeck.backend.service.http.audited_requests import request_note

@@ -14,7 +14,7 @@ from uuid import uuid4
 import msgspec
 
 from quarterdeck.backend.core.address import BadAddress, parse_address
-from quarterdeck.backend.core.causes import RecordId, RefusalCause
+from quarterdeck.backend.core.causes import RecordId
 from quarterdeck.backend.core.cluster_snapshot import MemberReport
 from quarterdeck.backend.core.commands import commands
 from quarterdeck.backend.core.commands.catalogue import command_text, description_of
@@ -336,11 +336,11 @@ class MemberService:
         if not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self.record, event)
 
-    def peer_rejected(self, remote: str, reason: str, cause: RefusalCause) -> None:
-        self.meters.refusals[cause] += 1
-        event = StrangerRefused(remote, reason, cause)
-        if self._strangers.add((network_of(remote.rpartition(":")[0].strip("[]")), cause), event, own=1):
-            self.record(event)
+    def stranger_refused(self, refused: StrangerRefused) -> None:
+        self.meters.refusals[refused.cause] += 1
+        network = network_of(refused.remote.rpartition(":")[0].strip("[]"))
+        if self._strangers.add((network, refused.cause), refused, own=1):
+            self.record(refused)
         if self._strangers_due is None:
             self._strangers_due = self._loop.call_later(MINUTE_SECONDS, self._record_strangers)
 

@@ -12,8 +12,8 @@ import httpx
 import pytest
 
 from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.live.security.file_watch import LOOK_SECONDS
 from quarterdeck.backend.live.security.tls import (
-    LOOK_SECONDS,
     BadCertificate,
     Tls,
     TlsFiles,

@@ -9,8 +9,9 @@ from random import Random
 from typing import TypedDict, Unpack
 
 from quarterdeck.backend.core.address import Address, make_address
-from quarterdeck.backend.core.causes import RecordId, RefusalCause, UnreachableCause
+from quarterdeck.backend.core.causes import RecordId, UnreachableCause
 from quarterdeck.backend.core.commands.commands import LinkCommand
+from quarterdeck.backend.core.events import StrangerRefused
 from quarterdeck.backend.core.membership.messages import JoinRefused
 from quarterdeck.backend.core.messages import Message
 from quarterdeck.backend.live.cluster.addressing import HeldPorts
@@ -59,8 +60,8 @@ class Member:
         self.failed.append((address, reason))
         self.causes.append(cause)
 
-    def peer_rejected(self, remote: str, reason: str, cause: RefusalCause) -> None:
-        self.strangers.append(reason)
+    def stranger_refused(self, refused: StrangerRefused) -> None:
+        self.strangers.append(refused.reason)
 
     def say(self, other: Member, *words: str, because: RecordId | None = None) -> None:
         for word in words:

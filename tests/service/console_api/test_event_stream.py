@@ -15,7 +15,7 @@ from starlette.applications import Starlette
 from websockets.asyncio.client import ClientConnection, connect
 
 from quarterdeck.backend.core.events import ProcessPaused
-from quarterdeck.backend.live.security import tls
+from quarterdeck.backend.live.security import file_watch
 from quarterdeck.backend.service.application import console_routes
 from quarterdeck.backend.service.configuration.process_configuration import Security, User, UserGroup
 from quarterdeck.backend.service.console_api import event_stream
@@ -65,7 +65,7 @@ def test_hello_then_everything_then_what_happens() -> None:
 
 def test_a_stream_ends_with_the_secret_of_its_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(event_stream, "REVOKED_SECONDS", 0.05)
-    monkeypatch.setattr(tls, "LOOK_SECONDS", 0.05)
+    monkeypatch.setattr(file_watch, "LOOK_SECONDS", 0.05)
     secret = tmp_path / "token"
     secret.write_text("abc")
     face = SingleMemberFace(users=(User("rhea", "read", token="abc", by_token=True, secret_file=secret),))

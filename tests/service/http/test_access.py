@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from starlette.requests import HTTPConnection
 
-from quarterdeck.backend.live.security.tls import LOOK_SECONDS
+from quarterdeck.backend.live.security.file_watch import LOOK_SECONDS
 from quarterdeck.backend.service.configuration.process_configuration import Security, User
 from quarterdeck.backend.service.http.access import (
     FREE_GUESSES,

@@ -180,10 +180,10 @@ def test_values_of_maps_are_not_in_the_audit_log() -> None:
 def test_strangers_are_counted_by_host_and_minute() -> None:
     async def test(service: MemberService) -> None:
         for number in range(1_000):
-            service.peer_rejected(f"10.6.6.6:{number}", "no handshake", "no-member")
-        service.peer_rejected("10.6.6.6:1", "wrong secret", "secret")
-        service.peer_rejected("[fe80::1]:1", "no handshake", "no-member")
-        service.peer_rejected("[fe80::2]:1", "no handshake", "no-member")  # of the same network
+            service.stranger_refused(StrangerRefused(f"10.6.6.6:{number}", "no handshake", "no-member"))
+        service.stranger_refused(StrangerRefused("10.6.6.6:1", "wrong secret", "secret"))
+        service.stranger_refused(StrangerRefused("[fe80::1]:1", "no handshake", "no-member"))
+        service.stranger_refused(StrangerRefused("[fe80::2]:1", "no handshake", "no-member"))  # of the same network
         refused = seen(service, StrangerRefused)
         assert [event.remote for event in refused] == ["10.6.6.6:0", "10.6.6.6:1", "[fe80::1]:1"]
         assert service.meters.refusals["no-member"] == 1_002
@@ -192,7 +192,7 @@ def test_strangers_are_counted_by_host_and_minute() -> None:
             "no handshake; 999 more from 10.6.6.6 within a minute",
             "no handshake; 1 more from [fe80::2] within a minute",
         ]
-        service.peer_rejected("10.6.6.6:7", "no handshake", "no-member")
+        service.stranger_refused(StrangerRefused("10.6.6.6:7", "no handshake", "no-member"))
         assert seen(service, StrangerRefused)[-1].remote == "10.6.6.6:7", "a new minute"
 
     during(test)
