@@ -13,12 +13,12 @@ from urllib.parse import quote
 import httpx
 import msgspec
 
-from quarterdeck.backend.core.address import Address, BadJoinList, make_address, parse_join_list
+from quarterdeck.backend.core.address import Address, BadJoinList, host_of, make_address, parse_join_list
 from quarterdeck.backend.core.commands import commands
 from quarterdeck.backend.core.commands.catalogue import described
 from quarterdeck.backend.core.commands.commands import Command, CommandRefused, SetJoinList
 from quarterdeck.backend.hazelcast.wire import requests as wire
-from quarterdeck.backend.hazelcast.wire.connection import NoAnswer, NotConnected
+from quarterdeck.backend.hazelcast.wire.connection import NoAnswer, NotConnected, client_context
 from quarterdeck.backend.hazelcast.wire.member_configuration import ReportedConfiguration
 from quarterdeck.backend.hazelcast.wire.messages import Answer, ErrorAnswer
 from quarterdeck.backend.hazelcast.wire.route import NotReached, WatchSettings
@@ -129,16 +129,21 @@ class OperatorActions:
             named = (credentials.user, credentials.password)
         twice = [quote(quote(name, safe=""), safe="") for name in named]  # the product decodes both twice
         body = "&".join((*twice, quote(",".join(addresses), safe="")))
+        named_endpoint = self._settings.endpoint_of(member)
         try:
-            endpoint = make_address(*await self._settings.route.reach(self._settings.endpoint_of(member)))
+            endpoint = make_address(*await self._settings.route.reach(named_endpoint))
         except NotReached as none:
             raise CommandRefused(f"{member} is not reached: {none}") from none
-        verify: bool | str = str(tls.authority) if tls is not None and tls.authority is not None else True
         try:
-            async with httpx.AsyncClient(timeout=REST_SECONDS, trust_env=False, verify=verify) as client:
+            async with httpx.AsyncClient(
+                timeout=REST_SECONDS, trust_env=False, verify=True if tls is None else client_context(tls)
+            ) as client:
                 scheme = "http" if tls is None else "https"
                 answer = await client.post(
-                    f"{scheme}://{endpoint}{JOIN_LIST_PATH}", content=body, headers={"Content-Type": "text/plain"}
+                    f"{scheme}://{endpoint}{JOIN_LIST_PATH}",
+                    content=body,
+                    headers={"Content-Type": "text/plain"},
+                    extensions={} if tls is None else {"sni_hostname": tls.host_name or host_of(named_endpoint)},
                 )
         except httpx.RemoteProtocolError as ended:
             raise CommandRefused(f"{member} ended the connection instead of an answer, {OLD_MEMBERS}") from ended

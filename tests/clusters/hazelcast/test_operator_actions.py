@@ -1,0 +1,42 @@
+"""What an operator may have real members do over REST, where members want TLS."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import trustme
+
+from quarterdeck.backend.clusters.hazelcast.operator_actions import OperatorActions
+from quarterdeck.backend.core.address import Address, make_address
+from quarterdeck.backend.core.commands.commands import SetJoinList
+from quarterdeck.backend.hazelcast.wire.member_configuration import ReportedConfiguration
+from quarterdeck.backend.hazelcast.wire.messages import Answer
+from quarterdeck.backend.hazelcast.wire.requests import Command
+from quarterdeck.backend.hazelcast.wire.route import TlsOptions, WatchSettings
+from tests.hazelcast.wire.test_tls import serving, written
+
+ANSWER = b'{"status":"success","message":"edited"}'
+
+
+async def _unasked(address: Address, request: Command, seconds: float) -> Answer:
+    raise AssertionError("the join list is edited over REST")
+
+
+async def test_a_join_list_is_edited_where_members_want_our_certificate_and_have_another_name(tmp_path: Path) -> None:
+    authority = trustme.CA()
+    trusted, certificate, key = written(authority, tmp_path)
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(ANSWER) + ANSWER)
+        await writer.drain()
+        writer.close()
+
+    context = serving(authority, "hz.example.com", mutual=True)
+    async with await asyncio.start_server(serve, "127.0.0.1", 0, ssl=context) as server:
+        member = make_address("127.0.0.1", server.sockets[0].getsockname()[1])
+        tls = TlsOptions(trusted, certificate, key, host_name="hz.example.com")
+        reported = ReportedConfiguration("dev", "tcp-ip", (), {}, rest_enabled=True, rest_groups=("CLUSTER_WRITE",))
+        actions = OperatorActions(_unasked, WatchSettings((member,), tls=tls), lambda _: reported)
+        assert await actions.do(SetJoinList(str(member), ("10.0.0.1:5701",))) == "edited"
