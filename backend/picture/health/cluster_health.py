@@ -164,7 +164,7 @@ class _Judgement:
                 *([loss.text(self._now_us)] if loss is not None and fresh else []),
                 *_named(troubles, names),
                 *(self._disagreement(names) if not settled else []),
-                *([] if troubles and not fresh else [self._agreed(bool(unknown or unseen))]),
+                *([] if troubles and not fresh else [self._agreed()]),
                 *_named(unknown, names),
                 *([f"not seen: {_names(unseen, names)}"] if unseen else []),
                 *([self._replicas.text] if self._replicas.safe is not True or not troubles else []),
@@ -293,7 +293,7 @@ class _Judgement:
         met = {belief.address for belief in self._picture.members.values()} | self._picture.members.keys()
         return [*found, *(label for label in self._away if label not in met and label not in listed_ones)]
 
-    def _agreed(self, partly: bool) -> str:
+    def _agreed(self) -> str:
         holders = max(self._lists.values(), key=len)
         size = len(holders[0].members)
         if len(holders) == size:

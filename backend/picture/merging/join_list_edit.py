@@ -135,7 +135,7 @@ class Spread:
         return f"{done} {one_line(self.master)}: {self.has} of {counted(self.members, 'member')} have it"
 
 
-def read_draft(lines: Sequence[str], picture: Picture, *, port_try_count: int = 3) -> Draft:
+def read_draft(lines: Sequence[str], picture: Picture) -> Draft:
     """Read a list of one entry a line. Members may stand by their labels; several entries may share a line.
 
     An entry that is no address is bad; one that stands twice, stands for several ports or names a host without a member is
@@ -146,7 +146,7 @@ def read_draft(lines: Sequence[str], picture: Picture, *, port_try_count: int = 
     hosts = {host_of(belief.address) for belief in picture.members.values() if belief.address}
     for number, line in enumerate(lines, start=1):
         for entry in filter(None, SEPARATORS.split(line.partition(COMMENT)[0])):
-            addresses = _addresses_of(entry, picture, port_try_count, number, remarks)
+            addresses = _addresses_of(entry, picture, number, remarks)
             again = [address for address in addresses if address in found]
             if again:
                 names = names_text(again, picture.label_of)
@@ -234,9 +234,7 @@ def spelt(address: Address, name: str) -> str:
     return address if name == address else f"{name} ({address})"
 
 
-def _addresses_of(
-    entry: str, picture: Picture, port_try_count: int, line: int, remarks: list[Remark]
-) -> tuple[Address, ...]:
+def _addresses_of(entry: str, picture: Picture, line: int, remarks: list[Remark]) -> tuple[Address, ...]:
     known = picture.address_of(entry)
     if known is not None:
         return (known,)
@@ -250,7 +248,7 @@ def _addresses_of(
         )
         return ()
     try:
-        return parse_join_list([entry], port_try_count=port_try_count)
+        return parse_join_list([entry])
     except BadJoinList as problem:
         why = str(problem.__cause__ or problem)
     remarks.append(Remark(line, one_line(why), "bad"))

@@ -19,7 +19,9 @@ from quarterdeck.backend.core.membership.partial_disconnection.conflict_graph im
     SHOWN_ALTERNATIVES,
     CliqueCandidate,
     ConflictGroup,
+    ConflictResolution,
     alternatives_of,
+    conflict_sets,
     resolve_conflicts,
 )
 from quarterdeck.backend.core.membership.partial_disconnection.independent_set import components
@@ -80,13 +82,10 @@ def decide(master: MemberBelief) -> DisconnectionDecision | None:
     if not master.reports or not master.is_master:
         return None
     conflicts = tuple((reporter, other) for reporter, suspects in master.reports.items() for other in suspects)
-    settlement = resolve_conflicts(
-        [CliqueCandidate(member.address, member.lite) for member in master.members],
-        conflicts,
-        work_budget=PREVIEW_BUDGET,
-    )
+    candidates = [CliqueCandidate(member.address, member.lite) for member in master.members]
+    settlement = resolve_conflicts(candidates, conflicts, work_budget=PREVIEW_BUDGET)
     remove = tuple(map(Address, settlement.remove))
-    others, searched, disputes = _alternatives(master, conflicts, set(remove), settlement.exact)
+    others, searched, disputes = _alternatives(candidates, conflicts, settlement)
     keep, alternatives = tuple(map(Address, settlement.keep)), tuple(_choice(master, other) for other in others)
     chosen, exact, why = _choice(master, remove), settlement.exact, settlement.why
     return DisconnectionDecision(conflicts, keep, chosen, exact, why, alternatives, searched, disputes > 1)
@@ -200,30 +199,25 @@ def _settled_before(picture: Picture, master: MemberBelief, now_us: int) -> Iter
 
 
 def _alternatives(
-    master: MemberBelief, conflicts: Sequence[tuple[Address, Address]], removed: set[Address], exact: bool
+    members: Sequence[CliqueCandidate], conflicts: Sequence[tuple[Address, Address]], settlement: ConflictResolution
 ) -> tuple[list[tuple[Address, ...]], bool, int]:
     """Who could go as well, dispute by dispute; whether all such choices were looked for; and how many disputes have any."""
-    addresses = [member.address for member in master.members]
-    place_of = {address: place for place, address in enumerate(addresses)}
-    adjacent = [0] * len(addresses)
-    for reporter, suspect in conflicts:
-        one, other = place_of.get(reporter, 0), place_of.get(suspect, 0)
-        if one and other and one != other:  # what names the master or a stranger does not count
-            adjacent[one] |= 1 << other
-            adjacent[other] |= 1 << one
-    lite = sum(1 << place for place, member in enumerate(master.members) if member.lite)
-    gone = sum(1 << place_of[address] for address in removed)
+    adjacent = conflict_sets(members, conflicts)
+    lite = sum(1 << place for place, member in enumerate(members) if member.lite)
+    removed = set(settlement.remove)
+    gone = sum(1 << place for place, member in enumerate(members) if member.name in removed)
     disputed = sum(1 << place for place, around in enumerate(adjacent) if around)
     found: list[int] = []
-    searched, disputes = exact, 0
-    for members in components(adjacent, disputed) if exact else ():
-        equals = alternatives_of(ConflictGroup(members, members & ~gone, True), lite, adjacent)
+    searched, disputes = settlement.exact, 0
+    for group in components(adjacent, disputed) if settlement.exact else ():
+        equals = alternatives_of(ConflictGroup(group, group & ~gone, True), lite, adjacent)
         room = SHOWN_ALTERNATIVES - len(found)
         if equals is None or len(equals) > room:
             searched = False
         disputes += bool(equals)
-        found += [gone & ~members | members & ~stay for stay in (equals or ())[:room]]
-    return [tuple(addresses[place] for place in vertices_of(clique)) for clique in found], searched, disputes
+        found += [gone & ~group | group & ~stay for stay in (equals or ())[:room]]
+    going = [tuple(Address(members[place].name) for place in vertices_of(clique)) for clique in found]
+    return going, searched, disputes
 
 
 def _choice(master: MemberBelief, remove: tuple[Address, ...]) -> RemovalChoice:

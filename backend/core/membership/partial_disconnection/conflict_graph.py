@@ -169,7 +169,7 @@ def resolve_conflicts(
     least a greedy one. `out_of_time` is the outer guard of a live member, asked now and then; a simulated one goes by the
     budget alone. Raises ValueError when two members have the same name.
     """
-    adjacent = _conflict_sets(members, conflicts)
+    adjacent = conflict_sets(members, conflicts)
     disputed = sum(1 << place for place, around in enumerate(adjacent) if around)
     parts = components(adjacent, disputed)
     effort = Effort(0, out_of_time)
@@ -193,7 +193,7 @@ def resolve_conflicts(
     )
 
 
-def _conflict_sets(members: Sequence[CliqueCandidate], conflicts: Iterable[tuple[str, str]]) -> list[int]:
+def conflict_sets(members: Sequence[CliqueCandidate], conflicts: Iterable[tuple[str, str]]) -> list[int]:
     """For each member, by its place, the set of those with whom it is in conflict."""
     place_of = {member.name: place for place, member in enumerate(members)}
     if len(place_of) < len(members):
