@@ -28,6 +28,16 @@ MARKER_WIDTH = 2
 LEAST_SENTENCE = 12
 """A column of sentences is left out where fewer cells of it would be in sight."""
 
+MOVES = (
+    Binding("up,k", "move(-1)", "Up", show=False),
+    Binding("down,j", "move(1)", "Down", show=False),
+    Binding("pageup", "page(-1)", "Page up", show=False),
+    Binding("pagedown", "page(1)", "Page down", show=False),
+    Binding("home,g", "edge(0)", "First", show=False),
+    Binding("end,G", "edge(1)", "Last", show=False),
+)
+"""The keys of everything with a cursor on a line."""
+
 CURSOR_MARK = "▸"
 SELECTION_MARK = "■"
 
@@ -86,12 +96,7 @@ class LineTable(ScrollView, ComponentStyles, can_focus=True):
     PREFIX = "line-table"
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up,k", "move(-1)", "Up", show=False),
-        Binding("down,j", "move(1)", "Down", show=False),
-        Binding("pageup", "page(-1)", "Page up", show=False),
-        Binding("pagedown", "page(1)", "Page down", show=False),
-        Binding("home,g", "edge(0)", "First", show=False),
-        Binding("end,G", "edge(1)", "Last", show=False),
+        *MOVES,
         Binding("left", "slide(-1)", "Left", show=False),
         Binding("right", "slide(1)", "Right", show=False),
         Binding("space", "mark", "Select", show=False),

@@ -26,6 +26,7 @@ from textual.strip import Strip
 
 from quarterdeck.backend.picture.replicas.replica_map import EMPTY, SIGNS, Column, ReplicaCell
 from quarterdeck.widgets.component_styles import ComponentStyles
+from quarterdeck.widgets.line_table import MOVES
 
 GUTTER = 4
 """Cells before the first partition, for the replica index."""
@@ -72,14 +73,9 @@ class ReplicaMapView(ScrollView, ComponentStyles, can_focus=True):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up,k", "line(-1)", "Up", show=False),
-        Binding("down,j", "line(1)", "Down", show=False),
+        *MOVES,
         Binding("left", "step(-1)", "Left", show=False),
         Binding("right", "step(1)", "Right", show=False),
-        Binding("pageup", "page(-1)", "Page up", show=False),
-        Binding("pagedown", "page(1)", "Page down", show=False),
-        Binding("home,g", "edge(0)", "First", show=False),
-        Binding("end,G", "edge(1)", "Last", show=False),
         Binding("space", "choose", "Select", show=False),
     ]
 
@@ -189,7 +185,7 @@ class ReplicaMapView(ScrollView, ComponentStyles, can_focus=True):
 
     # Moving
 
-    def action_line(self, lines: int) -> None:
+    def action_move(self, lines: int) -> None:
         """Move up or down; beyond the last replica index, to the band below."""
         index = self.index + lines
         if 0 <= index < self._model.width:

@@ -17,7 +17,7 @@ from textual.strip import Strip
 from quarterdeck.backend.picture.explain.space_time import Mark, SpaceTime, SpaceTimeRow
 from quarterdeck.backend.picture.text.formatting import duration_text
 from quarterdeck.widgets.component_styles import ComponentStyles, fit
-from quarterdeck.widgets.line_table import CURSOR_MARK
+from quarterdeck.widgets.line_table import CURSOR_MARK, MOVES
 from quarterdeck.widgets.tail_log import WHEEL_LINES
 
 LEAST_LANE, MOST_LANE = 9, 16
@@ -58,12 +58,7 @@ class SpaceTimeDiagram(ComponentStyles, can_focus=True):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up,k", "move(-1)", "Up", show=False),
-        Binding("down,j", "move(1)", "Down", show=False),
-        Binding("pageup", "page(-1)", "Page up", show=False),
-        Binding("pagedown", "page(1)", "Page down", show=False),
-        Binding("home,g", "oldest", "Oldest", show=False),
-        Binding("end,G", "newest", "Newest", show=False),
+        *MOVES,
         Binding("left", "slide(-1)", "Members to the left", show=False),
         Binding("right", "slide(1)", "Members to the right", show=False),
     ]
@@ -192,17 +187,18 @@ class SpaceTimeDiagram(ComponentStyles, can_focus=True):
             self._move_to(self._cursor + rows + 1)
             self.post_message(self.Moved())
         elif self._cursor + rows >= self._length:
-            self.action_newest()
+            self.action_edge(1)
         else:
             self._move_to(self._cursor + rows)
 
     def action_page(self, pages: int) -> None:
         self.action_move(pages * max(1, self._room - 1))
 
-    def action_oldest(self) -> None:
-        self.action_move(-max(1, self._length))
-
-    def action_newest(self) -> None:
+    def action_edge(self, last: int) -> None:
+        """Move to the oldest row, or follow the newest."""
+        if not last:
+            self.action_move(-max(1, self._length))
+            return
         self.set_following(True)
         self.post_message(self.Moved())
 

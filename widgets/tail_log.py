@@ -18,7 +18,7 @@ from textual.message import Message
 from textual.strip import Strip
 
 from quarterdeck.widgets.component_styles import ComponentStyles, fit
-from quarterdeck.widgets.line_table import CURSOR_MARK, chip_text
+from quarterdeck.widgets.line_table import CURSOR_MARK, MOVES, chip_text
 
 Entry = TypeVar("Entry")
 
@@ -46,12 +46,7 @@ class TailLog(ComponentStyles, Generic[Entry], can_focus=True):
     PREFIX = "tail-log"
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up,k", "scroll_lines(-1)", "Up", show=False),
-        Binding("down,j", "scroll_lines(1)", "Down", show=False),
-        Binding("pageup", "scroll_pages(-1)", "Page up", show=False),
-        Binding("pagedown", "scroll_pages(1)", "Page down", show=False),
-        Binding("home,g", "oldest", "Oldest", show=False),
-        Binding("end,G", "newest", "Newest", show=False),
+        *MOVES,
         Binding("escape", "clear_filter", "Clear filter", show=False),
     ]
 
@@ -241,7 +236,7 @@ class TailLog(ComponentStyles, Generic[Entry], can_focus=True):
         if event.y >= self._head and number < bottom:
             self._point(number)
 
-    def action_scroll_lines(self, lines: int) -> None:
+    def action_move(self, lines: int) -> None:
         """Move the cursor. Moving up stops following; reaching the end resumes it."""
         if self.following:
             if lines < 0 and self.shown:
@@ -253,14 +248,15 @@ class TailLog(ComponentStyles, Generic[Entry], can_focus=True):
         else:
             self._point(self._cursor + lines)
 
-    def action_scroll_pages(self, pages: int) -> None:
-        self.action_scroll_lines(pages * max(1, self.size.height - 2))
+    def action_page(self, pages: int) -> None:
+        self.action_move(pages * max(1, self.size.height - 2))
 
-    def action_oldest(self) -> None:
-        self.action_scroll_lines(-max(1, self._shown_ever))
-
-    def action_newest(self) -> None:
-        self.set_following(True)
+    def action_edge(self, last: int) -> None:
+        """Move to the oldest line, or follow the newest."""
+        if last:
+            self.set_following(True)
+        else:
+            self.action_move(-max(1, self._shown_ever))
 
     def action_clear_filter(self) -> None:
         if not self.filter_text:

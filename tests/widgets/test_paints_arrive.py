@@ -128,7 +128,7 @@ class LoadedScreen(Screen[None]):
                 draw.choice((self.map, self.sheet, self.table, self.tail)).focus()
             case 8:
                 self.table.action_page(draw.choice((-1, 1)))
-                self.tail.action_scroll_lines(draw.randint(-3, 3))
+                self.tail.action_move(draw.randint(-3, 3))
         self.table.show()
         self.map.show(range(self.columns.count))
         self.below.show(TableCell(f"step {step}"))
