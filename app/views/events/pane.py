@@ -47,55 +47,14 @@ COLUMNS: tuple[ColumnOf[StoryRow], ...] = (
 )
 
 
-class StoryModel(BoardModel[StoryRow]):
-    """Rows are lines of a story: a tree of causes, or a list of records."""
-
-    def __init__(self, time_of: Callable[[Record], str], words_of: Callable[[Record], str]) -> None:
-        super().__init__(COLUMNS)
-        self._time_of, self._words_of = time_of, words_of
-
-    def explain(self, record: Record, chain: Sequence[Cause]) -> None:
-        """Show `record`, and below it its causes, each under the reason why it is one."""
-        rows = [self.line_of(record)]
-        for cause in chain:
-            depth = min(cause.depth, DEEPEST) * INDENT
-            glyph = MESSAGE_GLYPH if cause.message else STEP_GLYPH
-            rows.append(StoryRow(cause.record, "", "", f"{' ' * depth}{glyph} because {cause.reason}", "faint"))
-            rows.append(self.line_of(cause.record, depth))
-        if not chain:
-            rows.append(StoryRow(record, "", "", "  no cause was recorded: the story begins here", "faint"))
-        self.show_lines(rows)
-
-    def line_of(self, record: Record, depth: int = 0) -> StoryRow:
-        text = " " * depth + self._words_of(record)
-        return StoryRow(record, self._time_of(record), one_line(record.member), text, tone_of(record.event))
-
-    def show_lines(self, rows: Sequence[StoryRow]) -> None:
-        by_key = {str(number): row for number, row in enumerate(rows)}
-        self.show_rows(tuple(by_key), by_key.__getitem__)
-        self.narrow()
-        self.widen("time", (row.time for row in rows), gap=2)
-        self.widen("member", (row.member for row in rows), LONGEST_NAME, gap=2)
-        self.widen("what happened", (row.text for row in rows))
-
-
-def placed(words: str, place: str) -> str:
-    """Return what happened, with the line of the log that reports it."""
-    return f"[{one_line(place)}] {words}" if place else words
-
-
 class EventPane(Vertical):
     """A pane that shows one thing at a time, or is closed."""
 
-    def __init__(
-        self, line_format: LineFormat, name_of: NameOf, place_of: Callable[[Record], str] = lambda _: "", *, id: str
-    ) -> None:
+    def __init__(self, line_format: LineFormat, name_of: NameOf, place_of: Callable[[Record], str], *, id: str) -> None:
         """Create the pane. `place_of` returns the line of a log in which an event stands; empty if it is from no log."""
         super().__init__(id=id)
-        self._name_of = name_of
-        self._model = StoryModel(
-            line_format.time_of, lambda record: placed(record_words(record, name_of), place_of(record))
-        )
+        self._time_of, self._name_of, self._place_of = line_format.time_of, name_of, place_of
+        self._model = BoardModel(COLUMNS)
         self.title_line = StatusLine(id="event-title")
         self.story = LineTable(self._model, id="event-story")
         self.fields = FactSheet(id="event-fields")
@@ -127,10 +86,17 @@ class EventPane(Vertical):
         self._open(self.fields)
 
     def explain(self, record: Record, chain: Sequence[Cause]) -> None:
+        """Show `record`, and below it its causes, each under the reason why it is one."""
+        rows = [self._line_of(record)]
+        for cause in chain:
+            depth = min(cause.depth, DEEPEST) * INDENT
+            glyph = MESSAGE_GLYPH if cause.message else STEP_GLYPH
+            rows.append(StoryRow(cause.record, "", "", f"{' ' * depth}{glyph} because {cause.reason}", "faint"))
+            rows.append(self._line_of(cause.record, depth))
+        if not chain:
+            rows.append(StoryRow(record, "", "", "  no cause was recorded: the story begins here", "faint"))
         steps = f"{len(chain)} causes, the nearest first" if chain else "no cause was recorded"
-        legend = "⇠ came as a message, ← needed none" if chain else ""
-        self._model.explain(record, chain)
-        self._show_story("because", steps, legend)
+        self._show_story("because", steps, "⇠ came as a message, ← needed none" if chain else "", rows)
 
     def unfold(self, line: EpisodeLine) -> None:
         """Show the events of an episode."""
@@ -140,8 +106,7 @@ class EventPane(Vertical):
 
     def show_trace(self, story: EventTrace, more: str, record: Record | None) -> None:
         """Show a story with the cursor on `record`, if that belongs to it. `more` is a hint about other stories."""
-        self._model.show_lines([self._model.line_of(record) for record in story.records])
-        self._show_story("story", story.heading, more)
+        self._show_story("story", story.heading, more, list(map(self._line_of, story.records)))
         if record is not None:
             place = next((place for place, other in enumerate(story.records) if identity(other) == identity(record)), 0)
             self.story.point_at(str(place))
@@ -151,8 +116,20 @@ class EventPane(Vertical):
         rows = [row for row in map(self._model.row, self._model.keys) if row is not None]
         return [exported(row.record) for row in rows]
 
-    def _show_story(self, word: str, heading: str, more: str) -> None:
+    def _line_of(self, record: Record, depth: int = 0) -> StoryRow:
+        """Return what happened, after the line of the log that reports it."""
+        place = self._place_of(record)
+        text = " " * depth + (f"[{one_line(place)}] " if place else "") + record_words(record, self._name_of)
+        return StoryRow(record, self._time_of(record), one_line(record.member), text, tone_of(record.event))
+
+    def _show_story(self, word: str, heading: str, more: str, rows: Sequence[StoryRow]) -> None:
         self.title_line.show(TableCell(word, "strong"), TableCell(one_line(heading)), TableCell(more, "faint"))
+        by_key = {str(number): row for number, row in enumerate(rows)}
+        self._model.show_rows(tuple(by_key), by_key.__getitem__)
+        self._model.narrow()
+        self._model.widen("time", (row.time for row in rows), gap=2)
+        self._model.widen("member", (row.member for row in rows), LONGEST_NAME, gap=2)
+        self._model.widen("what happened", (row.text for row in rows))
         self.story.show()
         self.story.point_at("0")
         self.story.refresh()

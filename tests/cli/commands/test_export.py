@@ -165,7 +165,9 @@ def test_every_condition_and_observation_has_a_section_of_the_runbooks() -> None
     assert set(re.findall(r"^## (\S+)$", text, re.MULTILINE)) == {*get_args(Condition), *get_args(ObservationKind)}
 
 
-def test_a_hook_that_hangs_holds_nothing_up(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_hook_that_hangs_holds_nothing_up(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     gate = tmp_path / "gate"
     hooks = Hooks(f"while [ ! -e {gate} ]; do sleep 0.05; done", None)
     try:
@@ -173,6 +175,11 @@ def test_a_hook_that_hangs_holds_nothing_up(tmp_path: Path, capsys: pytest.Captu
             hooks.send({"number": number})
         assert hooks.failed >= 3
         assert "the oldest is left out" in capsys.readouterr().err
+        failed = hooks.failed
+        with monkeypatch.context() as unwaited:
+            unwaited.setattr(hooks._thread, "join", lambda _: None)
+            hooks.close()
+        assert hooks.failed == failed, "the end is no change for which another one is left out"
     finally:
         gate.touch()
         hooks.close()
