@@ -45,6 +45,7 @@ mutants: .venv/.pipeline .venv/.dev  ## plant every fault of tests/mutants and s
 
 lint: .venv/.dev  ## style, types, and the arrows between the rooms
 	$(BIN)/ruff check .
+	$(BIN)/ruff check --preview --select DOC102,DOC202,DOC403,DOC501 .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports

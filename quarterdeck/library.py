@@ -161,7 +161,11 @@ def simulate(scenario: Scenario | FilePath, *, seed: int = 0, journal: FilePath 
     """Run a scenario in simulated time. The same scenario and seed give the same outcome, whatever the machine.
 
     With `journal` the records are written into that folder, as the run `NAME-seed-SEED`: NAME is that of the file, or the
-    title of a `Scenario`. Raises `BadScenario` when the file holds none, and FileExistsError when the run is recorded there.
+    title of a `Scenario`.
+
+    Raises:
+        BadScenario: The file holds none.
+        FileExistsError: The run is recorded there already.
     """
     if isinstance(scenario, Scenario):
         name = scenario.title

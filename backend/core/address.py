@@ -30,7 +30,8 @@ def make_address(host: str, port: int) -> Address:
 def parse_address(text: str, default_port: int | None = None) -> Address:
     """Read ``host:port``, ``[host]:port`` or, when `default_port` is given, a bare host.
 
-    Raises `BadAddress` with a hint when the text is none of these.
+    Raises:
+        BadAddress: The text is none of these; the message has a hint.
     """
     host, port_text = split_host_and_port(text)
     if port_text is None:
@@ -127,7 +128,10 @@ def parse_join_list(
     """Read a join list in the order given, without duplicates.
 
     One entry may hold several addresses divided by commas, semicolons or blanks. An entry without a port stands for
-    `port_try_count` ports counted up from `base_port`. Raises `BadJoinList` on the first entry that cannot be read.
+    `port_try_count` ports counted up from `base_port`.
+
+    Raises:
+        BadJoinList: An entry cannot be read; the first is named.
     """
     texts = [entries] if isinstance(entries, str) else list(entries)
     words = [word for text in texts for word in SEPARATORS.split(text) if word]

@@ -116,7 +116,9 @@ def without_merged(paths: Sequence[Path]) -> list[Path]:
     """Leave out the files of a directory whose records stand in a merged file beside them as well."""
     numbered = [(path, numbers_of(path.name)) for path in paths]
     merged = [numbers for _, numbers in numbered if numbers.is_merged]
-    return [path for path, numbers in numbered if not any(one != numbers and one.holds(numbers) for one in merged)]
+    return [
+        path for path, numbers in numbered if not any(other != numbers and other.holds(numbers) for other in merged)
+    ]
 
 
 def open_files(directory: Path) -> list[Path]:
@@ -164,8 +166,10 @@ def journal_files(path: Path) -> list[Path]:
     """Return the files at `path`: a journal root, the directory of one run, a directory of files, or one file.
 
     Files still open are included; of a run's directory only those whose events are of that run. Open files are listed before
-    finished ones, so that a file finished meanwhile is seen twice rather than never: readers drop what they have seen. Raises
-    `NoJournal` when there is nothing.
+    finished ones, so that a file finished meanwhile is seen twice rather than never: readers drop what they have seen.
+
+    Raises:
+        NoJournal: There is nothing.
     """
     if path.is_file():
         return [path]
@@ -192,7 +196,7 @@ def current_path(path: Path) -> Path | None:
         return path
     numbers = numbers_of(path.name)
     if numbers.writer and path.parent.is_dir():
-        merged = (one for one in writer_files(path.parent, numbers.writer) if numbers_of(one.name).holds(numbers))
+        merged = (file for file in writer_files(path.parent, numbers.writer) if numbers_of(file.name).holds(numbers))
         return next(merged, None)
     if path.name.endswith(OPEN_SUFFIX):
         root = path.parent.parent if path.parent.name == OPEN_DIRECTORY else path.parent

@@ -202,6 +202,7 @@ async def at_moment(
 
         async def press(key: str = "") -> None:
             await pilot.press(*([key] if key else []))
+            await console.workers.wait_for_complete()  # such as what reads the lessons
             await until_shown(pilot, cluster, passed_us)
 
         yield console, press

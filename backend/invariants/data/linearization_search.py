@@ -64,7 +64,9 @@ def states_after(
     """Return the states that the register may have after all `operations`; none when they are not linearizable.
 
     Nothing else may be under way before the first of them and after the last. `uncertain` may grow between calls at its end.
-    Raises `SearchGivenUp` after `most` states.
+
+    Raises:
+        SearchGivenUp: After `most` states.
     """
     if len(operations) == 1:
         found = [_after(operations[0], operations[0].ended, state, uncertain) for state in before]

@@ -62,6 +62,9 @@ def _join_entry(entry: str, info: ValidationInfo) -> str:
     """Check an entry of a join list: a label or an address.
 
     A host without a port has to look like one, so that a mistaken label is reported as that.
+
+    Raises:
+        ValueError: It is neither.
     """
     labels = (info.context or {}).get("labels")
     if labels is None or entry in labels:

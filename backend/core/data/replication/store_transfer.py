@@ -92,7 +92,9 @@ class Staging:
     def receive(self, chunk: bytes, present: PartitionStore | None) -> bool:
         """Add the next chunk. Return whether nothing more is needed.
 
-        Raises `msgspec.DecodeError` when it is no chunk, ValueError when the content is not what the head has announced.
+        Raises:
+            msgspec.DecodeError: It is no chunk.
+            ValueError: The content is not what the head has announced.
         """
         content = _decoder.decode(chunk)
         if isinstance(content, StoreHead):
