@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.membership.events import ListInstalled, MasterChanged
+from quarterdeck.backend.core.partitions.arrangement.member_groups import Half
 from quarterdeck.backend.core.partitions.events import DrainStarted, MigrationsPlanned, TableChanged, TableRecovered
 from quarterdeck.backend.core.partitions.migration.migration import FAILURE_INCREMENT, SUCCESS_INCREMENT
 from quarterdeck.backend.invariants.incarnations import IncarnationHistory
@@ -160,7 +161,7 @@ class RowSanity(Invariant):
     def _problem(self, record: Record, holders: tuple[str | None, ...]) -> str:
         present = [uuid for uuid in holders if uuid is not None]
         if len(set(present)) < len(present):
-            return "a life stands there twice"
+            return "an incarnation stands there twice"
         if present and holders[0] is None:
             return "it has backups and no owner"
         width = self._widths.setdefault(record.uuid, len(holders))
@@ -270,5 +271,4 @@ class GroupReplicas(Invariant):
         if master.settings.get("quarterdeck.partition.group.type") == "zone-aware" and len(set(zones.values())) > 1:
             return zones
         groups = {member.name: member.group for member in self._tables.grouped(master, without=leaving)}
-        # One group alone counts as two halves, which are others when the members change.
-        return {} if any(group.endswith(" of 2)") for group in groups.values()) else groups
+        return {} if any(isinstance(group, Half) for group in groups.values()) else groups

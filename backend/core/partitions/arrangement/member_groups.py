@@ -11,6 +11,10 @@ from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.properties import group_patterns
 
 
+class Half(str):
+    """The name of a half of the only group there is. Other members make other halves of it."""
+
+
 class GroupedMember(NamedTuple):
     """A member as the arrangement sees it."""
 
@@ -78,5 +82,6 @@ def _halved_if_alone(grouped: list[GroupedMember]) -> list[GroupedMember]:
         return grouped
     half = (len(grouped) + 1) // 2
     return [
-        GroupedMember(name, f"{group} ({1 if place < half else 2} of 2)") for place, (name, group) in enumerate(grouped)
+        GroupedMember(name, Half(f"{group} ({1 if place < half else 2} of 2)"))
+        for place, (name, group) in enumerate(grouped)
     ]

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.partitions.arrangement.arrangement import Arrangement, arrange, replica_count
 from quarterdeck.backend.core.partitions.arrangement.member_groups import (
+    Half,
     NoGroup,
     by_attribute,
     by_patterns,
@@ -346,3 +347,9 @@ def test_groups() -> None:
         by_attribute({"A": {"zone": "z"}, "B": {}}, "zone")
     patterns = {"left": ["10.1.*"], "right": ["10.2.*"]}
     assert by_patterns({"A": "10.1.0.1", "B": "10.2.0.1", "C": "10.3.0.1"}, patterns) == [("A", "left"), ("B", "right")]
+
+
+def test_only_halves_of_the_only_group_are_halves_whatever_groups_are_called() -> None:
+    named = {"rack (1 of 2)": ["10.1.*"], "rack (2 of 2)": ["10.2.*"]}
+    assert not any(isinstance(group, Half) for _, group in by_patterns({"A": "10.1.0.1", "B": "10.2.0.1"}, named))
+    assert all(isinstance(group, Half) for _, group in by_patterns({"A": "10.1.0.1", "B": "10.1.0.2"}, named))
