@@ -133,7 +133,7 @@ class _LineReader:
             found[flag.name] = words[-1:] == [flag.key]
             if found[flag.name]:
                 words.pop()
-        if any(sign in one for one in words[:2] for sign in ",|"):
+        if any(sign in end for end in words[:2] for sign in ",|"):
             raise BadLine(f"{word} is about one link; write {self._usage}, or for groups partition A,B|C,D")
         if len(words) < 2:
             raise BadLine(f"a link has two ends; write {self._usage}")

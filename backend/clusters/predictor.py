@@ -87,7 +87,7 @@ class Predictor:
             try:
                 snapshot = asked.result(SNAPSHOT_SECONDS)
             except (CommandRefused, CancelledError, TimeoutError) as refusal:
-                why = str(refusal) or "the members did not tell it in time"
+                why = str(refusal) or "the members did not answer in time"
         assumed = () if snapshot is not None else (*([why] if why else []), *foundation.assumed)
         begin = snapshot or future.founded(foundation)
         for found in future.predictions(begin, commands, is_wanted=lambda: self._wanted is wanted):

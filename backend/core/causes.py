@@ -70,7 +70,7 @@ SeparationCause = Literal[
 """Why a member asks another one to suspect it."""
 
 SEPARATION_TEXT: dict[SeparationCause, str] = {
-    "heartbeat-for-earlier-incarnation": "its heartbeat was for an earlier life of this member",
+    "heartbeat-for-earlier-incarnation": "its heartbeat was for an earlier incarnation of this member",
     "heartbeat-of-stranger": "the master got a heartbeat from a member that is not on its list",
     "complaint": "a heartbeat complaint showed that it does not follow this master",
     "master-asked": "the master asked for it",

@@ -76,9 +76,9 @@ class Convergence(Invariant):
             return f"{strangers} members run that are not on the list of {latest}"
         if gone := len(listed - running):
             return f"{gone} members on the list of {latest} do not run"
-        for one in alive:
-            if suspects := [self._tables.label(uuid) for uuid in one.suspected if uuid in listed]:
-                return f"{one.label} suspects {', '.join(sorted(suspects))}"
+        for incarnation in alive:
+            if suspects := [self._tables.label(uuid) for uuid in incarnation.suspected if uuid in listed]:
+                return f"{incarnation.label} suspects {', '.join(sorted(suspects))}"
         return self._why_no_even_table(alive)
 
     def _why_no_even_table(self, alive: Sequence[IncarnationHistory]) -> str:

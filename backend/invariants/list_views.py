@@ -167,7 +167,7 @@ class OneAuthor(Invariant):
         if event.author != author:
             return self.violated(f"{event.lineage} was changed by {author} and by {event.author}", witness, record)
         if master_uuid != uuid:
-            text = f"{event.lineage} was changed by two lives of {author}: {uuid} and {master_uuid}"
+            text = f"{event.lineage} was changed by two incarnations of {author}: {uuid} and {master_uuid}"
             return self.violated(text, witness, record)
         if event.author != event.master:
             source = f"{event.author}, while its master is {event.master}"

@@ -203,7 +203,7 @@ class PartitionTables(EventRules):
         for partition, row in table.rows.items():
             for holder in row.holders:
                 if holder is not None and holder not in alive:
-                    return f"{self.label(holder)} holds partition {partition} and does not live"
+                    return f"{self.label(holder)} holds partition {partition} and does not run"
             if row.replicas < min(len(row.holders), groups):
                 return f"partition {partition} has {row.replicas} replicas"
         return ""
@@ -316,7 +316,7 @@ class PartitionTables(EventRules):
         if view is None or {member.uuid for member in view.members} != alive.keys():
             return
         version = view.lineage, view.version
-        if any(one.view is None or (one.view.lineage, one.view.version) != version for one in alive.values()):
+        if any(found.view is None or (found.view.lineage, found.view.version) != version for found in alive.values()):
             return
         if self.why_not_safe():
             return

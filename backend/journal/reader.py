@@ -57,7 +57,10 @@ CLEARANCE = (
     ("it sent a member list as master", "list-received"),
     ("* hears of it again", "report-withdrawn"),
 )
-SEPARATION = tuple((sentence, cause) for cause, sentence in SEPARATION_TEXT.items())
+SEPARATION = (
+    ("its heartbeat was for an earlier life of this member", "heartbeat-for-earlier-incarnation"),
+    *((sentence, cause) for cause, sentence in SEPARATION_TEXT.items()),
+)
 CLAIM_END = (("asked to stop", "stopping"), ("it merges into another cluster", "merging"))
 SEARCH = (
     ("", ""),

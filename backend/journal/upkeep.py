@@ -81,7 +81,7 @@ def keep_up(directory: Path, writer: str, retention: Retention, now_s: float) ->
     finished = writer_files(directory, writer)
     merged = [path for path in finished if numbers_of(path.name).is_merged]
     for path in set(finished) - set(without_merged(finished)):
-        holder = next(one for one in merged if one != path and numbers_of(one.name).holds(numbers_of(path.name)))
+        holder = next(file for file in merged if file != path and numbers_of(file.name).holds(numbers_of(path.name)))
         if now_s - holder.stat().st_ctime > GRACE_SECONDS:
             path.unlink(missing_ok=True)
     _retire(directory, writer, without_merged(writer_files(directory, writer)), retention, now_s)
@@ -145,7 +145,7 @@ def _retire(directory: Path, writer: str, finished: Sequence[Path], retention: R
     if not removed:
         return
     for path in writer_files(directory, writer):  # what was merged into them would be merged again, and never go
-        if any(numbers_of(one.name).holds(numbers_of(path.name)) for one in removed):
+        if any(numbers_of(file.name).holds(numbers_of(path.name)) for file in removed):
             path.unlink(missing_ok=True)
     note = directory / f"{writer}{RETIRED_SUFFIX}"
     before = retired_of(note)

@@ -147,7 +147,7 @@ class MapKeys(Struct, frozen=True):
 
 
 class RecordPage(Struct, frozen=True):
-    """Records exactly as in journals, oldest first; `complete` tells whether none before them is lost."""
+    """Records exactly as in journals, oldest first; `complete`: none before them is lost."""
 
     complete: bool
     records: tuple[Record, ...]

@@ -86,7 +86,7 @@ class Members(Struct, frozen=True):
 
 
 class HeldBack(Struct, frozen=True):
-    """Somebody who has to prove its links to `missing` before it is let in again."""
+    """A member that has to prove its links to `missing` before it is let in again."""
 
     address: Address
     missing: tuple[Address, ...]

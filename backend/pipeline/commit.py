@@ -2,7 +2,7 @@
 
 On this machine, each state of the store is a directory of its own, `.tables-…`, in which unchanged files are links to those of
 the state before. `.current` points to the newest; the tables' folders and the manifest lead through it. So renaming that one
-link replaces all tables at once, for whoever reads them by their folders, and whenever the process dies. The state before is
+link replaces all tables at once, for readers of the folders, and whenever the process dies. The state before is
 kept until the next update, for those who read it.
 
 At addresses there are neither links nor locks; tables there are those of `tables.delta_store`.

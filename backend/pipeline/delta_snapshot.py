@@ -48,7 +48,7 @@ def newest(address: Address) -> DeltaSnapshot | None:
     rows = updates_of(address)
     if not rows:
         return DeltaSnapshot(address, 0, "", {})
-    versions = {one["table"]: one["version"] for one in rows[-1]["versions"]}
+    versions = {row["table"]: row["version"] for row in rows[-1]["versions"]}
     return DeltaSnapshot(address, len(rows), rows[-1]["form"], versions)
 
 

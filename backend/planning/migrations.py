@@ -95,5 +95,5 @@ def _remedy(error: ErrorDetails, *, inside: bool) -> str:
         case "tuple_type":
             return 'write a list, as in ["A", null]'
         case "string_too_short":
-            return "write null where nobody is"
+            return "write null where no member is"
     return "write the name of a member, or null for none" if inside else f"write {EXAMPLE}, or a list of such rows"

@@ -17,7 +17,7 @@ from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.scenarios.expectations import running
 from quarterdeck.backend.scenarios.format.scenario import Expect, ExpectedValue
 
-NO_TABLE: dict[Unsafety, str] = {"no-table": "nobody has a partition table"}
+NO_TABLE: dict[Unsafety, str] = {"no-table": "no member has a partition table"}
 
 
 def data_missing(expect: Expect, picture: Picture, checker: InvariantChecker, records: Sequence[Record]) -> str:

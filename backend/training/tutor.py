@@ -332,7 +332,7 @@ class Tutor:
     def _read_everything(self, waiting: _PendingExpectation) -> None:
         reader = self._run_state.reader()
         if reader is None:
-            self._conclude(waiting, "nobody is left to be asked for the data")
+            self._conclude(waiting, "no member is left to be asked for the data")
             return
         waiting.reading, waiting.until_us = reader.uuid, self._now_us + self._settings.call_timeout_us
         self.missing = "every key is being read"

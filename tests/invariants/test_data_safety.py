@@ -47,7 +47,7 @@ def test_why_data_is_not_safe() -> None:
     assert why(*MOVED) == ""
     assert why(*ARRANGED[:-1]) == "c has another table than its master a"
     assert why(*ARRANGED, started("m1")) == "1 migrations are running"
-    assert why(*ARRANGED, killed(B)) == "b holds partition 0 and does not live"
+    assert why(*ARRANGED, killed(B)) == "b holds partition 0 and does not run"
     assert why(*ARRANGED, killed(A)) == "0 members lead"
     holes = [table(member, {0: (2, (A, None))}) for member in (A, B, C)]
     assert why(*ARRANGED, *holes) == "partition 0 has 1 replicas"

@@ -53,11 +53,11 @@ def requests_for(command: Command, members: Mapping[str, CommandTarget]) -> tupl
     member = getattr(command, "member", "")
     refuse_outside_simulation(command)
     if description.needs == "down":
-        raise CommandRefused(f"{member} is not started from here: a remote member is started where it lives")
+        raise CommandRefused(f"{member} is not started from here: a remote member is started on its own machine")
     # Whether its process stands still is not known from here, so it is not the reason for a refusal.
     check(command, tuple(members), lambda label: "paused" if description.needs == "paused" else "running")
     if isinstance(command, CallMap):
-        raise CommandRefused(f"{member} is not commanded to do an operation, but called")
+        raise CommandRefused(f"{member} is asked for an operation by a call, not by a command")
     if description.http is None:
         raise CommandRefused("remote members do not do this; it is for clusters on this machine")
     if member:

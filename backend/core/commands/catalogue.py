@@ -218,8 +218,8 @@ CATALOGUE: tuple[CommandDescription, ...] = (
         FAULT, LINKS, sentence="lose {kinds}{sources} {one_way} {targets} ({probability})",
     ),
     CommandDescription(
-        do.DuplicateOnLink, "duplicate", (*ENDS, PROBABILITY, OF_KINDS, ONE_WAY), "deliver messages twice, so often", "w",
-        "fault", FAULT, LINKS, sentence="duplicate {kinds}{sources} {one_way} {targets} ({probability})",
+        do.DuplicateOnLink, "duplicate", (*ENDS, PROBABILITY, OF_KINDS, ONE_WAY), "deliver messages twice with this probability",
+        "w", "fault", FAULT, LINKS, sentence="duplicate {kinds}{sources} {one_way} {targets} ({probability})",
     ),
     CommandDescription(
         do.DropMessages, "drop-messages", (*ENDS, Argument("kinds", "message kinds", "KIND,KIND")),

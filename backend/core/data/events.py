@@ -24,7 +24,7 @@ class CallStarted(Struct, frozen=True, tag_field="kind", tag="call-started"):
 class CallFinished(Struct, frozen=True, tag_field="kind", tag="call-finished"):
     """The client has its answer. After a problem a write may have been done or not, unless it is `untouched`.
 
-    `value` is what a get found, or what was there before a put or a remove; `found` tells an empty value from none.
+    `value` is what a get found, or what was there before a put or a remove; `found` distinguishes an empty value from none.
     """
 
     call: Int64

@@ -215,7 +215,7 @@ def _ask_newly_known(state: Membership, now: int, claim: Claim) -> None:
         if is_new and member.uuid not in state.suspicions and member.address != state.address:
             claim.asked[member.address] = member.uuid
             if member.address in claim.accepted | claim.refused:
-                answered = ClaimAnswered(member.address, "retry", 0, "another incarnation is there since")
+                answered = ClaimAnswered(member.address, "retry", 0, "another incarnation is there now")
                 state.record(now, answered, claim.started)
                 claim.accepted.discard(member.address)
                 claim.refused.discard(member.address)

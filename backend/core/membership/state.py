@@ -201,11 +201,11 @@ class Membership(Process):
         """Reset all that belongs to one incarnation. The join list and the remembered addresses outlive a merge."""
         self.uuid = uuid
         self.context.heartbeat_round = None
-        for one in fields(self):
-            if one.default_factory is not MISSING:
-                setattr(self, one.name, one.default_factory())
-            elif one.default is not MISSING:
-                setattr(self, one.name, one.default)
+        for known in fields(self):
+            if known.default_factory is not MISSING:
+                setattr(self, known.name, known.default_factory())
+            elif known.default is not MISSING:
+                setattr(self, known.name, known.default)
 
     def apply_settings(self, settings: Settings) -> None:
         """Use these settings from now on, and derive once what many rounds need of them."""

@@ -140,7 +140,9 @@ def _obstacle(
 ) -> Reason[LiteRefusalCause] | None:
     if not allows_migrations(state.standing.state):
         return Reason("cluster-state", f"the cluster is {state.standing.state}, so nothing is moved")
-    staying = [one for one in data_members(state) if one.uuid != asks.uuid and one.uuid not in master_role.leaving]
+    staying = [
+        member for member in data_members(state) if member.uuid != asks.uuid and member.uuid not in master_role.leaving
+    ]
     if asks.lite and not staying:
         return Reason("last-data-member", "no other member could hold its data")
     return None

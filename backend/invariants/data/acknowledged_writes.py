@@ -111,7 +111,7 @@ class Register(Struct, eq=False):
                 return None
         what = f"{event.key} of {event.map} = {value!r}" if event.found else f"no {event.key} of {event.map}"
         if later is None:
-            text = f"{record.member} found {what}, which {'was refused' if refused else 'nobody wrote'}"
+            text = f"{record.member} found {what}, which {'was refused' if refused else 'no client wrote'}"
             return Violation(NoLostWrite.name, text, (*filter(None, refused), record))
         assert later.record is not None
         done = f"the put of {later.value!r}" if later.value is not None else "a remove"

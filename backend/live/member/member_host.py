@@ -73,7 +73,7 @@ class Host(Protocol):
     def joined(self) -> bool: ...
 
     async def start(self) -> None:
-        """Bind the port and begin. Raises OSError, with nothing begun, when the port is not to be had."""
+        """Bind the port and begin. Raises OSError, with nothing begun, when the port is not free."""
 
     async def execute(self, command: MemberCommand) -> None:
         """Do it, or begin to: a member that is to stop may first have to give its data away, and a call is not waited for.

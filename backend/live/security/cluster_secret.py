@@ -58,7 +58,7 @@ class ClusterSecret:
             ValueError: `secret` is empty.
         """
         if not secret:
-            raise ValueError("an empty secret keeps nobody out; leave it away or give one")
+            raise ValueError("an empty secret refuses no peer; leave it out or give one")
         salt = f"quarterdeck/{cluster}".encode()
         self._key = hashlib.pbkdf2_hmac("sha256", secret.encode(), salt, KEY_ROUNDS)
 
@@ -67,7 +67,7 @@ class ClusterSecret:
 
     @property
     def fingerprint(self) -> str:
-        """What people know it by. Whoever sees it can check guesses at the secret, so only operators do."""
+        """What people know it by. A reader can check guesses at the secret by it, so only operators see it."""
         return hmac.digest(self._key, b"fingerprint", "sha256").hex()[:FINGERPRINT_DIGITS]
 
     def proof(self, side: Side, exchange: Exchange) -> bytes:

@@ -134,7 +134,7 @@ def certificate_mismatch(certificate: Mapping[str, Any] | None, host: str) -> st
     names = certificate.get("subjectAltName", ())
     if any(_names(kind, name, host) for kind, name in names):
         return None
-    shown = ", ".join(name for _, name in names[:5]) or "nobody"
+    shown = ", ".join(name for _, name in names[:5]) or "no host"
     return f"gives an address on {host}, but its certificate is for {shown}"
 
 

@@ -69,7 +69,7 @@ class Acceptor:
         self._closed = False
 
     async def listen(self, host: str, port: int) -> None:
-        """Bind and accept. Raises OSError when the port is not to be had."""
+        """Bind and accept. Raises OSError when the port is not free."""
         bound: list[socket.socket] = []
         try:
             for family, address in await self._resolved(host, port):

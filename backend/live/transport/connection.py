@@ -164,7 +164,7 @@ class PeerConnection(asyncio.BufferedProtocol):
     @property
     def remote(self) -> str:
         """Where the other end is, as text for people."""
-        return self._remote or self.dialled or "somebody"
+        return self._remote or self.dialled or "an unknown address"
 
     @property
     def host(self) -> str:

@@ -83,7 +83,7 @@ class Listener:
         """Connections handed over as HTTP, with what gives their place back."""
 
     async def listen(self, host: str, port: int, *, frames: bool = True) -> None:
-        """Bind and accept; without `frames` clients of the HTTP face only. Raises OSError when the port is not to be had."""
+        """Bind and accept; without `frames` clients of the HTTP face only. Raises OSError when the port is not free."""
         acceptor = Acceptor(
             lambda: PendingConnection(self, frames),
             self._make_room,
@@ -115,7 +115,7 @@ class Listener:
     def failed(self, remote: str, host: str, reason: str, cause: RefusalCause) -> None:
         """Report a failed handshake to the owner, and count it against the host."""
         unheard = self.failures.failed(host)
-        more = f"; {unheard} more from {host} were hung up on unheard" if unheard else ""
+        more = f"; {unheard} more from {host} were disconnected unread" if unheard else ""
         self.owner.peer_rejected(remote, reason + more, cause)
 
     def take_http_slot(self, transport: asyncio.Transport, host: str) -> bool:

@@ -99,7 +99,7 @@ class MemberTransport:
     # What the member does
 
     async def listen(self, http_port: int | None = None) -> None:
-        """Bind and accept; on `http_port`, if that is given, HTTP only. Raises OSError when the port is not to be had."""
+        """Bind and accept; on `http_port`, if that is given, HTTP only. Raises OSError when the port is not free."""
         port = port_of(self.address) if http_port is None else http_port
         await self._listener.listen(self._bind_host, port, frames=http_port is None)
 

@@ -4,7 +4,7 @@ New lines are merged into `events` by run, incarnation and number, so that a sec
 writer does that itself: files that MERGE of deltalake 1.6 writes cannot be filtered by pyarrow 26.
 
 Each transaction is of one table. What belongs together is said by the last one, a row of the table `updates` with the version of
-every table: whoever reads the store through it sees the tables of one moment, and what an interrupted writer left is not yet in
+every table: a reader that begins with it sees the tables of one moment, and what an interrupted writer left is not yet in
 it. The next update of any process makes the tables of all runs whose events changed since that row, also those of an interrupted
 writer.
 

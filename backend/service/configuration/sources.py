@@ -200,7 +200,7 @@ class ConfigurationReader:
                 raise self._bad(
                     self._bound_by(),
                     f"{host} is beyond this machine, and nothing says {' nor '.join(missing)}; add that, or bind to {LOOPBACK}, "
-                    "or say in so many words that it shall be open to all (quarterdeck.security.open-to-all)",
+                    "or state that it shall be open to all (quarterdeck.security.open-to-all)",
                 )
         return host
 
@@ -300,8 +300,8 @@ def _problems_of_values(whole: MemberFile) -> Iterator[yaml_document.Problem]:
 def _clear_text(bind_host: str, security: Security) -> Iterator[str]:
     if not is_loopback(bind_host) and security.wire.tls is None:
         yield (
-            f"whatever is said at {bind_host} can be read on the way, passwords too: "
-            "switch on hazelcast.network.ssl, unless the network does that"
+            f"what is sent to {bind_host} can be read on the way, passwords too: "
+            "switch on hazelcast.network.ssl, unless the network encrypts"
         )
 
 

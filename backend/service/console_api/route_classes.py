@@ -132,7 +132,7 @@ JOINED = [Depends(_require_joined)]
 
 ERROR_RESPONSES: dict[int | str, dict[str, Any]] = {
     400: described_answer(Fail, "Bad input; nothing was changed"),
-    401: described_answer(Fail, "Who asks has not identified themselves"),
+    401: described_answer(Fail, "The caller has not identified itself"),
     403: described_answer(Fail, "Not allowed"),
     404: described_answer(Fail, "There is nothing here"),
     405: described_answer(Fail, "Not with this method"),
@@ -230,7 +230,7 @@ class RequestModel(BaseModel):
     def _only_text(cls, given: object) -> object:
         r"""Refuse halves of letters, which JSON can write as ``\\ud800`` and which could be neither stored nor sent back."""
         if not _is_text(given):
-            raise ValueError("there is a letter that is none; write both halves of a surrogate pair")
+            raise ValueError("a character is half of a surrogate pair; write both halves")
         return given
 
 

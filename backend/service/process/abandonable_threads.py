@@ -27,7 +27,7 @@ class AbandonableThreads(ThreadPoolExecutor):
                 return
             try:
                 result = fn(*arguments, **named)
-            except BaseException as problem:  # noqa: BLE001 - belongs to whoever holds the future
+            except BaseException as problem:  # noqa: BLE001 - belongs to the holder of the future
                 future.set_exception(problem)
             else:
                 future.set_result(result)

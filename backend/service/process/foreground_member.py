@@ -188,9 +188,7 @@ def _fail_to_bind(configuration: ProcessConfiguration, first: int, last: int, pr
     rest = configuration.rest_port
     besides = f", or port {rest} for HTTP is not" if rest is not None else ""
     reason = os.strerror(problem.errno) if problem.errno else str(problem)
-    raise CannotRun(
-        ExitStatus.NEVER_JOINED, f"{configuration.bind_host}: {ports} to be had{besides}: {reason}"
-    ) from problem
+    raise CannotRun(ExitStatus.NEVER_JOINED, f"{configuration.bind_host}: {ports} free{besides}: {reason}") from problem
 
 
 def _is_taken(host: str, port: int) -> bool:

@@ -65,8 +65,8 @@ class Histories:
         for record in self._forming:
             checker.observe(record)
         for records in reversed(parts):
-            for one in records:
-                checker.observe(self._records.known[one])
+            for index in records:
+                checker.observe(self._records.known[index])
         return checker
 
     def adopt(self, number: int, history: History) -> None:

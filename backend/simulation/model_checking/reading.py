@@ -123,7 +123,9 @@ class ModelFile(ScenarioModel):
         missing = members - len(self.members)
         if missing == 0:
             return SizeFile.model_construct(members=self.members)
-        is_divided = any(isinstance(one, Partition) for one in (*_commands(self.before), *_commands(self.commands)))
+        is_divided = any(
+            isinstance(command, Partition) for command in (*_commands(self.before), *_commands(self.commands))
+        )
         if missing < 0 or not self.members or is_divided:
             sizes = ", ".join(map(str, sorted({len(self.members), *self.sizes})))
             raise NoSuchSize(f"it does not say what {members} members do; it is for {sizes}")

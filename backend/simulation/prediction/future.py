@@ -132,7 +132,7 @@ def founded(foundation: Foundation) -> ClusterSnapshot:
     """Clusters like these, as they are when they have just come to rest. Raises `NotFounded`."""
     labels = tuple(label for cluster in foundation.clusters for label in cluster)
     if not labels:
-        raise NotFounded("nobody leads a cluster")
+        raise NotFounded("no member leads a cluster")
     known = [foundation.settings[label] for label in labels if label in foundation.settings]
     common = max(known, key=known.count) if known else Settings()
     world = World(

@@ -175,7 +175,7 @@ def print_metrics(
     remote: RemoteOption = "",
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Measure what journals tell: how long faults went unnoticed, members disagreed, data was out of reach."""
+    """Measure what journals show: how long faults went unnoticed, members disagreed, data was out of reach."""
     from quarterdeck.backend.pipeline.metrics.measuring import MAX_ROWS, TABLE_NAMES, measure
 
     if table and table not in TABLE_NAMES:

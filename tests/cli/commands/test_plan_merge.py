@@ -52,7 +52,7 @@ def test_the_contract() -> None:
 @pytest.mark.parametrize(
     ("local", "remote", "decision", "rule", "why"),
     [
-        ({}, None, "cannot-merge", "no-answer", "nobody answered 10.0.0.1:5701"),
+        ({}, None, "cannot-merge", "no-answer", "no member answered 10.0.0.1:5701"),
         ({}, {"joined": False}, "cannot-merge", "no-answer", "10.0.0.4:5701 has not joined"),
         ({"joined": False}, {}, "cannot-merge", "no-answer", "10.0.0.1:5701 has not joined"),
         ({}, {"joined": False, "is_master": False}, "cannot-merge", "no-answer", "has not joined"),
@@ -65,7 +65,7 @@ def test_the_contract() -> None:
         ),
         ({}, {"is_master": False}, "cannot-merge", "not-master", "answers with the address of its master, whom"),
         ({"is_master": False}, {}, "cannot-merge", "not-master", "10.0.0.1:5701 is not master, so it looks for no"),
-        ({"is_master": False}, None, "cannot-merge", "no-answer", "nobody answered"),
+        ({"is_master": False}, None, "cannot-merge", "no-answer", "no member answered"),
         ({}, {"data_member_count": 3}, "local-merges", "data-members", "10.0.0.4:5701 has 3"),
         ({}, {"data_member_count": 2}, "remote-merges", "address", "10.0.0.4:5701 comes after"),
         ({}, {"members": ["10.0.0.5:5701"]}, "remote-merges", "address", "of equal size"),
@@ -75,8 +75,8 @@ def test_the_contract() -> None:
         ({}, {"cluster_version": "5.3"}, "cannot-merge", "cluster-version", "'5.3'"),
         ({}, {"joiner": "multicast"}, "cannot-merge", "joiner", "'multicast'"),
         ({"state": "FROZEN"}, {}, "cannot-merge", "local-state", "FROZEN"),
-        ({"state": "IN_TRANSITION"}, {}, "cannot-merge", "local-state", "10.0.0.1:5701 is just changing its state"),
-        ({}, {"state": "IN_TRANSITION"}, "cannot-merge", "remote-state", "10.0.0.4:5701 is just changing its state"),
+        ({"state": "IN_TRANSITION"}, {}, "cannot-merge", "local-state", "10.0.0.1:5701 is changing its state"),
+        ({}, {"state": "IN_TRANSITION"}, "cannot-merge", "remote-state", "10.0.0.4:5701 is changing its state"),
     ],
 )
 def test_the_optional_fields(

@@ -88,7 +88,7 @@ def test_explain_tells_the_target_and_why() -> None:
         ("ED-B", "BED-", ["E moves down to the empty index 2 in the same step and waits there", "D moves down", "D moves up"]),
         ("A-", "AB", ["B gets a copy at the empty index 1"]),
         ("A-B", "AB-", ["B moves up from index 2 to the empty index 1"]),
-        ("AB", "A-", ["B drops its replica, because the target has nobody at index 1"]),
+        ("AB", "A-", ["B drops its replica, because the target has no member at index 1"]),
     ],
 )  # fmt: skip
 def test_one_sentence_for_every_step(current: str, target: str, why: list[str]) -> None:
@@ -141,7 +141,10 @@ def test_every_format_tells_the_same() -> None:
         ({"current": ["A"]}, 'stdin: target: is missing; write {"current"'),
         ({"current": ["A"], "target": "A"}, 'stdin: target: "A" does not fit here; write a list, as in ["A", null]'),
         ({"current": ["A"], "target": ["A"], "curent": []}, "curent: there is no such field; did you mean current?"),
-        ({"current": [""], "target": ["A"]}, "stdin: current: index 0: the name is empty; write null where nobody is"),
+        (
+            {"current": [""], "target": ["A"]},
+            "stdin: current: index 0: the name is empty; write null where no member is",
+        ),
         ({"current": ["A", 5], "target": ["A"]}, "stdin: current: index 1: 5 does not fit here; write the name"),
         ({"current": ["A"], "target": ["A", "B"]}, "stdin: target: has 2 replicas and current has 1"),
         ({"current": [None] * 8, "target": [None] * 8}, "current: has 8 replicas; a partition has at most 7"),

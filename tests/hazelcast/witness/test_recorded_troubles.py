@@ -64,7 +64,7 @@ def test_a_kill_a_lone_member_and_a_split_are_observed_as_they_were(version: str
     assert (lost.kind, apart.kind) == ("partition-lost", "halves-apart")
     assert f"{first} led {first} and {second}; {fourth} led {third} and {fourth}." in apart.detail and not apart.is_open
     assert all(
-        "its logs may tell" in finding.detail and "said nothing" not in finding.detail for finding in (alone, apart)
+        "its logs may show" in finding.detail and "said nothing" not in finding.detail for finding in (alone, apart)
     )
     assert sum(migration.planned for migration in story.migrations) < 400
     assert all(

@@ -183,7 +183,7 @@ async def test_who_fails_too_often_learns_it_and_is_not_heard_while_http_and_mem
         await until(lambda: len(a.words) == 2)
         await asyncio.sleep(1.1)  # time is the subject: one failure a second is heard
         await ask(a.address, b"\xff\xff\xff\xff")
-        assert a.strangers[3].endswith("; 17 more from 127.0.0.1 were hung up on unheard")
+        assert a.strangers[3].endswith("; 17 more from 127.0.0.1 were disconnected unread")
 
 
 async def test_another_cluster_is_a_mistake_and_not_held_against_its_host() -> None:

@@ -300,7 +300,7 @@ def test_what_can_be_read_on_the_way_or_by_everybody_is_warned_of(file: Path, tm
     text = f"quarterdeck: {{bind: 10.0.0.7, security: {{secret-file: secret, users: [{user}]}}}}"
     secret, clear = read(file, text).warnings
     assert f"{tmp_path / 'secret'} is a secret, and all users of this machine can read it" in secret
-    assert "whatever is said at 10.0.0.7 can be read on the way" in clear
+    assert "what is sent to 10.0.0.7 can be read on the way" in clear
     (tmp_path / "secret").chmod(0o600)
     assert read(file, "quarterdeck: {security: {secret-file: secret}}").warnings == ()
 

@@ -46,5 +46,5 @@ def test_what_was_not_told_is_said() -> None:
 
 
 def test_of_nobody_there_is_nothing_to_predict() -> None:
-    with pytest.raises(NotFounded, match="nobody leads"):
+    with pytest.raises(NotFounded, match="no member leads"):
         founded(foundation_of(Picture()))

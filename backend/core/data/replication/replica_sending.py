@@ -45,7 +45,7 @@ def on_sync_request(state: MemberState, now: int, sender: Address, request: Sync
 
 def on_sync_ack(state: MemberState, now: int, sender: Address, ack: SyncAck) -> None:
     """Send the next chunks, since the backup has received some."""
-    found = [one for one in state.data.outgoing.items() if one[1].token == ack.token]
+    found = [sent for sent in state.data.outgoing.items() if sent[1].token == ack.token]
     if not found:
         return
     key, outgoing = found[0]
@@ -62,8 +62,8 @@ def on_sync_ack(state: MemberState, now: int, sender: Address, ack: SyncAck) -> 
 
 def stop(state: MemberState, partition: int) -> None:
     """Stop all copies of a partition that migrates, or is not owned here any more."""
-    for one in [one for one in state.data.outgoing if one[0] == partition]:
-        del state.data.outgoing[one]
+    for key in [key for key in state.data.outgoing if key[0] == partition]:
+        del state.data.outgoing[key]
 
 
 def on_table_changed(state: MemberState, now: int) -> None:

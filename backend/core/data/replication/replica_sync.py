@@ -94,7 +94,7 @@ def on_sync_chunk(state: MemberState, now: int, sender: Address, chunk: SyncChun
             complete = incoming.staging.receive(chunk.payload, state.data.stores.get(chunk.partition))
         except (msgspec.DecodeError, ValueError) as problem:
             end_copies(state, chunk.partition)
-            request_copy(state, now, chunk.partition, "copy-damaged", f"the last copy was no good: {problem}")
+            request_copy(state, now, chunk.partition, "copy-damaged", f"the last copy was damaged: {problem}")
             return
         if complete:
             _finish(state, now, chunk.partition, incoming)

@@ -197,7 +197,7 @@ def conflict_sets(members: Sequence[CliqueCandidate], conflicts: Iterable[tuple[
     """For each member, by its place, the set of those with whom it is in conflict."""
     place_of = {member.name: place for place, member in enumerate(members)}
     if len(place_of) < len(members):
-        raise ValueError("two members have the same name; each must be told apart by its own")
+        raise ValueError("two members have the same name; each needs a name of its own")
     adjacent, bit_of = [0] * len(members), [1 << place for place in range(len(members))]
     for reporter, suspect in conflicts:
         one, other = place_of.get(reporter, 0), place_of.get(suspect, 0)  # strangers count as little as the master

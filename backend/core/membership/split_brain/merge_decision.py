@@ -53,14 +53,14 @@ NO_ANSWER_PASSED = "the other master answered"
 def decide_merge(local: ClusterProfile, remote: ClusterProfile | None) -> MergeDecision:
     """Return which cluster merges, seen from `local`. `remote` is None when there was no answer."""
     if remote is None:
-        why = f"nobody answered {local.address}, so there is no cluster to merge with"
+        why = f"no member answered {local.address}, so there is no cluster to merge with"
         return MergeDecision("cannot-merge", NO_ANSWER, why)
     for rule in RULES:
         verdict = rule.judge(local, remote)
         if verdict is not None:
             outcome, why = verdict
             return MergeDecision(outcome, rule.name, why)
-    raise AssertionError("two masters with different addresses are always told apart by the last rule")
+    raise AssertionError("two masters with different addresses always differ by the last rule")
 
 
 def passed_before(rule_name: str) -> tuple[tuple[str, str], ...]:
@@ -127,8 +127,8 @@ def _must_allow_joins(cluster: ClusterProfile) -> Verdict:
     if allows_joins(cluster.state):
         return None
     if cluster.state == "IN_TRANSITION":
-        return "cannot-merge", f"the cluster of {cluster.address} is just changing its state and lets nobody in for now"
-    return "cannot-merge", f"the cluster of {cluster.address} is {cluster.state} and lets nobody in"
+        return "cannot-merge", f"the cluster of {cluster.address} is changing its state and lets no member in for now"
+    return "cannot-merge", f"the cluster of {cluster.address} is {cluster.state} and lets no member in"
 
 
 def _smaller_merges(what: str, size_of: Callable[[ClusterProfile], int]) -> Judge:

@@ -190,7 +190,7 @@ def _why_refuse(state: Membership, leading: Leading, now: int, offer: messages.M
     if cluster_state.is_changing(state, now):
         return "its state is just being changed"
     if state.settings.disconnection_heartbeats and _has_newcomers_since(state, offer.seen_version):
-        return "somebody has joined it since the links were proven"
+        return "a member has joined it since the links were proven"
     decision = decide_merge(cluster_search.profile(state), offer.profile)
     return "" if decision.decision == "remote-merges" else decision.why
 

@@ -53,7 +53,7 @@ def on_link_proven(state: Membership, now: int, fact: LinkProven) -> None:
     del state.incarnation_checks[sender]
     if is_another(state, sender, asked.uuid):
         state.asking_to_join.pop(sender, None)
-        found = Evidence("new-incarnation", "a new life of the same address asks to join")
+        found = Evidence("new-incarnation", "a new incarnation at the same address asks to join")
         state.report(EvidenceFound({sender: found}))
     if asked.request is not None:
         state.report(AliveConfirmed(sender, asked.request))

@@ -82,7 +82,7 @@ def plan_migrations(current: Row, target: Row) -> Plan:
     """
     if len(current) != len(target):
         raise BadRows(
-            f"target: has {len(target)} replicas and current has {len(current)}; give both the same number, null for nobody"
+            f"target: has {len(target)} replicas and current has {len(current)}; give both the same number, null for no member"
         )
     if current == target and None not in current and len(set(current)) == len(current) <= MOST_REPLICAS:
         return Plan((), target)  # Most rows of a table, so they do not wait for their pattern.
@@ -174,7 +174,7 @@ def _what_happens(step: MigrationStep, target: Row) -> str:
     source, destination, index = step.source, step.destination, step.destination_new
     match step.type:
         case "CLEAR":
-            return f"{source} drops its replica, because the target has nobody at index {step.source_current}"
+            return f"{source} drops its replica, because the target has no member at index {step.source_current}"
         case "COPY":
             return f"{destination} gets a copy at the empty index {index}"
         case "SHIFT UP" if source is None:

@@ -255,7 +255,7 @@ def _objection_of_destination(
     if migration.id in state.partitions.completed:
         return Objection("over", "the migration is over", False)
     if migration.destination.uuid != state.uuid:
-        return Objection("other-incarnation", "the destination is another life", False)
+        return Objection("other-incarnation", "the destination is another incarnation", False)
     objection = _objection(state, migration.master.address, migration)
     if objection is not None:
         return objection

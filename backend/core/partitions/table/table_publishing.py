@@ -212,10 +212,10 @@ def _forget_what_all_know(state: PartitionedMember, now: int, master_role: Maste
     evicted = tuple(takewhile(lambda one: master_role.decided_at[one] <= known, master_role.decided_at))
     if evicted:
         master_role.evicted_through = known
-        for one in evicted:
-            del master_role.decided_at[one]
-            state.partitions.completed.pop(one, None)
-            state.partitions.unlisted.discard(one)
+        for migration_id in evicted:
+            del master_role.decided_at[migration_id]
+            state.partitions.completed.pop(migration_id, None)
+            state.partitions.unlisted.discard(migration_id)
         state.record(now, CompletedEvicted(evicted))
 
 

@@ -111,8 +111,8 @@ def conclude_recovery(state: PartitionedMember, now: int, master_role: MasterRol
         if not end.committed and row.version < end.final_version:  # raise it to one that no success can have
             recovery.rows[row.partition] = VersionedRow(row.partition, end.final_version, row.replicas)
     decided = (*known.values(), *ends)
-    committed = tuple(one.migration.id for one in decided if one.committed and one.migration.id in active)
-    rolled_back = tuple(one.migration.id for one in decided if not one.committed and one.migration.id in active)
+    committed = tuple(ended.migration.id for ended in decided if ended.committed and ended.migration.id in active)
+    rolled_back = tuple(ended.migration.id for ended in decided if not ended.committed and ended.migration.id in active)
     change(state, now, recovery.rows.values(), decided, "recovered")
     master_role.changed_at = OrderedDict.fromkeys(recovery.rows, master_role.changes)
     state.record(now, TableRecovered(partitions.table.version, recovery.answered, committed, rolled_back))

@@ -384,7 +384,7 @@ def _observed(group: list[_Apart], logs: LogEnds, joiners: Mapping[str, str]) ->
 def _last_words(episode: _Apart, sides: list[_Side]) -> Iterator[str]:
     """Say for each side what it logged of merging, how often, and its last words."""
     yield "; ".join(f"{side.master} led {listed(sorted(side.members))}" for side in sides) + "."
-    untold = "made no record of merging, which its logs may tell"
+    untold = "made no record of merging, which its logs may show"
     for side in sides:
         words = episode.words.get(side.lineage)
         if words is None or words.last is None:

@@ -43,7 +43,7 @@ LOCAL = profile("a:1", "b:1")
 REMOTE = profile("c:1", "d:1")
 
 TABLE: list[tuple[ClusterProfile, ClusterProfile | None, MergeDirection, str, str]] = [
-    (LOCAL, None, "cannot-merge", "no-answer", "nobody answered a:1"),
+    (LOCAL, None, "cannot-merge", "no-answer", "no member answered a:1"),
     (
         LOCAL,
         profile("c:1", cluster_name="prod"),

@@ -112,7 +112,7 @@ def test_a_split_that_a_recorder_heard_on_both_sides() -> None:
     assert (apart.kind, apart.is_open) == ("halves-apart", True)
     assert apart.headline == f"{A} (4 members) and {E} (3 members) were apart: 79 s, until the recording ends"
     assert (apart.evidence[0].file, apart.evidence[0].member) == ("r.jsonl", E)
-    assert "made no record of merging, which its logs may tell" in apart.detail and "said nothing" not in apart.detail
+    assert "made no record of merging, which its logs may show" in apart.detail and "said nothing" not in apart.detail
     assert "logs alone" in apart.cause
 
 
