@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.causes import RecordId
+from quarterdeck.backend.core.commands.commands import KillAt
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.messages import Message
 from quarterdeck.backend.core.operations import Answer
@@ -63,22 +64,11 @@ class OperationAnswered(Struct, frozen=True, gc=False):
 Effect = Transmit | Happened | Disconnect | Halt | OperationAnswered
 
 
-class KillPoint(Protocol):
-    """The point at which an operator wants a member killed, as `backend.core.commands` has it."""
-
-    @property
-    def event(self) -> str: ...
-
-    @property
-    def after(self) -> bool:
-        """Whether the other effects of the same step are carried out first."""
-
-
 class MemberProcess(Protocol):
     """What a driver provides for the member that it runs: all that an effect can ask for."""
 
     @property
-    def kill_point(self) -> KillPoint | None:
+    def kill_point(self) -> KillAt | None:
         """Where this member is to be killed, if an operator asked for that."""
 
     def transmit(self, deliveries: Deliveries, because: RecordId | None) -> None:

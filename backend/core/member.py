@@ -102,7 +102,7 @@ class MemberMachine:
     def _adopt(self, state: MemberState) -> None:
         self._state = state
         self._context = state.context
-        self._context.services = (MapService(state),)
+        self._context.service = MapService(state)
         self.timers = state.timers
         """Read by drivers on their hot path; `timers.earliest` is `next_deadline`."""
         self.unmoved: object = None
@@ -143,9 +143,9 @@ class MemberMachine:
         machine._adopt(snapshots.thaw(snapshot, PartitionContext(member_configuration), randomness))
         return machine
 
-    def canonical(self, now: int) -> str:
-        """Return a text that two members share only if they have the same future, from their times `now` on."""
-        return snapshots.canonical(self._state, now)
+    def canonical(self) -> str:
+        """Return a text that two members share only if they have the same future."""
+        return snapshots.canonical(self._state)
 
     def hear(self, now: int, sender: Address, beat: Heartbeat) -> DeadlineDetector | None:
         """Act on a heartbeat that changes nothing but when its sender was last heard. Return None if it needs a `step`.
@@ -209,9 +209,7 @@ def conclude(state: MemberState, now: int) -> Sequence[Effect]:
         on_list_changed(state, now)
     if partitions.master_role is not None or (state.members is not None and state.is_master):
         master_role.advance(state, now)
-    table = partitions.table
-    if table is not None and table.version != state.data.table_version:
-        state.data.table_version = table.version
+    if partitions.changed_rows:
         context.go_on_from(TableChanged)
         on_table_changed(state, now)
     if graceful_shutdown.may_leave(state, now):

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import fields, is_dataclass
 from functools import cache
 from types import GenericAlias, NoneType, UnionType
-from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 from msgspec import Struct
@@ -20,7 +20,6 @@ from quarterdeck.backend.core.data.state import MemberState
 from quarterdeck.backend.core.membership.views.identity import Randomness, drawn_from
 from quarterdeck.backend.core.partitions.state import PartitionContext
 from quarterdeck.backend.core.properties import Settings
-from quarterdeck.backend.core.timers import NEVER, Deadline, Instant
 
 KEPT = tuple(field.name for field in fields(MemberState) if field.compare)
 """All that is state: not the context."""
@@ -67,23 +66,22 @@ def _as_declared(declared: Any, value: Any) -> Any:
     raise NotImplementedError(declared)
 
 
-_HINTS = get_type_hints(MemberState, include_extras=True)
+_HINTS = get_type_hints(MemberState)
 _Kept = msgspec.defstruct("Kept", [(name, _HINTS[name]) for name in KEPT], array_like=True)
 _ENCODER = msgspec.msgpack.Encoder(enc_hook=list)
 _DECODER: msgspec.msgpack.Decoder[Any] = msgspec.msgpack.Decoder(_Kept, dec_hook=_as_declared)
 
 
-def canonical(state: MemberState, now: int) -> str:
-    """Return a text that two states share only if they have the same future, each from its own time `now` on.
+def canonical(state: MemberState) -> str:
+    """Return a text that two states share only if they have the same future.
 
-    Times are relative to `now`; 0 leaves them as they are. Sets have no order; that of a dictionary counts, so that some equal
-    states have different texts.
+    Sets have no order; that of a dictionary counts, so that some equal states have different texts.
     """
-    return repr(_plain(MemberState)(state, now))
+    return repr(_plain(MemberState)(state))
 
 
-Plain = Callable[[Any, int], Any]
-"""What makes of a value, at a time, tuples, texts, numbers and frozen structs without times: no records that brought it about."""
+Plain = Callable[[Any], Any]
+"""What makes of a value tuples, texts, numbers and frozen structs: no records that brought it about."""
 
 
 @cache
@@ -92,10 +90,10 @@ def _plain(declared: Any) -> Plain:
     origin, inner = get_origin(declared), get_args(declared)
     kind = origin or declared
     found: Plain = _unchanged
-    if declared in SPECIAL:
-        found = SPECIAL[declared]
-    elif origin is Annotated:
-        found = _plain(inner[0])
+    if declared is RecordId:
+        found = _nothing
+    elif declared is Settings:
+        found = _settings_text
     elif origin in (Union, UnionType):
         found = _one_of(inner)
     elif not isinstance(kind, type) or kind in (int, str, bytes, bool, float):
@@ -113,23 +111,16 @@ def _plain(declared: Any) -> Plain:
     return found
 
 
-def _unchanged(value: Any, now: int) -> Any:
+def _unchanged(value: Any) -> Any:
     return value
 
 
-def _relative(value: int, now: int) -> int | None:
-    return value - now if 0 < value < NEVER else None if value else 0
+def _nothing(value: Any) -> None:
+    return None
 
 
 _settings_text: Callable[[Settings], str] = cache(repr)
 """Settings seldom change, and have many fields."""
-
-SPECIAL: dict[Any, Plain] = {
-    Instant: _relative,
-    Deadline: lambda value, now: max(value - now, 0) if value < NEVER else None,
-    RecordId: lambda value, now: None,
-    Settings: lambda value, now: _settings_text(value),
-}
 
 
 def _one_of(kinds: Sequence[Any]) -> Plain:
@@ -139,39 +130,37 @@ def _one_of(kinds: Sequence[Any]) -> Plain:
     others = [plain for kind, plain in by_kind.items() if kind is not NoneType]
     if len(others) == 1:
         (only,) = others
-        return lambda value, now: None if value is None else only(value, now)
-    return lambda value, now: by_kind[type(value)](value, now)
+        return lambda value: None if value is None else only(value)
+    return lambda value: by_kind[type(value)](value)
 
 
 def _mapping(key: Plain, value: Plain) -> Plain:
     if key is value is _unchanged:
         return _unchanged
-    return lambda pairs, now: tuple([(key(one, now), value(other, now)) for one, other in pairs.items()])
+    return lambda pairs: tuple([(key(one), value(other)) for one, other in pairs.items()])
 
 
 def _set(element: Plain) -> Plain:
-    return lambda elements, now: tuple(sorted([element(part, now) for part in elements], key=repr))
+    return lambda elements: tuple(sorted(map(element, elements), key=repr))
 
 
 def _sequence(element: Plain) -> Plain:
-    if element is _unchanged:
-        return _unchanged
-    return lambda elements, now: tuple([element(part, now) for part in elements])
+    return _unchanged if element is _unchanged else lambda elements: tuple(map(element, elements))
 
 
 def _tuple(places: tuple[Plain, ...]) -> Plain:
     if all(place is _unchanged for place in places):
         return _unchanged
-    return lambda value, now: tuple([place(one, now) for place, one in zip(places, value, strict=True)])
+    return lambda value: tuple([place(one) for place, one in zip(places, value, strict=True)])
 
 
 def _record(kind: type) -> Plain:
     """Return a data class, a struct or a named tuple, by what its fields declare."""
-    hints = get_type_hints(kind, include_extras=True)
+    hints = get_type_hints(kind)
     if is_dataclass(kind):
         hints = {field.name: hints[field.name] for field in fields(kind) if field.compare and field.name not in HISTORY}
     places = tuple((name, _plain(declared)) for name, declared in hints.items())
     if issubclass(kind, Struct) and kind.__struct_config__.frozen and all(one is _unchanged for _, one in places):
         return _unchanged
     title = kind.__name__
-    return lambda value, now: (title, *[place(getattr(value, name), now) for name, place in places])
+    return lambda value: (title, *[place(getattr(value, name)) for name, place in places])

@@ -3,14 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Annotated
-
-Instant = Annotated[int, "instant"]
-"""A time on the run's clock, in microseconds; 0 and `NEVER` stand for none. A plain number of microseconds is how long something
-lasts."""
-
-Deadline = Annotated[int, "deadline"]
-"""An instant of which only this matters: how far it lies ahead, if it does."""
 
 NEVER = 2**63 - 1
 """A deadline that does not come, in microseconds."""
@@ -20,9 +12,9 @@ NEVER = 2**63 - 1
 class Timers:
     """Named deadlines. `earliest` is always the smallest of them, or `NEVER`, and `soonest` is its name."""
 
-    deadlines: dict[str, Instant] = field(default_factory=dict)
+    deadlines: dict[str, int] = field(default_factory=dict)
     soonest: str = ""
-    earliest: Instant = NEVER
+    earliest: int = NEVER
 
     def set(self, name: str, at_us: int) -> None:
         self.deadlines[name] = at_us

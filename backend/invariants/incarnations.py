@@ -85,6 +85,13 @@ class RunIncarnations(EventRules):
             self.by_label[record.member] = incarnation
         return incarnation
 
+    def ended_by(self, record: Record) -> str:
+        """Return the incarnation that a record of an end is about: its own, or that of the process that was killed, if known."""
+        if not isinstance(record.event, ProcessKilled):
+            return record.uuid
+        incarnation = self.by_label.get(record.event.target)
+        return incarnation.uuid if incarnation is not None else ""
+
     def has_disturbed_link(self, one: IncarnationHistory) -> bool:
         return any(one.label in link for link in self._conditions)
 

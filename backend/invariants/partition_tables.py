@@ -16,7 +16,7 @@ from quarterdeck.backend.core.events import ProcessKilled, Record
 from quarterdeck.backend.core.membership.events import ListInstalled, MemberMerging, MemberStopped
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.partitions import events as partition_events
-from quarterdeck.backend.core.partitions.arrangement.member_groups import GroupedMember, grouped
+from quarterdeck.backend.core.partitions.arrangement.member_groups import groups_of
 from quarterdeck.backend.invariants.event_rules import EventRules
 from quarterdeck.backend.invariants.incarnations import IncarnationHistory, RunIncarnations
 from quarterdeck.backend.picture.fold.belief import Unsafety
@@ -133,8 +133,8 @@ class PartitionTables(EventRules):
         if master is None or table is None or not table.rows:
             return None
         groups: dict[str, list[str]] = {}
-        for member in self.grouped(master):
-            groups.setdefault(member.group, []).append(member.name)
+        for uuid, group in self.groups_of(master).items():
+            groups.setdefault(group, []).append(uuid)
         alike = len({len(members) for members in groups.values()}) <= 1
         compared = list(groups.values())
         if alike or not within_groups:
@@ -199,7 +199,7 @@ class PartitionTables(EventRules):
         table = self.by_incarnation.get(master.uuid)
         if table is None:
             return ""
-        groups = len({member.group for member in self.grouped(master)})
+        groups = len(set(self.groups_of(master).values()))
         for partition, row in table.rows.items():
             for holder in row.holders:
                 if holder is not None and holder not in alive:
@@ -214,17 +214,17 @@ class PartitionTables(EventRules):
     def data_members(self, master: IncarnationHistory, without: Collection[str] = ()) -> list[Member]:
         return [member for member in master.members if not member.lite and member.uuid not in without]
 
-    def grouped(self, master: IncarnationHistory, without: Collection[str] = ()) -> list[GroupedMember]:
-        """Return the members that may hold data, each with its group: no group has two replicas of a partition.
+    def groups_of(self, master: IncarnationHistory, without: Collection[str] = ()) -> dict[str, str]:
+        """Return the groups of the members that may hold data: no group has two replicas of a partition.
 
-        The list is empty where a journal names groups that cannot be read: then nothing is known of them.
+        There are none where a journal names groups that cannot be read: then nothing is known of them.
         """
         data = self.data_members(master, without)
         kind, patterns = (master.settings.get(f"quarterdeck.partition.{name}", "") for name in ("group.type", "groups"))
         try:
-            return grouped(data, kind, patterns)
+            return groups_of(data, kind, patterns)
         except ValueError:
-            return []
+            return {}
 
     # What the records show
 
@@ -348,8 +348,7 @@ class PartitionTables(EventRules):
     def _kill(self, record: Record, event: ProcessKilled) -> None:
         # Also what would have become of it, had it not been killed while it merged.
         self.bringing = {uuid: label for uuid, label in self.bringing.items() if label != event.target}
-        incarnation = self.incarnations.by_label.get(event.target)
-        self._end(incarnation.uuid if incarnation is not None else "")
+        self._end(self.incarnations.ended_by(record))
 
     def _end(self, uuid: str) -> None:
         self._notice()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass, field
+from itertools import zip_longest
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import Record
@@ -127,7 +128,7 @@ def _step_problem(before: PartitionRow | None, row: PartitionRow, event: TableCh
         return "" if before is None or before.replicas == 0 else "it was arranged before"
     if before is None:
         return f"{event.cause} without an arrangement"
-    changed = sum(one != other for one, other in zip(before.holders, row.holders, strict=True))
+    changed = sum(one != other for one, other in zip_longest(before.holders, row.holders))
     if event.cause == "migration":
         if changed and grown != SUCCESS_INCREMENT:
             return f"a commit raised the version by {grown}"
@@ -270,5 +271,5 @@ class GroupReplicas(Invariant):
         zones = {member.uuid: member.zone or member.address for member in members}
         if master.settings.get("quarterdeck.partition.group.type") == "zone-aware" and len(set(zones.values())) > 1:
             return zones
-        groups = {member.name: member.group for member in self._tables.grouped(master, without=leaving)}
+        groups = self._tables.groups_of(master, without=leaving)
         return {} if any(isinstance(group, Half) for group in groups.values()) else groups

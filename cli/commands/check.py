@@ -82,7 +82,7 @@ def check(
     search = CheckRun(most_states, jobs or os.cpu_count() or 1, memory * 1_000_000, histories, state)
     rows = []
     with failing_as(ExitCode.BAD_INPUT, OSError, about="--state"):
-        bounded = [replaced(model, bounds=replaced(model.bounds, **bounds)) for _, model in chosen]
+        bounded = [replaced(model, bounds=model.bounds.model_copy(update=bounds)) for _, model in chosen]
         on_spark = bool(spark or master)
         explored = _explorations_on_spark(bounded, search, master) if on_spark else _explorations(bounded, search)
         for (name, _), model, exploration in zip(chosen, bounded, explored, strict=True):

@@ -17,7 +17,12 @@ from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.membership.views.member_list import MemberList
 from quarterdeck.backend.core.messages import Message
 from quarterdeck.backend.core.operations import Answer, Get, Operation, Put
-from quarterdeck.backend.core.partitions.migration.migration import Endpoint, MigrationEvent, PartitionMigration
+from quarterdeck.backend.core.partitions.migration.migration import (
+    Endpoint,
+    MigrationEvent,
+    PartitionMigration,
+    StoreCursor,
+)
 from quarterdeck.backend.core.partitions.state import ActiveMigration, PartitionContext
 from quarterdeck.backend.core.partitions.table.learning import learn
 from quarterdeck.backend.core.partitions.table.partition_table import (
@@ -62,7 +67,7 @@ class MapNetwork:
             "test", name, address_of(name), (), self.settings, self.utc_origin_us
         )
         state = self.states[name] = MemberState.born(PartitionContext(member_configuration), Random(ord(name)))
-        state.context.services = (MapService(state),)
+        state.context.service = MapService(state)
         self.events[name] = []
         return state
 
@@ -239,13 +244,11 @@ class MapNetwork:
             state = self.states[name]
             event = self.event(name, migration, endpoint)
             state.partitions.active[migration.partition] = ActiveMigration(migration, event)
-            for service in state.context.services:
-                service.before(self.now, event)
+            state.context.service.before(self.now, event)
         return self.chunks_of(owner, migration.partition)
 
     def chunks_of(self, owner: str, partition: int) -> Iterator[bytes]:
-        service = self.states[owner].context.services[0]
-        cursor = service.begin_copy(partition)
+        service, cursor = self.states[owner].context.service, StoreCursor()
         while chunk := service.next_chunk(partition, cursor, self.settings.transfer_chunk_bytes):
             yield chunk
 
@@ -254,7 +257,7 @@ class MapNetwork:
         state = self.states[name_of(migration.destination.address)]
         event = state.partitions.active[migration.partition].event
         for number, chunk in enumerate(chunks, start=1):
-            if state.context.services[0].receive(self.now, event, chunk):
+            if state.context.service.receive(self.now, event, chunk):
                 state.partitions.active[migration.partition].complete = True
                 return number
         raise AssertionError("the destination never had enough")

@@ -10,7 +10,7 @@ from quarterdeck.backend.core.commands.commands import ArrangePartitions, StopMe
 from quarterdeck.backend.core.effects import Effect
 from quarterdeck.backend.core.inputs import TICK
 from quarterdeck.backend.core.membership.messages import Heartbeat
-from quarterdeck.backend.core.partitions.migration.migration import MigrationEvent
+from quarterdeck.backend.core.partitions.migration.migration import MigrationEvent, StoreCursor
 from quarterdeck.backend.core.partitions.migration.migration_planner import plan_migrations
 from quarterdeck.backend.core.partitions.state import MasterRole, Partitions
 from quarterdeck.backend.core.partitions.table.partition_table import (
@@ -34,8 +34,7 @@ class FakeService:
     `judges` is whether it tells the owner that the destination needs no more, or waits for the end.
     """
 
-    def __init__(self, name: str = "ghost", *, judges: bool = True) -> None:
-        self.name = name
+    def __init__(self, *, judges: bool = True) -> None:
         self.judges = judges
         self.life = ""
         self.held: dict[int, Content] = {}
@@ -49,13 +48,9 @@ class FakeService:
         self.open[event.partition] = event
         self.told.append(("before", event.partition))
 
-    def begin_copy(self, partition: int) -> list[int]:
-        return [0]
-
-    def next_chunk(self, partition: int, cursor: list[int], chunk_bytes: int) -> bytes | None:
-        content = self.held[partition]
-        (number,) = cursor
-        cursor[0] += 1
+    def next_chunk(self, partition: int, cursor: StoreCursor, chunk_bytes: int) -> bytes | None:
+        content, number = self.held[partition], len(cursor.keys)
+        cursor.keys.append(f"{number}")
         if number == 0:
             return b"%d" % len(content)
         return content[number - 1] if number <= len(content) else None
@@ -106,7 +101,7 @@ class SteppedPartitions(SteppedCluster):
         for name in names:
             self.ghosts[name] = FakeService()
             self.ghosts[name].life = self.machines[name].uuid
-            state_of(self.machines[name]).context.services = (self.ghosts[name],)
+            state_of(self.machines[name]).context.service = self.ghosts[name]
 
     def arranged(self, names: str) -> Self:
         """A settled cluster with a table and data in every replica; all is quiet."""

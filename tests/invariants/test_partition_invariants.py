@@ -174,6 +174,7 @@ PLANTED: dict[str, tuple[str, tuple[Happened, ...]]] = {
     "a life twice in a row": ("row", (*ARRANGED, table(B, {0: (2, (B, B))}))),
     "backups without an owner": ("row", (*ARRANGED, table(B, {0: (2, (None, B))}))),
     "a row of another width": ("row", (*ARRANGED, table(B, {0: (2, (A, B, C))}))),
+    "a commit of another width": ("row", (*MOVED[:-2], table(A, {0: (2, (C,))}, cause="migration"))),
     "a holder that is no member": (
         "row",
         (

@@ -17,12 +17,30 @@ from tests.pipeline.journal_builder import clean_story, line, write
 
 RECORD = json.loads(line(clean_story("odd").records[3]))
 LIST = json.loads(line(clean_story("odd").records[0]))
+HOLDERS = [{"address": "a:1", "uuid": "u"}]
+
+
+def with_event(event: dict[str, object]) -> bytes:
+    return json.dumps(RECORD | {"event": event}).encode()
+
+
+def with_table(rows: list[list[int]]) -> bytes:
+    changed = {"table_version": 1, "digest": "d", "partitions": 1, "author": "u", "cause": "published"}
+    return with_event({"kind": "table-changed", "holders": HOLDERS, "rows": rows, **changed})
+
+
 ODD = {
     "nested-deeply": b"[" * 100_000,
     "a-field-nested-deeply": line(clean_story("odd").records[3])[:-2] + b',"later":' + b"[" * 100_000,
     "a-number-of-65-bits": json.dumps(RECORD | {"seq": 1 << 63}).encode(),
     "a-time-of-65-bits": json.dumps(RECORD | {"at": -(1 << 63) - 1}).encode(),
     "a-number-of-65-bits-in-its-event": json.dumps(LIST | {"event": LIST["event"] | {"version": 1 << 63}}).encode(),
+    "a-row-without-its-holder": with_table([[0, 1, 0, 1]]),
+    "a-row-of-a-negative-holder": with_table([[0, 1, 0, -2]]),
+    "a-row-without-an-owner": with_table([[0, 1]]),
+    "an-owner-that-is-not-there": with_event(
+        {"kind": "owners-told", "holders": HOLDERS, "owners": [0, 1], "digest": "d"}
+    ),
 }
 
 

@@ -25,18 +25,11 @@ class MapService:
     def __init__(self, state: MemberState) -> None:
         self._state = state
 
-    @property
-    def name(self) -> str:
-        return "map"
-
     def before(self, now: int, event: MigrationEvent) -> None:
         """End whole copies of the partition: the migration brings the data, or the owner looks after it later."""
         self._state.data.staged.pop(event.partition, None)
         replica_sync.end_copies(self._state, event.partition)
         replica_sending.stop(self._state, event.partition)
-
-    def begin_copy(self, partition: int) -> StoreCursor:
-        return StoreCursor()
 
     def next_chunk(self, partition: int, cursor: StoreCursor, chunk_bytes: int) -> bytes | None:
         return store_transfer.next_chunk(self._state.data.stores[partition], cursor, chunk_bytes)

@@ -16,7 +16,6 @@ from quarterdeck.backend.core.operations import Answer, Operation
 from quarterdeck.backend.core.partitions.migration.migration import StoreCursor
 from quarterdeck.backend.core.partitions.state import PartitionedMember
 from quarterdeck.backend.core.partitions.table.partition_table import Replica, Replicas
-from quarterdeck.backend.core.timers import Instant
 
 # The caller
 
@@ -28,8 +27,8 @@ class PendingCall:
     call: int
     """The client's number for it. What the member itself asks has the negative number of the batch that it wants merged."""
     operation: Operation | MergeBatch
-    begun_us: Instant
-    deadline_us: Instant
+    begun_us: int
+    deadline_us: int
     watched: bool = False
     started: RecordId | None = None
     """The record of its beginning, if it is watched."""
@@ -63,7 +62,7 @@ class InFlightCall:
     asked_first: Replica | None = None
     refused: bool = False
     """The answer was to ask again."""
-    resend_us: Instant = 0
+    resend_us: int = 0
     delay_us: int = 0
 
 
@@ -92,7 +91,7 @@ class OwnerState:
     """How long to wait before backups that do not confirm are looked after again."""
     log: deque[BackupWrite] = field(default_factory=deque)
     """Writes that are not safe in every backup."""
-    written_us: deque[Instant] = field(default_factory=deque)
+    written_us: deque[int] = field(default_factory=deque)
     """When each of them was made."""
     confirmed: dict[str, int] = field(default_factory=dict)
     """By the incarnation of a backup, the number of the last stamp of this owner that it is known to have."""
@@ -113,8 +112,8 @@ class Outgoing:
     unacknowledged: dict[int, bytes] = field(default_factory=dict)
     next_number: int = 0
     exhausted: bool = False
-    resend_us: Instant = 0
-    give_up_us: Instant = 0
+    resend_us: int = 0
+    give_up_us: int = 0
 
 
 # The backup
@@ -130,7 +129,7 @@ class Incoming:
     """What the replica had: if that changes meanwhile, the copy is out of date."""
     staging: Staging
     received: int = 0
-    ask_again_us: Instant = 0
+    ask_again_us: int = 0
 
 
 # After a merge of clusters
@@ -172,7 +171,7 @@ class Measurements:
     No decision depends on it.
     """
 
-    since_us: Instant = 0
+    since_us: int = 0
     """When counting began."""
     partitions: dict[int, OperationCount] = field(default_factory=dict)
     maps: dict[str, OperationCount] = field(default_factory=dict)
@@ -189,8 +188,6 @@ class Measurements:
 class Data:
     """One incarnation's data, calls and duties."""
 
-    table_version: int = 0
-    """The version of the partition table that the chapters of data last reacted to."""
     stores: dict[int, PartitionStore] = field(default_factory=dict)
     """By partition, for every replica that this member holds."""
     staged: dict[int, Staging] = field(default_factory=dict)
@@ -207,7 +204,7 @@ class Data:
     """Partitions whose calls wait for the next tick."""
     owner_states: dict[int, OwnerState] = field(default_factory=dict)
     """By partition, where this member is the owner."""
-    unsafe: dict[int, Instant] = field(default_factory=dict)
+    unsafe: dict[int, int] = field(default_factory=dict)
     """Partitions owned here that some backup has not confirmed, and when to look after them."""
     issued: dict[int, int] = field(default_factory=dict)
     """By partition, the number of the last stamp that this incarnation has given out: never the same twice."""
@@ -223,7 +220,7 @@ class Data:
     """The copies of whole partitions that are coming in, by partition."""
     incarnations: frozenset[str] = frozenset()
     """Those on the list when it was last looked at."""
-    gone: dict[str, Instant] = field(default_factory=dict)
+    gone: dict[str, int] = field(default_factory=dict)
     """Incarnations that left the list, and when; their sessions are dropped some time later."""
     full_backups: dict[str, None] = field(default_factory=dict)
     """Incarnations that had no room when they confirmed something last."""

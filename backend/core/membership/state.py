@@ -23,7 +23,7 @@ from quarterdeck.backend.core.membership.views.identity import ListMetadata, Ran
 from quarterdeck.backend.core.membership.views.member_list import MemberList
 from quarterdeck.backend.core.messages import Message
 from quarterdeck.backend.core.properties import Settings
-from quarterdeck.backend.core.timers import Deadline, Instant, Timers
+from quarterdeck.backend.core.timers import Timers
 
 Stopwatch = Callable[[], int]
 """Microseconds that really pass, from anywhere on."""
@@ -107,7 +107,7 @@ class Process:
     """The version of the last list of the incarnation before this one, when that ended in a merge."""
     join_list_confirmed: set[Address] | None
     """Members that have acknowledged the edit of the join list that this member spreads; None when it spreads none."""
-    remembered: dict[Address, Instant | None]
+    remembered: dict[Address, int | None]
     """Addresses worth a look, with the time at which they were last of use; None for those of members."""
 
 
@@ -140,9 +140,9 @@ class Membership(Process):
     """In the ring topology: who was reported silent since the last heartbeat, and has been asked."""
     first_hand_suspects: set[Address] = field(default_factory=set)
     """In the ring topology: whom this member itself found silent."""
-    joined_us: Instant = 0
-    last_round_us: Instant = 0
-    all_heard_until_us: Deadline = 0
+    joined_us: int = 0
+    last_round_us: int = 0
+    all_heard_until_us: int = 0
     """Before this time no member can have been silent for too long, or late: a look at each of them is of no use."""
     left: dict[str, undertakings.LeftMember] = field(default_factory=dict)
     """Incarnations that left the list, at least for as long as stale-join prevention lasts."""
@@ -157,9 +157,9 @@ class Membership(Process):
     """The token of the last change that was decided."""
     missing: set[Address] = field(default_factory=set)
     """Members that left while no joins were allowed; they may come back."""
-    search_announced: tuple[Instant, int] = (0, 0)
+    search_announced: tuple[int, int] = (0, 0)
     """When the next search for other clusters was last said to be due, and every how many microseconds one follows."""
-    merge_not_before_us: Deadline = 0
+    merge_not_before_us: int = 0
     merge_delay_us: int = 0
     """The back-off after a merge whose links were not proven; 0 after anything else."""
     verdicts: dict[Address, tuple[MergeVerdict, RecordId]] = field(default_factory=dict)
@@ -232,7 +232,7 @@ class Membership(Process):
         return self.standing.state
 
     @property
-    def last_heard_us(self) -> dict[Address, Instant]:
+    def last_heard_us(self) -> dict[Address, int]:
         """When something came last from each member that it watches."""
         watched = self.watched if self.settings.heartbeat_topology == "ring" else self.peers
         return {address: self.peers[address].detector.last_heard_us for address in watched if address in self.peers}

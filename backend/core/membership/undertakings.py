@@ -13,7 +13,6 @@ from quarterdeck.backend.core.cluster_profile import ClusterProfile, ClusterStan
 from quarterdeck.backend.core.membership.failure_detection.failure_detector import Peer
 from quarterdeck.backend.core.membership.messages import JoinRequest, MembersUpdate
 from quarterdeck.backend.core.membership.views.member_list import MemberList
-from quarterdeck.backend.core.timers import Deadline, Instant
 
 MergePhase = Literal["proving", "freezing", "offering", "ordering"]
 
@@ -22,13 +21,13 @@ class LeftMember(NamedTuple):
     """An incarnation that has left the list."""
 
     address: Address
-    since_us: Instant
+    since_us: int
 
 
 class HeldBackMember(NamedTuple):
     """A member that has to prove its links before it is admitted again (chapter `readmission`)."""
 
-    since_us: Instant
+    since_us: int
     """When it was removed, or was last heard of since."""
     proven: frozenset[str] = frozenset()
     """The incarnations to which it has proven its links."""
@@ -41,21 +40,21 @@ class HeldJoin:
     missing: dict[str, Address]
     """Uuid and address of the members to which the link is not proven yet."""
     proven: set[str]
-    next_probe_us: Instant
+    next_probe_us: int
     delay_us: int
 
 
 class JoinSearch(Struct, tag="joining"):
     """The joiner's search for its cluster (chapter `joining`). None of it outlives the joining."""
 
-    begun_us: Instant
+    begun_us: int
     """When the search began."""
-    deadline_us: Instant
+    deadline_us: int
     token: str
     """Names this search in all its questions, and in the answers to them: any other answer is not for this incarnation."""
     targets: tuple[Address, ...] = ()
     """The addresses that this round asks."""
-    round_ends_us: Instant = 0
+    round_ends_us: int = 0
     unreachable: dict[Address, Reason[UnreachableCause]] = {}
     """The addresses that cannot be asked in this round, and why."""
     without_master: set[Address] = set()
@@ -68,7 +67,7 @@ class JoinSearch(Struct, tag="joining"):
     """Every master that was asked to let this incarnation in: an answer may come late, when another one is asked already."""
     target: Address | None = None
     """The master of the cluster that this incarnation is to merge into: asked first, and never given up for good."""
-    target_until_us: Deadline = 0
+    target_until_us: int = 0
     early_update: MembersUpdate | None = None
     """A list from the master that came before the answer to the join request."""
     held: HeldJoin | None = None
@@ -108,7 +107,7 @@ class Claim(Struct, tag="claiming"):
     """A mastership claim under way (chapter `mastership_claim`)."""
 
     latest: MemberList
-    deadline_us: Instant
+    deadline_us: int
     token: str
     asked: dict[Address, str] = {}
     """The members asked, with the incarnation that was asked."""
@@ -127,7 +126,7 @@ class Claim(Struct, tag="claiming"):
 class ProbeSchedule:
     """When a suspect is probed next (chapter `link_probes`)."""
 
-    next_us: Instant
+    next_us: int
     delay_us: int
 
 
@@ -138,7 +137,7 @@ class LinkProof:
     token: str
     asked_by: Address
     missing: dict[Address, str]
-    deadline_us: Instant
+    deadline_us: int
 
 
 @dataclass(slots=True)
@@ -146,7 +145,7 @@ class DisconnectionReports:
     """What slaves have reported of one another (chapter `disconnection_reports`)."""
 
     by_reporter: dict[Address, tuple[Address, ...]] = field(default_factory=dict)
-    changed_us: Instant = 0
+    changed_us: int = 0
     latest: RecordId | None = None
     """The record of the last of them."""
 
@@ -156,7 +155,7 @@ class StateLocked:
     """A change of the cluster's state for which this slave holds still (chapter `cluster_state`)."""
 
     token: str
-    until_us: Deadline
+    until_us: int
 
 
 @dataclass(slots=True)
@@ -164,7 +163,7 @@ class StateChangeRequest:
     """The state that an operator wants, while this slave asks its master for it (chapter `cluster_state`)."""
 
     wanted: ClusterState
-    until_us: Instant
+    until_us: int
     token: str
     because: RecordId | None = None
 
@@ -176,7 +175,7 @@ class StateChange:
     token: str
     wanted: ClusterStanding
     waiting: set[Address]
-    deadline_us: Instant
+    deadline_us: int
     because: RecordId | None = None
     decided: bool = False
 
@@ -187,7 +186,7 @@ class MergeUndertaking:
 
     token: str
     remote: ClusterProfile
-    deadline_us: Instant
+    deadline_us: int
     phase: MergePhase
     started: RecordId | None
     """The record of its beginning; before that, of what was decided."""

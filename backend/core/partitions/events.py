@@ -41,6 +41,13 @@ class TableChanged(Struct, frozen=True, tag_field="kind", tag="table-changed"):
     author: str
     cause: TableCause
 
+    def __post_init__(self) -> None:
+        """Refuse rows that name no holder of these: a line of a journal with such a row is no record."""
+        known = len(self.holders)
+        for row in self.rows:
+            if len(row) < 3 or min(row) < -1 or max(row[2:]) >= known:
+                raise ValueError("a row of the table names a holder that is not there")
+
 
 ALL_LOST = 6
 """The `lost_backups` of a partition of which no replica is left: up to the last backup that there can be."""

@@ -72,7 +72,7 @@ class MigrationChunk(Struct, frozen=True, tag="migration-chunk", array_like=True
 
 
 class MigrationChunkAck(Struct, frozen=True, tag="migration-chunk-ack", array_like=True):
-    """All chunks up to `number` are received. `enough` when the service of the last one needs no more, `complete` when none does.
+    """All chunks up to `number` are received. `enough` when the last one had the rest of the data, `complete` also at the end.
 
     A `problem` ends the copy, but with `retry` only for a moment.
     """

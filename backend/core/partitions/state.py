@@ -24,29 +24,24 @@ from quarterdeck.backend.core.partitions.migration.migration import (
 )
 from quarterdeck.backend.core.partitions.migration.migration_planner import MigrationStep
 from quarterdeck.backend.core.partitions.table.partition_table import PartitionTable, VersionedRow
-from quarterdeck.backend.core.timers import Deadline, Instant
 
 
 @dataclass(slots=True)
 class OutgoingCopy:
     """The owner's side of a copy under way (chapter `migration_transfer`)."""
 
-    begun_us: Instant
-    resend_us: Instant
-    service: int = 0
-    """The place of the service, among those of the member, whose chunks are sent."""
-    cursor: StoreCursor | None = None
-    """How much of that service's chunks is sent; None when nothing is."""
+    begun_us: int
+    resend_us: int
+    cursor: StoreCursor = field(default_factory=StoreCursor)
+    """How much of the data is sent."""
     in_flight: dict[int, MigrationChunk] = field(default_factory=dict)
     """Sent and not acknowledged, by number."""
     sent: int = 0
     bytes_sent: int = 0
-    opening: int = -1
-    """The number of a service's first chunk, while nothing else is sent before its acknowledgement; -1 otherwise."""
     ended: bool = False
     """The last chunk is out."""
-    satisfied: set[str] = field(default_factory=set)
-    """Services of which the destination needs no more."""
+    enough: bool = False
+    """The destination needs no more data."""
     finished: bool = False
     """The destination has everything, and the master knows."""
     problem: str = ""
@@ -65,8 +60,6 @@ class ActiveMigration:
     """At the destination: so many chunks were received."""
     early: dict[int, MigrationChunk] = field(default_factory=dict)
     """At the destination: chunks that have overtaken others."""
-    satisfied: set[str] = field(default_factory=set)
-    """At the destination: services that need no more."""
     complete: bool = False
     """At the destination: nothing more is needed."""
     accepted: RecordId | None = None
@@ -83,9 +76,9 @@ class RunningMigration:
     migration: PartitionMigration
     owner: Address
     owner_uuid: str
-    deadline_us: Instant
+    deadline_us: int
     phase: RunningPhase = "copying"
-    ask_again_us: Instant = 0
+    ask_again_us: int = 0
     latest: RecordId | None = None
     """The record of its beginning, later that its commit is asked for."""
 
@@ -115,8 +108,8 @@ class TableFollower:
     """The number of the last change that it is known to have; -1 when it needs the whole table."""
     sent: int = -1
     """The number of the last change that was sent to it."""
-    resend_us: Instant = 0
-    resent_us: Instant = 0
+    resend_us: int = 0
+    resent_us: int = 0
     """When it was last sent what it had been sent before."""
     unanswered: int = 0
     """How often it was sent the same again since it answered last."""
@@ -129,7 +122,7 @@ class LiteChange(Struct, frozen=True):
     """A promotion, or a demotion to a lite member, for which a member waits until then at most."""
 
     lite: bool
-    until_us: Instant
+    until_us: int
 
 
 @dataclass(slots=True)
@@ -167,22 +160,22 @@ class MasterRole:
     """Holders may have left since the table was repaired last."""
     replicas_wanted: int = 0
     """How many replicas the plan has of every partition."""
-    not_before_us: Deadline = 0
+    not_before_us: int = 0
     """After a failure the next plan waits so long."""
     failures: int = 0
     """Failures in a row."""
-    next_start_us: Instant = 0
+    next_start_us: int = 0
     newcomers: bool = True
     """Whether a member on the list has never been sent a table."""
     leaving: dict[str, Address] = field(default_factory=dict)
     """Incarnations that want to leave or to be demoted, and have to wait until their data is elsewhere."""
-    demoting: dict[str, Deadline] = field(default_factory=dict)
+    demoting: dict[str, int] = field(default_factory=dict)
     """Those of them that stay, as lite members, and when that is forgotten unless they ask again."""
     shutdown_granted: set[str] = field(default_factory=set)
     """Those of them that may leave."""
-    next_comparison_us: Instant = 0
+    next_comparison_us: int = 0
     """When the followers' tables are compared next."""
-    flush_us: Instant = 0
+    flush_us: int = 0
     """When changes are sent to members that have no part in them; 0 when there are none."""
 
 
@@ -193,7 +186,7 @@ class Partitions:
     table: PartitionTable | None = None
     """None until the first arrangement."""
     changed_rows: set[int] = field(default_factory=set)
-    """Partitions whose rows have changed since the services that store data were informed."""
+    """Partitions whose rows have changed since the chapters of data were informed."""
     completed: dict[str, CompletedMigration] = field(default_factory=dict)
     """The completed migrations list, by id, in order of their decisions."""
     active: dict[int, ActiveMigration] = field(default_factory=dict)
@@ -202,7 +195,7 @@ class Partitions:
     members: MemberList | None = None
     standing: ClusterStanding | None = None
     """The list and the state of the cluster that the chapters of partitions know."""
-    draining_until_us: Instant | None = None
+    draining_until_us: int | None = None
     """While this member waits to leave gracefully: until when at most."""
     drained: bool = False
     """Whether the master has let this member go."""
@@ -229,9 +222,9 @@ class Partitions:
 
 @dataclass(slots=True, eq=False)
 class PartitionContext(Context):
-    """The context of a member that holds partitions: it has the services that keep data in them."""
+    """The context of a member that holds partitions: it has the service that keeps data in them."""
 
-    services: tuple[MigrationService, ...] = ()
+    service: MigrationService = field(init=False)
 
 
 @dataclass(slots=True)

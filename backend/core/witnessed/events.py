@@ -56,6 +56,11 @@ class OwnersTold(Struct, frozen=True, tag_field="kind", tag="owners-told"):
     digest: str
     state_stamp: Int64 | None = None
 
+    def __post_init__(self) -> None:
+        """Refuse owners that are not among the holders: a line of a journal with such an owner is no record."""
+        if self.owners and not -1 <= min(self.owners) <= max(self.owners) < len(self.holders):
+            raise ValueError("a partition has an owner that is not there")
+
 
 class ReplicaMigrated(Struct, frozen=True, tag_field="kind", tag="replica-migrated"):
     """A replica has moved, or could not be moved; the beginning was not reported. `took` is in microseconds.

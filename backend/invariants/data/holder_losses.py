@@ -98,12 +98,8 @@ class HolderLosses(EventRules):
 
     def _gone(self, record: Record, event: ProcessKilled | MemberStopped | MemberMerging) -> None:
         self.clock += 1
-        uuid = record.uuid
-        if isinstance(event, ProcessKilled):
-            incarnation = self._tables.incarnations.by_label.get(event.target)
-            uuid = incarnation.uuid if incarnation else ""
-        else:
-            incarnation = self._tables.incarnations.by_uuid.get(uuid)
+        uuid = self._tables.incarnations.ended_by(record)
+        incarnation = self._tables.incarnations.by_uuid.get(uuid)
         address = incarnation.address if incarnation is not None else None
         is_let_go = isinstance(event, MemberStopped) and address in self._let_go
         if address is not None:

@@ -68,14 +68,8 @@ class Linearizability(Invariant):
             if (history := self._histories.get((event.map, key))) is not None:
                 history.evict(self._losses.clock)
 
-    def _kill(self, record: Record, event: ProcessKilled) -> None:
-        if (incarnation := self._incarnations.by_label.get(event.target)) is not None:
-            self._lose(incarnation.uuid)
-
-    def _end(self, record: Record, event: MemberStopped | MemberMerging) -> None:
-        self._lose(record.uuid)
-
-    def _lose(self, uuid: str) -> None:
+    def _lose(self, record: Record, event: ProcessKilled | MemberStopped | MemberMerging) -> None:
+        uuid = self._incarnations.ended_by(record)
         for history in self._histories.values():
             history.lose_caller(uuid)
 

@@ -168,14 +168,8 @@ class UndividedClusters(EventRules):
         for member in winner.members:
             self._is_filled[member.uuid] = policy in FILLING and self._is_filled.get(member.uuid, True)
 
-    def _stop(self, record: Record, event: MemberStopped) -> None:
-        self._gone(record.uuid)
-
-    def _kill(self, record: Record, event: ProcessKilled) -> None:
-        incarnation = self._tables.incarnations.by_label.get(event.target)
-        self._gone(incarnation.uuid if incarnation is not None else "")
-
-    def _gone(self, uuid: str) -> None:
+    def _gone(self, record: Record, event: MemberStopped | ProcessKilled) -> None:
+        uuid = self._tables.incarnations.ended_by(record)
         self._is_lost = True
         side = self._sides.pop(uuid, None)
         if side is not None:

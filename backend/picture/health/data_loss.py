@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from quarterdeck.backend.core.partitions.arrangement.member_groups import grouped
+from quarterdeck.backend.core.partitions.arrangement.member_groups import groups_of
 from quarterdeck.backend.core.partitions.events import ALL_LOST, Holder, lost_partitions_text
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.fold.belief import MemberBelief
@@ -207,7 +207,7 @@ def most_copies(belief: MemberBelief) -> int:
     if not kind or not data:
         return len(data)
     patterns = settings.get("quarterdeck.partition.groups", "")
-    return len({member.group for member in grouped(data, kind, patterns)})
+    return len(set(groups_of(data, kind, patterns).values()))
 
 
 def _lives(picture: Picture, belief: MemberBelief, holder: Holder) -> bool:

@@ -14,7 +14,7 @@ from starlette.responses import Response
 
 from quarterdeck.backend.core.cluster_profile import ClusterState
 from quarterdeck.backend.core.membership.views.identity import Member
-from quarterdeck.backend.core.partitions.arrangement.member_groups import grouped
+from quarterdeck.backend.core.partitions.arrangement.member_groups import groups_of
 from quarterdeck.backend.core.partitions.table.partition_table import PartitionTable
 from quarterdeck.backend.core.properties import Settings
 from quarterdeck.backend.member_api.beliefs import NodeState
@@ -104,8 +104,7 @@ def _missing_replicas(given: _SafetyInput) -> str:
 def _group_count(members: tuple[Member, ...], settings: Settings) -> int:
     """Return in how many groups replicas can be held; no partition has two in one."""
     data = [member for member in members if not member.lite]
-    found = grouped(data, settings.partition_groups, settings.custom_groups)
-    return len({grouped_member.group for grouped_member in found})
+    return len(set(groups_of(data, settings.partition_groups, settings.custom_groups).values()))
 
 
 class Health(Struct, frozen=True, rename="camel"):

@@ -99,11 +99,10 @@ class Calm:
     def _is_one_cluster(self, state: State) -> bool:
         configurations = self._transitions.configurations
         running = [place for place, member in enumerate(state.members) if member != DOWN]
-        followed = {self._incarnations.known[state.members[place]].list_text for place in running}
-        if len(followed) != 1 or "" in followed:
+        followed = {self._incarnations.known[state.members[place]].members for place in running}
+        if len(followed) != 1 or (members := followed.pop()) is None:
             return not running
-        listed = self._incarnations.known[state.members[running[0]]].list_addresses
-        return set(listed) == {configurations[place].address for place in running}
+        return set(members.addresses) == {configurations[place].address for place in running}
 
     def _concluded(self, history: int, now_us: int) -> bool:
         is_sound = self._is_sound.get(history)

@@ -20,6 +20,7 @@ from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.inputs import START, Input
 from quarterdeck.backend.core.member import MemberConfiguration, MemberMachine
 from quarterdeck.backend.core.membership.events import ListInstalled
+from quarterdeck.backend.core.membership.views.member_list import MemberList
 from quarterdeck.backend.core.operations import Answer
 from quarterdeck.backend.simulation.model_checking.spilling import Snapshots
 
@@ -121,9 +122,8 @@ class KnownMember(Struct, frozen=True):
     lists: tuple[str, ...]
     """The lists that led here: what invariants know of the past belongs to a state."""
     deadline_us: int
-    list_text: str
-    """The list that it follows; empty while it follows none."""
-    list_addresses: tuple[Address, ...]
+    members: MemberList | None
+    """The list that it follows, if any."""
 
 
 MOST_STEPS = 200_000
@@ -189,12 +189,11 @@ class FrozenIncarnations:
         for record in outcome.records:
             if isinstance(record.event, ListInstalled):
                 lists += (f"{record.uuid} {record.event.lineage} {record.event.version}",)
-        text = f"{label}{lists}{machine.canonical(0)}"
+        text = f"{label}{lists}{machine.canonical()}"
         state = number_of(text)
         if state not in self.known:
-            members = machine.inspect().members
-            following = (repr(members), members.addresses) if members is not None else ("", ())
-            self.adopt(state, KnownMember(label, lists, machine.next_deadline, *following), machine.snapshot())
+            known = KnownMember(label, lists, machine.next_deadline, machine.inspect().members)
+            self.adopt(state, known, machine.snapshot())
         # Of all records that are equal, the one that was met first.
         records = tuple(self._records.known[self._records.number(record)] for record in outcome.records)
         return SteppedMember(state, tuple(outcome.sent), records, outcome.ended)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal, NamedTuple, get_args
+from typing import Annotated, Literal, NamedTuple, get_args
 
 from msgspec import Struct
+from pydantic import Field
 
 from quarterdeck.backend.core.commands import commands as do
 from quarterdeck.backend.core.properties import PropertyValue
+from quarterdeck.backend.scenarios.format.values import ScenarioModel
 
 KNOWN_COMMANDS = (
     *(do.StartMember, do.KillMember, do.CallMap, do.Partition, do.CutLink, do.DropMessages, do.Heal, do.HealLink),
@@ -17,20 +19,23 @@ KNOWN_COMMANDS = (
 """What `transitions` carries out."""
 
 
-class Bounds(Struct, frozen=True):
+Count = Annotated[int, Field(ge=0, strict=True)]
+
+
+class Bounds(ScenarioModel):
     """How often each kind of trouble may happen in one run. Whatever is not bounded may happen at every moment."""
 
-    drops: int = 0
+    drops: Count = 0
     """Messages that get lost."""
-    duplicates: int = 0
+    duplicates: Count = 0
     """Messages that arrive twice, the second time at any later moment."""
-    crashes: int = 0
-    restarts: int = 0
-    late: int = 0
+    crashes: Count = 0
+    restarts: Count = 0
+    late: Count = 0
     """How often a clock may go on while messages are on their way; each of them may then arrive at any later moment."""
-    ticks: int = 10
+    ticks: Annotated[int, Field(ge=1, strict=True)] = 10
     """How often a member's clock wakes it; then the run ends."""
-    steps: int | None = None
+    steps: Count | None = None
     """How many things may happen in one run, of whatever kind."""
 
 

@@ -33,23 +33,9 @@ LABELS = tuple("abcdefgh")
 MOST_MEMBERS = 8
 """More members have more states than any machine looks through."""
 
-Count = Annotated[int, Field(ge=0, strict=True)]
-
 
 class BadModel(BadDocument):
     """A model that cannot be used. The message names file, line and field, the problem, and a remedy."""
-
-
-class BoundsFile(ScenarioModel):
-    """The bounds of a model, as they are written."""
-
-    drops: Count = 0
-    duplicates: Count = 0
-    crashes: Count = 0
-    restarts: Count = 0
-    late: Count = 0
-    ticks: Annotated[int, Field(ge=1, strict=True)] = 10
-    steps: Count | None = None
 
 
 def _known_to_models(action: ScenarioAction) -> ScenarioAction:
@@ -91,7 +77,7 @@ class ModelFile(ScenarioModel):
     commands: tuple[CommandAction, ...] = ()
     prompt: MessageKinds = ("heartbeat",)
     calm_every: Annotated[int, Field(ge=1, strict=True)] = Field(default=500, alias="calm-every")
-    bounds: BoundsFile = BoundsFile()
+    bounds: Bounds = Bounds()
     sizes: dict[int, SizeFile] = {}
 
     def model(self, name: str, members: int | None = None) -> Model:
@@ -107,7 +93,7 @@ class ModelFile(ScenarioModel):
             name,
             self.title,
             size.members,
-            Bounds(**self.bounds.model_dump()),
+            self.bounds,
             _commands(commands),
             self.later,
             self.settings,

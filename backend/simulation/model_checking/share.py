@@ -69,8 +69,6 @@ class ShareReport(Struct):
     transitions: int = 0
     calm: int = 0
     """After so many states the cluster was left alone."""
-    looked_closer: int = 0
-    """So many of them did not settle at once."""
     histories: int = 0
     seen: Counter[str] = msgspec.field(default_factory=Counter)
     """In how many transitions each kind of event was recorded."""
@@ -205,7 +203,6 @@ class StateShare:
         self._report.calm += 1
         if self._calm.settles(reached.state, reached.history):
             return
-        self._report.looked_closer += 1
         violation = repeated(self.model, self.steps(reached.way)).violation
         if violation is not None and self._report.broken is None:
             self._report.broken = Broken(reached.way, violation)

@@ -60,11 +60,14 @@ class ShareProcesses:
         self._arriving: list[list[tuple[bytes, bytes]]] = [[] for _ in self._processes]
 
     def ask(self, word: ShareWord, *arguments: Any) -> list[ShareReport]:
-        if word == "look":
-            return self._look(*arguments)
-        for connection in self._connections:
-            connection.send((word, arguments))
-        return [report for report, _, _ in self._answers()]
+        try:
+            if word == "look":
+                return self._look(*arguments)
+            for connection in self._connections:
+                connection.send((word, arguments))
+            return [report for report, _, _ in self._answers()]
+        except (EOFError, ConnectionError):
+            raise RuntimeError("a process of the search has ended; it has said why") from None
 
     def _look(self, most: int) -> list[ShareReport]:
         for connection, arriving in zip(self._connections, self._arriving, strict=True):
@@ -84,10 +87,7 @@ class ShareProcesses:
             process.join()
 
     def _answers(self) -> list[tuple[ShareReport, bytes, list[bytes]]]:
-        try:
-            return [connection.recv() for connection in self._connections]
-        except EOFError:
-            raise RuntimeError("a process of the search has ended; it has said why") from None
+        return [connection.recv() for connection in self._connections]
 
 
 def _serve(settings: ShareSettings, place: int, connection: Connection) -> None:

@@ -14,7 +14,7 @@ from quarterdeck.backend.core.data.messages import MapAnswer
 from quarterdeck.backend.core.data.partition_store import PartitionStore, Stamp, StoredEntry, entry_bytes, entry_digest
 from quarterdeck.backend.core.data.replication.store_transfer import Staging, next_chunk
 from quarterdeck.backend.core.operations import Answer, Get, Put, PutAll, Size
-from quarterdeck.backend.core.partitions.migration.migration import MigrationService, StoreCursor
+from quarterdeck.backend.core.partitions.migration.migration import StoreCursor
 from tests.core.map_network import MapNetwork
 from tests.core.stepped_cluster import training_settings
 
@@ -23,11 +23,6 @@ def filled(names: str, row: str, entries: int = 50, **changed: int) -> MapNetwor
     network = MapNetwork(names, [row], training_settings(partition_count=1, **changed))
     network.ask("A", PutAll("m", tuple((f"k{number}", b"%d" % number) for number in range(entries))))
     return network
-
-
-def test_it_is_a_migration_service() -> None:
-    service: MigrationService = MapNetwork("A", ["A"]).states["A"].context.services[0]
-    assert service.name == "map"
 
 
 @pytest.mark.parametrize(
@@ -116,7 +111,7 @@ def test_a_rollback_leaves_everything_as_it_was() -> None:
     network.take_chunks(migration, chunks)
     for name in "AC":
         event = network.states[name].partitions.active.pop(0).event
-        network.states[name].context.services[0].rollback(0, event)
+        network.states[name].context.service.rollback(0, event)
     assert held_partitions(network.states["C"]) == ()
     assert not network.states["C"].data.staged
     assert network.put("B", "k1", "v").value == b"1"
@@ -149,7 +144,7 @@ def test_a_commit_before_all_has_come_is_an_error() -> None:
     migration = network.migration(0, "AC", "C")
     chunks = network.begin_migration(migration)
     state = network.states["C"]
-    state.context.services[0].receive(0, state.partitions.active[0].event, next(chunks))
+    state.context.service.receive(0, state.partitions.active[0].event, next(chunks))
     state.partitions.active[0].complete = True  # as no member believes that lacks chunks
     with pytest.raises(AssertionError, match="before all its data"):
         network.commit(migration)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import subprocess
 import sys
@@ -30,6 +31,7 @@ from quarterdeck.backend.simulation.model_checking.model import Bounds, Model, S
 from quarterdeck.backend.simulation.model_checking.reading import load_model, shipped_models
 from quarterdeck.backend.simulation.model_checking.schedule import ScheduledStep, repeated
 from quarterdeck.backend.simulation.model_checking.share import ShareSettings, StateShare
+from quarterdeck.backend.simulation.model_checking.share_processes import ShareProcesses
 from quarterdeck.backend.simulation.model_checking.transitions import Transitions
 from tests.thoroughness import examples, long_after
 
@@ -218,3 +220,16 @@ def test_states_may_be_told_apart_by_their_histories() -> None:
     by_history = Explorer(A_CRASH, most_states=MOST_STATES, by_history=True).explore()
     assert by_history.exhausted and by_history.found is None
     assert by_history.progress.states > whole_crash().progress.states
+
+
+@pytest.mark.long
+def test_a_search_of_which_a_process_has_ended_says_so() -> None:
+    shares = ShareProcesses(ShareSettings(A_CRASH, shares=2))
+    try:
+        ended = multiprocessing.active_children()[0]
+        ended.kill()
+        ended.join()
+        with pytest.raises(RuntimeError, match="a process of the search has ended"):
+            shares.ask("begin")
+    finally:
+        shares.close()

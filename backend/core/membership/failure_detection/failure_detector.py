@@ -12,7 +12,6 @@ from msgspec import Struct
 
 from quarterdeck.backend.core.causes import RecordId
 from quarterdeck.backend.core.properties import Settings
-from quarterdeck.backend.core.timers import Instant
 
 INTERVALS_MISSED = 3
 """A heartbeat is late after so many intervals at the earliest, however short the timeout is: a single lost one does
@@ -23,7 +22,7 @@ not matter.
 class DeadlineDetector(Struct, gc=False, tag="deadline"):
     """Alive as long as the last heartbeat is not older than the timeout."""
 
-    last_heard_us: Instant
+    last_heard_us: int
     timeout_us: int
 
     def heard(self, now: int) -> None:
@@ -56,7 +55,7 @@ class PhiAccrualDetector(Struct, gc=False, tag="phi-accrual"):
     with two intervals around the configured one, so that the first heartbeats do not count for too much.
     """
 
-    last_heard_us: Instant
+    last_heard_us: int
     threshold: float
     pause_us: int
     least_deviation_us: int
@@ -149,11 +148,11 @@ class Peer(Struct, gc=False):
 
     uuid: str
     detector: FailureDetector
-    confirmed_us: Instant
+    confirmed_us: int
     """When it last confirmed that it follows this master (chapter `master_confirmation`)."""
     version: int = 0
     """While it is behind this master: the version of its list, and since when (chapter `publishing`)."""
-    behind_since_us: Instant = 0
+    behind_since_us: int = 0
     faults: int = 0
     """Connection faults in a row (chapter `connection_loss`)."""
     late: bool = False

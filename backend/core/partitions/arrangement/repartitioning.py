@@ -16,7 +16,7 @@ from quarterdeck.backend.core.causes import Reason
 from quarterdeck.backend.core.cluster_profile import allows_migrations, allows_promotions
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.partitions.arrangement.arrangement import Arrangement, arrange
-from quarterdeck.backend.core.partitions.arrangement.member_groups import grouped
+from quarterdeck.backend.core.partitions.arrangement.member_groups import groups_of
 from quarterdeck.backend.core.partitions.events import MigrationsPlanned, PlannedMigration
 from quarterdeck.backend.core.partitions.messages import ArrangeRequest
 from quarterdeck.backend.core.partitions.migration.migration_planner import MigrationStep, exchanges, plan_migrations
@@ -134,7 +134,7 @@ def _arranged(state: PartitionedMember, current: Sequence[Row] | None, master_ro
     staying = [member for member in data_members(state) if member.uuid not in master_role.leaving]
     if not staying:
         return None
-    members = [(placed.name, placed.group) for placed in grouped(staying, groups, custom)]
+    members = list(groups_of(staying, groups, custom).items())
     members += [(member.uuid, member.uuid) for member in data_members(state) if member.uuid in master_role.leaving]
     if current is None:
         partitions, backups = state.settings.partition_count, state.settings.backups

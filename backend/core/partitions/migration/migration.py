@@ -5,7 +5,7 @@ See Avoid Data Loss on Migration, sections 2 and 3; Hazelcast: one migration.
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 from msgspec import Struct
 
@@ -140,17 +140,10 @@ class MigrationService(Protocol):
     between them at the source.
     """
 
-    @property
-    def name(self) -> str:
-        """Its name among the services of a member; the same everywhere."""
-
     def before(self, now: int, event: MigrationEvent) -> None:
         """Prepare for a migration that begins here."""
 
-    def begin_copy(self, partition: int) -> Any:
-        """Return the position before the partition's first chunk, at the owner: plain data, which can be stored and compared."""
-
-    def next_chunk(self, partition: int, cursor: Any, chunk_bytes: int) -> bytes | None:
+    def next_chunk(self, partition: int, cursor: StoreCursor, chunk_bytes: int) -> bytes | None:
         """Return the next chunk of about so many bytes, at the owner, and move `cursor` past it; None when there is no more.
 
         The first chunk lets the destination see whether it has all of it already.

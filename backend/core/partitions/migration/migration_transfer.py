@@ -27,6 +27,8 @@ MOST_EARLY = 64
 """So many chunks that have overtaken others are kept until those come."""
 SOON_US = 20 * MILLISECOND_US
 """How long to wait for a member that has not heard the latest yet."""
+SERVICE = "map"
+"""What holds data in partitions, as chunks name it."""
 
 
 class Objection(NamedTuple):
@@ -85,12 +87,10 @@ def on_chunk_ack(state: PartitionedMember, now: int, sender: Address, ack: messa
             _report(state, active.migration, sending, ack.problem)
             state.timers.set(TRANSFER, now)  # a master that is the owner looks at its copies then
         return
-    if ack.enough and (chunk := sending.in_flight.get(ack.number)):
-        sending.satisfied.add(chunk.service)
+    if ack.enough and ack.number in sending.in_flight:
+        sending.enough = True
     for number in [number for number in sending.in_flight if number <= ack.number]:
         del sending.in_flight[number]
-    if ack.number >= sending.opening:
-        sending.opening = -1
     if ack.complete:
         _finish_copy(state, now, active, sending)
     else:
@@ -108,37 +108,20 @@ def on_transfer_timer(state: PartitionedMember, now: int) -> None:
     _plan_timer(state)
 
 
-def _next_chunk(state: PartitionedMember, sending: OutgoingCopy, partition: int) -> tuple[str, bytes, bool]:
-    """Return the name of the service whose turn it is, its next chunk, and whether that is its first one.
-
-    The last chunk has no service.
-    """
-    while sending.service < len(state.context.services):
-        service = state.context.services[sending.service]
-        opens = sending.cursor is None
-        if opens:
-            sending.cursor = service.begin_copy(partition)
-        if service.name not in sending.satisfied:
-            payload = service.next_chunk(partition, sending.cursor, state.settings.transfer_chunk_bytes)
-            if payload is not None:
-                return service.name, payload, opens
-        sending.service, sending.cursor = sending.service + 1, None
-    return "", b"", False
-
-
 def _send_more(state: PartitionedMember, now: int, active: ActiveMigration, sending: OutgoingCopy) -> None:
-    """Fill the window. The first chunk of a service goes alone: it may be all that the destination needs."""
-    window = state.settings.transfer_window_chunks
-    while not sending.ended and sending.opening < 0 and len(sending.in_flight) < window:
-        service, payload, opens = _next_chunk(state, sending, active.migration.partition)
-        chunk = messages.MigrationChunk(active.migration, sending.sent, service, payload)
-        if opens:
-            sending.opening = chunk.number
+    """Fill the window. The first chunk goes alone: it may be all that the destination needs."""
+    settings, migration = state.settings, active.migration
+    while not sending.ended and 0 not in sending.in_flight and len(sending.in_flight) < settings.transfer_window_chunks:
+        payload = None
+        if not sending.enough:
+            cursor, size = sending.cursor, settings.transfer_chunk_bytes
+            payload = state.context.service.next_chunk(migration.partition, cursor, size)
+        sending.ended = payload is None
+        chunk = messages.MigrationChunk(migration, sending.sent, "" if sending.ended else SERVICE, payload or b"")
         sending.in_flight[chunk.number] = chunk
         sending.sent += 1
-        sending.bytes_sent += len(payload)
-        sending.ended = not service
-        state.send(active.migration.destination.address, chunk, active.accepted)
+        sending.bytes_sent += len(chunk.payload)
+        state.send(migration.destination.address, chunk, active.accepted)
     sending.resend_us = now + RESEND_US
     _plan_timer(state)
 
@@ -198,21 +181,13 @@ def on_chunk(state: PartitionedMember, now: int, sender: Address, chunk: message
     last = chunk
     while active.received in active.early:
         last = active.early.pop(active.received)
-        _receive(state, now, active, last)
+        active.received += 1
+        if not active.complete:
+            active.complete = not last.service or state.context.service.receive(now, active.event, last.payload)
     # The answer is about the last chunk that was taken, which a repeated one may not be.
-    enough = last.number == active.received - 1 and last.service in active.satisfied
+    enough = last.number == active.received - 1 and bool(last.service) and active.complete
     ack = messages.MigrationChunkAck(migration.id, active.received - 1, enough, active.complete)
     state.send(sender, ack, active.accepted)
-
-
-def _receive(state: PartitionedMember, now: int, active: ActiveMigration, chunk: messages.MigrationChunk) -> None:
-    """Pass the chunk to its service, unless that needs no more."""
-    active.received += 1
-    services = {service.name: service for service in state.context.services}
-    if chunk.service in services and chunk.service not in active.satisfied:
-        if services[chunk.service].receive(now, active.event, chunk.payload):
-            active.satisfied.add(chunk.service)
-    active.complete = not chunk.service or active.satisfied >= services.keys()
 
 
 # Both
@@ -276,8 +251,7 @@ def _accept(state: PartitionedMember, now: int, migration: PartitionMigration, e
     state.partitions.rejected.pop(migration.partition, None)
     state.record(now, events.MigrationAccepted(migration.id, migration.partition, endpoint, current, new))
     active.accepted = state.context.cause
-    for service in state.context.services:
-        service.before(now, event)
+    state.context.service.before(now, event)
     return active
 
 

@@ -1,7 +1,7 @@
 """Learning what the master has decided: the one place where a member's table, its completed list and its migrations change.
 
 Publications, commits and the master's own decisions all go this way: migrations whose end is now known are finished first, then
-the rows hold, then the services learn where this member stands now (Avoid Data Loss on Migration, 1.1 and 2.1).
+the rows hold, then the chapters of data learn where this member stands now (Avoid Data Loss on Migration, 1.1 and 2.1).
 """
 
 from __future__ import annotations
@@ -41,8 +41,7 @@ def learn(
     for partition, before in places:
         after = index_of(state.uuid, table.rows[partition])
         if after != before:
-            for service in state.context.services:
-                service.placed(now, partition, before, after)
+            state.context.service.placed(now, partition, before, after)
     if newer:
         compact, digest = packed(newer), f"{table.digest:016x}"
         holders = tuple(Holder(holder.address, holder.uuid) for holder in compact.holders)
@@ -70,7 +69,7 @@ def _without_decision(
 def _finish(state: PartitionedMember, now: int, decided: CompletedMigration, *, is_late: bool) -> None:
     """Act on the end of a migration, if this member takes part in it; `is_late` if its row already held before."""
     migration = decided.migration
-    services = state.context.services
+    service = state.context.service
     active = state.partitions.active.get(migration.partition)
     if active is not None and active.migration.id == migration.id:
         del state.partitions.active[migration.partition]
@@ -79,15 +78,13 @@ def _finish(state: PartitionedMember, now: int, decided: CompletedMigration, *, 
         # A backup whose place another takes is not asked before; it learns of it here (Hazelcast: one migration).
         indices = migration.source_current, migration.source_new
         event = MigrationEvent(migration.id, migration.partition, "source", *indices)
-        for service in services:
-            service.before(now, event)
+        service.before(now, event)
     else:
         return
-    for service in services:
-        if decided.committed:
-            service.commit(now, event)
-        else:
-            service.rollback(now, event)
+    if decided.committed:
+        service.commit(now, event)
+    else:
+        service.rollback(now, event)
     indices = event.current_replica_index, event.new_replica_index
     end = MigrationFinished(migration.id, migration.partition, event.endpoint, decided.committed, *indices)
     state.record(now, end)

@@ -16,15 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.partitions.arrangement.arrangement import Arrangement, arrange, replica_count
-from quarterdeck.backend.core.partitions.arrangement.member_groups import (
-    Half,
-    NoGroup,
-    by_attribute,
-    by_patterns,
-    host_aware,
-    per_member,
-)
+from quarterdeck.backend.core.partitions.arrangement.member_groups import Half, groups_of
 from quarterdeck.backend.core.partitions.migration.migration_planner import plan_migrations
 from quarterdeck.backend.core.partitions.table.partition_table import Row
 from tests.thoroughness import examples
@@ -336,20 +330,36 @@ def test_refused(members: Members, partitions: int, backups: int, table: list[Ro
         arrange(table, members, partitions, backups)
 
 
-def test_groups() -> None:
-    assert per_member(["A", "B"]) == [("A", "A"), ("B", "B")]
-    hosts = {"A": Address("h1:1"), "B": Address("h2:1"), "C": Address("h1:2")}
-    assert host_aware(hosts) == [("A", "h1"), ("B", "h2"), ("C", "h1")]
-    assert host_aware({"A": Address("h1:1"), "B": Address("h1:2"), "C": Address("h1:3")}) == [
-        ("A", "h1 (1 of 2)"), ("B", "h1 (1 of 2)"), ("C", "h1 (2 of 2)")]  # fmt: skip
-    assert by_attribute({"A": {"zone": "z"}}, "zone") == [("A", "z")]
-    with pytest.raises(NoGroup, match="B has no attribute zone"):
-        by_attribute({"A": {"zone": "z"}, "B": {}}, "zone")
-    patterns = {"left": ["10.1.*"], "right": ["10.2.*"]}
-    assert by_patterns({"A": "10.1.0.1", "B": "10.2.0.1", "C": "10.3.0.1"}, patterns) == [("A", "left"), ("B", "right")]
+@pytest.mark.parametrize(
+    ("kind", "members", "patterns", "groups"),
+    [
+        ("per-member", {"A": "h1:1", "B": "h1:2"}, "", {"A": "A", "B": "B"}),
+        ("host-aware", {"A": "h1:1", "B": "h2:1", "C": "h1:2"}, "", {"A": "h1", "B": "h2", "C": "h1"}),
+        (
+            "host-aware",
+            {"A": "h1:1", "B": "h1:2", "C": "h1:3"},
+            "",
+            {"A": "h1 (1 of 2)", "B": "h1 (1 of 2)", "C": "h1 (2 of 2)"},
+        ),
+        ("host-aware", {"A": "h1:1"}, "", {"A": "h1"}),
+        ("zone-aware", {"A": "h1:1 z", "B": "h1:2"}, "", {"A": "z", "B": "h1:2"}),
+        (
+            "custom",
+            {"A": "10.1.0.1:1", "B": "10.2.0.1:1", "C": "10.3.0.1:1"},
+            "l=10.1.*; r=10.2.*",
+            {"A": "l", "B": "r"},
+        ),
+        ("custom", {"A": "10.1.0.1:1", "B": "10.2.0.1:1"}, "l=10.1.*; all=10.*", {"A": "l", "B": "all"}),
+    ],
+)
+def test_groups(kind: str, members: dict[str, str], patterns: str, groups: dict[str, str]) -> None:
+    placed = [(name, *f"{place} ".split(" ")[:2]) for name, place in members.items()]
+    listed = [Member(Address(address), name, 1, zone=zone) for name, address, zone in placed]
+    assert groups_of(listed, kind, patterns) == groups
 
 
 def test_only_halves_of_the_only_group_are_halves_whatever_groups_are_called() -> None:
-    named = {"rack (1 of 2)": ["10.1.*"], "rack (2 of 2)": ["10.2.*"]}
-    assert not any(isinstance(group, Half) for _, group in by_patterns({"A": "10.1.0.1", "B": "10.2.0.1"}, named))
-    assert all(isinstance(group, Half) for _, group in by_patterns({"A": "10.1.0.1", "B": "10.1.0.2"}, named))
+    named = "rack (1 of 2)=10.1.*; rack (2 of 2)=10.2.*"
+    for second, halved in (("10.2.0.1:1", False), ("10.1.0.2:1", True)):
+        listed = [Member(Address("10.1.0.1:1"), "A", 1), Member(Address(second), "B", 1)]
+        assert {isinstance(group, Half) for group in groups_of(listed, "custom", named).values()} == {halved}

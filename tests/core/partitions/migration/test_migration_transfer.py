@@ -270,7 +270,7 @@ def test_a_destination_that_has_it_all_needs_the_first_chunk_only() -> None:
     knows.held = world.ghosts["D"].held
     world.ghosts["D"] = knows
     knows.life = world.machines["D"].uuid
-    state_of(world.machines["D"]).context.services = (knows,)
+    state_of(world.machines["D"]).context.service = knows
     world.migrate("A", "BD-")
     world.until(MigrationCommit)
     assert knows.told.count(("receive", 0)) == 1
