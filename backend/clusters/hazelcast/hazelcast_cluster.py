@@ -107,7 +107,7 @@ class HazelcastCluster:
         self._settled_us: int | None = None
         self._settings, self._options = settings, tuple(options)
         self._watch = MemberWatch(settings, self._hear, self.now_us, randomness or Random())
-        self._actions = OperatorActions(self._watch.ask, settings, self.configuration_of)
+        self._actions = OperatorActions(self._watch.ask, self._watch.host_name_of, settings, self.configuration_of)
         self._background = BackgroundLoop("hazelcast cluster")
         self._background.start(self._begin)
 

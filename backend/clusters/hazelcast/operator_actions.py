@@ -13,12 +13,12 @@ from urllib.parse import quote
 import httpx
 import msgspec
 
-from quarterdeck.backend.core.address import Address, BadJoinList, host_of, make_address, parse_join_list
+from quarterdeck.backend.core.address import Address, BadJoinList, make_address, parse_join_list
 from quarterdeck.backend.core.commands import commands
 from quarterdeck.backend.core.commands.catalogue import described
 from quarterdeck.backend.core.commands.commands import Command, CommandRefused, SetJoinList
 from quarterdeck.backend.hazelcast.wire import requests as wire
-from quarterdeck.backend.hazelcast.wire.connection import NoAnswer, NotConnected, client_context
+from quarterdeck.backend.hazelcast.wire.connection import BadTlsFiles, NoAnswer, NotConnected, client_context
 from quarterdeck.backend.hazelcast.wire.member_configuration import ReportedConfiguration
 from quarterdeck.backend.hazelcast.wire.messages import Answer, ErrorAnswer
 from quarterdeck.backend.hazelcast.wire.route import NotReached, WatchSettings
@@ -72,12 +72,20 @@ Ask = Callable[[Address, wire.Command, float], Awaitable[Answer]]
 
 
 class OperatorActions:
-    """Does commands. `ask` asks a member over the client protocol; `configuration_of` gives what its configuration says."""
+    """Does commands. `ask` asks a member over the client protocol; `configuration_of` gives what its configuration says.
+
+    `host_name_of` gives the name that its certificate has to hold.
+    """
 
     def __init__(
-        self, ask: Ask, settings: WatchSettings, configuration_of: Callable[[Address], ReportedConfiguration | None]
+        self,
+        ask: Ask,
+        host_name_of: Callable[[Address], str],
+        settings: WatchSettings,
+        configuration_of: Callable[[Address], ReportedConfiguration | None],
     ) -> None:
-        self._ask, self._settings, self._configuration_of = ask, settings, configuration_of
+        self._ask, self._host_name_of = ask, host_name_of
+        self._settings, self._configuration_of = settings, configuration_of
 
     async def do(self, command: Command) -> str:
         """Do the command, and return what the member answered.
@@ -129,21 +137,23 @@ class OperatorActions:
             named = (credentials.user, credentials.password)
         twice = [quote(quote(name, safe=""), safe="") for name in named]  # the product decodes both twice
         body = "&".join((*twice, quote(",".join(addresses), safe="")))
-        named_endpoint = self._settings.endpoint_of(member)
         try:
-            endpoint = make_address(*await self._settings.route.reach(named_endpoint))
+            endpoint = make_address(*await self._settings.route.reach(self._settings.endpoint_of(member)))
+            verify = (
+                True if tls is None else client_context(tls)
+            )  # the files may be other ones than when the watch began
         except NotReached as none:
             raise CommandRefused(f"{member} is not reached: {none}") from none
+        except (BadTlsFiles, OSError) as problem:
+            raise CommandRefused(f"{member} was not asked: {problem}") from problem
         try:
-            async with httpx.AsyncClient(
-                timeout=REST_SECONDS, trust_env=False, verify=True if tls is None else client_context(tls)
-            ) as client:
+            async with httpx.AsyncClient(timeout=REST_SECONDS, trust_env=False, verify=verify) as client:
                 scheme = "http" if tls is None else "https"
                 answer = await client.post(
                     f"{scheme}://{endpoint}{JOIN_LIST_PATH}",
                     content=body,
                     headers={"Content-Type": "text/plain"},
-                    extensions={} if tls is None else {"sni_hostname": tls.host_name or host_of(named_endpoint)},
+                    extensions={} if tls is None else {"sni_hostname": self._host_name_of(member)},
                 )
         except httpx.RemoteProtocolError as ended:
             raise CommandRefused(f"{member} ended the connection instead of an answer, {OLD_MEMBERS}") from ended

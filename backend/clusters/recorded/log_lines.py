@@ -171,7 +171,7 @@ def import_run(path: Path, root: Path, options: LogOptions, *, follow: bool = Fa
 
     With `follow` it goes on as the logs grow, for ever. Raises `NoLogs`, `NoJournal`, `RunExists` or `OSError`.
     """
-    run_reader.check_logs(path, options)
+    run_reader.check_logs(path, options, follow=follow)
     if run_directory(root, options.run).exists():
         raise RunExists(f"{root}: has a run {options.run} already; give another name with --run")
     news = run_reader.follow_run(path, options, _wait) if follow else run_reader.read_run(path, options)

@@ -136,7 +136,7 @@ def recorded_run(
         imported = imported_logs((path, journal.run_directory(path, run.run), path.parent))
         return run if imported is None else ImportedRun(path, imported, until_us=until_us)
     try:
-        check_logs(path, options)
+        check_logs(path, options, follow=follow)
     except NoLogs as problem:
         raise NoJournal(str(problem)) from problem
     return LogCluster(path, options, follow=follow)

@@ -31,7 +31,8 @@ IDLE_US = 6_000_000
 
 ConnectionState = Literal["connected", "merging", "silent", "refused", "gone"]
 """How the witness reaches a member: it answers; it says that it is not ready yet, for it starts or merges; nothing arrives from
-it, though nothing shows that it is gone; it turns the witness away, or is no member of that cluster; no process is there."""
+it, though nothing shows that it is gone; it refuses the witness, or is no member of that cluster (the reason says whether for its
+name, credentials or TLS); no process is there."""
 
 
 class MemberWitnessed(Struct, frozen=True, tag_field="kind", tag="member-witnessed"):

@@ -161,14 +161,16 @@ class LineNotes:
         return found
 
 
-def check_logs(path: Path, options: LogOptions | None = None) -> None:
-    """Check the beginnings of the files, before all is read: that members log there, and of one run only; and the zones given.
+def check_logs(path: Path, options: LogOptions | None = None, *, follow: bool = False) -> None:
+    """Check the beginnings of the files, before all is read: that members log there, and of one run only.
 
-    Raises `NoLogs` as `read_run` does.
+    The zones are checked, too, unless the logs are followed: a log that has one may come later. Raises `NoLogs` as `read_run`
+    does.
     """
     options = named(path, options or LogOptions())
     files = log_files([path])
-    check_zones(options, files)
+    if not follow:
+        check_zones(options, files)
     summaries = [
         found
         for file in files

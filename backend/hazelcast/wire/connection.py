@@ -99,6 +99,11 @@ class MemberWatch:
     def followed(self) -> Mapping[Address, follower.MemberFollower]:
         return self._followers.by_address
 
+    def host_name_of(self, member: Address) -> str:
+        """Return the name that the certificate of a member has to hold: as it was found, unless the settings name another."""
+        follower = self.followed.get(member)
+        return self._certified_name(self._settings.endpoint_of(member) if follower is None else follower.endpoint)
+
     async def run(self) -> None:
         """Watch until cancelled; then close all connections. No fault of a member ends it."""
         self._broken = asyncio.get_running_loop().create_future()
@@ -222,9 +227,12 @@ class MemberWatch:
             self._timer.cancel()
         self._timer = loop.call_later(seconds, self._tick)
 
-    async def _dial(self, connection: follower.FollowedConnection) -> None:
+    def _certified_name(self, endpoint: Address) -> str:
         tls = self._settings.tls
-        name = None if tls is None else tls.host_name or self._followers.host_name_of(connection.endpoint)
+        return (tls.host_name if tls is not None else None) or self._followers.host_name_of(endpoint)
+
+    async def _dial(self, connection: follower.FollowedConnection) -> None:
+        name = None if self._tls is None else self._certified_name(connection.endpoint)
         try:
             host, port = await self._route.reach(connection.endpoint)
             await asyncio.get_running_loop().create_connection(

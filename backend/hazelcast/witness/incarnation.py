@@ -8,6 +8,7 @@ from hashlib import blake2b
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.cluster_profile import ClusterState
 from quarterdeck.backend.core.events import Event
+from quarterdeck.backend.core.int64 import MOST_MILLISECONDS
 from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.partitions.events import Holder, PartitionLost
@@ -210,8 +211,8 @@ class WitnessedIncarnation:
         """Record that a replica has moved, or was to."""
         source, destination = self._address_of(end.source_uuid), self._address_of(end.destination_uuid)
         yield witnessed.ReplicaMigrated(
-            end.partition, end.replica_index, source, destination, end.succeeded, end.took_ms * 1_000,
-            end.state.planned, end.state.done,
+            end.partition, end.replica_index, source, destination, end.succeeded,
+            max(0, min(end.took_ms, MOST_MILLISECONDS)) * 1_000, end.state.planned, end.state.done,
         )  # fmt: skip
 
     def partition_lost(self, partition: int, lost_backups: int) -> Iterator[Event]:

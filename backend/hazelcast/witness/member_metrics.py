@@ -6,11 +6,11 @@ Metrics come every 5 seconds, and most differ a little each time. What is record
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from math import inf
 from typing import NamedTuple
 
 from quarterdeck.backend.core.address import Address, host_of
 from quarterdeck.backend.core.data.events import DataMeasured, MapMeasured
+from quarterdeck.backend.core.int64 import MOST_MILLISECONDS
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.core.witnessed.events import IDLE_US, LinkMeasured, MemberMeasured
@@ -56,6 +56,10 @@ class MeasuredMember:
             yield measured
 
 
+def _is_amount(value: MetricValue) -> bool:
+    return 0 <= value < MOST_MILLISECONDS
+
+
 class MemberMetrics(NamedTuple):
     """What one set of metrics says of a member itself, by the names of metrics."""
 
@@ -63,9 +67,9 @@ class MemberMetrics(NamedTuple):
     values: Mapping[str, MetricValue]
 
     def whole(self, name: str, *others: str) -> int | None:
-        """Return the sum of these metrics; None if one is missing, or negative, which stands for not known."""
+        """Return the sum of these metrics; None if one is missing, or is no amount: below 0 stands for not known."""
         values = [self.values.get(name, -1) for name in (name, *others)]
-        return int(sum(values)) if min(values) >= 0 else None
+        return int(sum(values)) if all(map(_is_amount, values)) else None
 
     @property
     def collected_ms(self) -> int | None:
@@ -168,7 +172,7 @@ def link_metrics(metrics: MetricSet, own: Address, others: Iterable[Address]) ->
     found: dict[Address, LinkMeasured] = {}
     for sample in metrics.samples:
         # A value may be no number: nothing is greater or less than that.
-        if sample.discriminator is None or sample.name not in (IDLE, QUEUED) or not 0 <= sample.value < inf:
+        if sample.discriminator is None or sample.name not in (IDLE, QUEUED) or not _is_amount(sample.value):
             continue
         remote, value = _remote_end(sample.discriminator[1]), int(sample.value)
         member = remote if remote in listed else at_host.get(host_of(remote)) if remote else None
@@ -227,7 +231,7 @@ def map_metrics(metrics: MetricSet) -> MapMetrics | None:
     maps: dict[str, dict[str, int]] = {}
     for sample in metrics.samples:
         name = sample.name.removeprefix(PREFIX)
-        if name in WANTED and name != sample.name and sample.discriminator is not None:
+        if name in WANTED and name != sample.name and sample.discriminator is not None and _is_amount(sample.value):
             maps.setdefault(sample.discriminator[1], {})[name] = int(sample.value)
     return MapMetrics(metrics.at_ms, maps) if maps else None
 

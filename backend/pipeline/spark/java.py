@@ -158,6 +158,8 @@ USED = ".used"
 
 MAX_SECONDS_TO_WRITE = 180
 SECONDS_UNTIL_LEFTOVER = 3_600
+SECONDS_UNTIL_GONE = 30 * 24 * 3_600
+"""A folder that is not there may be another machine's, or come back; so long after its first session it does not."""
 
 
 class ClassArchive(Struct, frozen=True):
@@ -218,11 +220,12 @@ class ClassArchive(Struct, frozen=True):
             self.path.with_suffix(".claimed").unlink(missing_ok=True)
 
     def _remove_others(self) -> None:
-        """Remove what this one replaces, what is of folders that are gone, and what earlier versions left, which name none."""
+        """Remove what this one replaces, what is of folders long gone, and what earlier versions left, which name none."""
         for note in self.path.parent.glob(f"classes-*{USED}"):
             environment = tuple(note.read_text(encoding="utf-8").splitlines())
-            is_of_another = environment and environment != self.environment and all(map(os.path.isdir, environment))
-            if note.stem != self.path.stem and not is_of_another:
+            is_new = time.time() - note.stat().st_mtime < SECONDS_UNTIL_GONE
+            is_used = bool(environment) and (is_new or all(map(os.path.isdir, environment)))
+            if note.stem != self.path.stem and (environment == self.environment or not is_used):
                 for file in note.parent.glob(f"{note.stem}.*"):
                     file.unlink(missing_ok=True)
 

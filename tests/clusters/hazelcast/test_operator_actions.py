@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+import pytest
 import trustme
 
 from quarterdeck.backend.clusters.hazelcast.operator_actions import OperatorActions
 from quarterdeck.backend.core.address import Address, make_address
-from quarterdeck.backend.core.commands.commands import SetJoinList
+from quarterdeck.backend.core.commands.commands import CommandRefused, SetJoinList
 from quarterdeck.backend.hazelcast.wire.member_configuration import ReportedConfiguration
 from quarterdeck.backend.hazelcast.wire.messages import Answer
 from quarterdeck.backend.hazelcast.wire.requests import Command
@@ -36,7 +37,11 @@ async def test_a_join_list_is_edited_where_members_want_our_certificate_and_have
     context = serving(authority, "hz.example.com", mutual=True)
     async with await asyncio.start_server(serve, "127.0.0.1", 0, ssl=context) as server:
         member = make_address("127.0.0.1", server.sockets[0].getsockname()[1])
-        tls = TlsOptions(trusted, certificate, key, host_name="hz.example.com")
+        settings = WatchSettings((member,), tls=TlsOptions(trusted, certificate, key))
         reported = ReportedConfiguration("dev", "tcp-ip", (), {}, rest_enabled=True, rest_groups=("CLUSTER_WRITE",))
-        actions = OperatorActions(_unasked, WatchSettings((member,), tls=tls), lambda _: reported)
-        assert await actions.do(SetJoinList(str(member), ("10.0.0.1:5701",))) == "edited"
+        actions = OperatorActions(_unasked, lambda _: "hz.example.com", settings, lambda _: reported)
+        edit = SetJoinList(str(member), ("10.0.0.1:5701",))
+        assert await actions.do(edit) == "edited"
+        trusted.unlink()
+        with pytest.raises(CommandRefused, match=r"was not asked: the authority .* cannot be used"):
+            await actions.do(edit)

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.cluster_profile import CLUSTER_STATES
+from quarterdeck.backend.core.int64 import MOST_MILLISECONDS
 from quarterdeck.backend.hazelcast.wire import messages, requests
 from quarterdeck.backend.hazelcast.wire.codec import answer_codec
-from quarterdeck.backend.hazelcast.wire.codec.answer_codec import decode_message
+from quarterdeck.backend.hazelcast.wire.codec.answer_codec import decode_message, decode_metric_set
 from quarterdeck.backend.hazelcast.wire.codec.fields import NULL, structure_frames, text_frame
 from quarterdeck.backend.hazelcast.wire.codec.frames import (
     HEAD,
@@ -25,7 +26,13 @@ from quarterdeck.backend.hazelcast.wire.codec.frames import (
     encode_frames,
 )
 from quarterdeck.backend.hazelcast.wire.codec.request_codec import encode_request, number_of
-from tests.hazelcast.wire.member_codec import answer_frames, decode_request, encode_fragments, event_frames
+from tests.hazelcast.wire.member_codec import (
+    answer_frames,
+    decode_request,
+    encode_fragments,
+    encode_metric_set,
+    event_frames,
+)
 
 INT = st.integers(-(2**31), 2**31 - 1)
 LONG = st.integers(-(2**63), 2**63 - 1)
@@ -99,11 +106,12 @@ EVENTS = st.one_of(
     st.builds(messages.PartitionLostEvent, INT, INT),
 )
 
+MEANT = MOST_MILLISECONDS - 1
 WORD = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="."), min_size=1, max_size=12)
 SAMPLES = st.builds(
     messages.MetricSample,
     st.one_of(WORD, st.tuples(WORD, WORD, WORD).map(".".join)),
-    st.one_of(LONG, st.floats(allow_nan=False)),
+    LONG | st.floats(-MEANT, MEANT),
     st.none() | st.tuples(WORD, WORD),
 )
 SETS = st.builds(messages.MetricSet, LONG, st.lists(SAMPLES, max_size=6).map(tuple))
@@ -253,6 +261,13 @@ def test_more_behind_what_is_known_is_skipped() -> None:
 def test_a_message_of_unknown_type_is_told_as_such() -> None:
     frames = answer_frames(messages.RequestDone(), 0x777700, 12)
     assert decode_message(frames) == (12, messages.UnknownMessage(0x777701))
+
+
+def test_values_that_no_member_can_mean_are_passed_over() -> None:
+    values = (float("nan"), float("inf"), -1e300, 7.0)
+    samples = tuple(messages.MetricSample(f"a{number}", value) for number, value in enumerate(values))
+    found = decode_metric_set(5, encode_metric_set(messages.MetricSet(5, samples)))
+    assert found == messages.MetricSet(5, samples[-1:])
 
 
 def test_metrics_that_unpack_to_gigabytes_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import trustme
 
+from quarterdeck.backend.core.address import Address, port_of
 from quarterdeck.backend.hazelcast.wire.connection import BadTlsFiles, client_context
 from quarterdeck.backend.hazelcast.wire.route import TlsOptions, WatchSettings
 from tests.hazelcast.wire.fake_member import FakeMember
@@ -64,6 +65,19 @@ async def test_a_certificate_of_another_name_is_accepted_when_that_is_asked_for(
     )
     await stays(FakeMember(tls=other), TlsOptions(trusted, host_name="hz.example.com"), "connected")
     await stays(FakeMember(tls=other), TlsOptions(trusted, check_host_name=False), "connected")
+
+
+async def test_a_member_that_was_found_by_a_name_has_that_in_its_certificate(
+    authority: trustme.CA, tmp_path: Path
+) -> None:
+    trusted, _, _ = written(authority, tmp_path)
+    member = FakeMember(tls=serving(authority, "localhost"))
+    await member.start()
+    found = Address(f"localhost:{port_of(member.address)}")
+    async with watching(WatchSettings((found,), tls=TlsOptions(trusted), pace=QUICK)) as watched:
+        await watched.until(lambda: watched.states(member.address)[-1:] == ["connected"])
+        assert watched.watch.host_name_of(member.address) == "localhost"
+    await member.stop()
 
 
 async def test_a_certificate_of_ours_is_shown_where_it_is_wanted(authority: trustme.CA, tmp_path: Path) -> None:

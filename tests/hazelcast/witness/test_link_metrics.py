@@ -46,7 +46,7 @@ def test_links_are_strained_that_are_gone_idle_or_full() -> None:
     assert strained((), link_metrics(of_connections(("10.0.0.2:5701", 5_900, 15)), A, (B,)), (B,)) == ()
 
 
-@pytest.mark.parametrize("idle_ms", [nan, inf, -1])
+@pytest.mark.parametrize("idle_ms", [nan, inf, -1, 1 << 62])
 def test_what_is_no_amount_is_passed_over(idle_ms: float) -> None:
     metrics = of_connections(("10.0.0.2:5701", idle_ms, 3))
     assert link_metrics(metrics, A, (B,)) == {B: LinkMeasured(B, 0, None, 3)}

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import msgspec
+from msgspec.structs import replace
+
 from quarterdeck.backend.core.data.events import DataMeasured, MapMeasured
 from quarterdeck.backend.core.partitions.events import PartitionLost
 from quarterdeck.backend.core.witnessed.events import (
@@ -129,6 +132,8 @@ def test_the_end_of_a_migration_names_members_by_address() -> None:
     watched.answers(A, "a", view(3, (A, "a"), (B, "b")))
     end = ReplicaMigrationEvent(7, 1, "a", "b", True, 12, MigrationState(54, 31))
     assert watched.says(A, "a", end) == [ReplicaMigrated(7, 1, A, B, True, 12_000, 54, 31)]
+    (endless,) = watched.says(A, "a", replace(end, took_ms=(1 << 63) - 1))
+    assert msgspec.json.decode(msgspec.json.encode(endless), type=ReplicaMigrated) == endless
     assert watched.says(A, "a", PartitionLostEvent(7, 6)) == [PartitionLost(7, 6, data_lost=True)]
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from quarterdeck.backend.clusters.recorded.log_lines import import_run
 from quarterdeck.backend.hazelcast.logs.reader import NoLogs
+from quarterdeck.backend.hazelcast.logs.run_reader import check_logs
 from quarterdeck.backend.hazelcast.logs.split_parser import NOTHING_UNDERSTOOD, LogOptions
 from quarterdeck.backend.pipeline.audit import NOT_IN_WITNESSED_RUNS, audit
 from quarterdeck.library import read_logs
@@ -40,6 +41,10 @@ def test_a_zone_of_a_log_that_is_not_there_is_refused_wherever_logs_are_read(tmp
         next(import_run(RECORDING, tmp_path, options))
     with pytest.raises(NoLogs, match=refused):
         read_logs(RECORDING, options)
+
+
+def test_a_log_that_has_a_zone_may_come_later_where_logs_are_followed(tmp_path: Path) -> None:
+    check_logs(RECORDING, LogOptions(run="r", zone="h4.log=+02:00"), follow=True)
 
 
 @pytest.mark.parametrize("run", ["flapping", "split-and-merge"])

@@ -100,13 +100,17 @@ def test_another_program_has_another_one_which_replaces_what_is_of_no_use(
         made.keep(subprocess.Popen(("touch", made.writing()[-1].partition("=")[2])))
         return made.path
 
-    here, gone, other = (runtime(tmp_path / name) for name in ("jvm", "gone", "other"))
+    here, gone, other, elsewhere = (runtime(tmp_path / name) for name in ("jvm", "gone", "other", "elsewhere"))
     write(here, "1")
     write(gone, "1")
     left = [write(other, "1")]
     for end in (".used", ".jsa"):
         (cache / f"classes-0123456789ab{end}").touch()  # as earlier versions left them
     shutil.rmtree(gone.home)
+    for note in cache.glob("*.used"):  # all are old; the next one may be another machine's
+        os.utime(note, (0, 0))
+    left.append(write(elsewhere, "1"))
+    shutil.rmtree(elsewhere.home)
     left.append(write(here, "2"))
     assert set(cache.iterdir()) == {path.with_suffix(end) for path in left for end in (".jsa", ".used")}
 

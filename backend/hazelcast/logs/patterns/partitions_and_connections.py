@@ -114,10 +114,10 @@ PRODUCT_LOGGERS = frozenset(
 
 
 MILLISECOND_US = 1_000
-_LATE = re.compile(rf"member({ADDRESS})\[[^\[\]]*?noHeartbeat\(ms\)=([\d,.]{{1,20}})")
+_LATE = re.compile(rf"member({ADDRESS})\[[^\[\]]*?noHeartbeat\(ms\)=([\d,.]{{1,15}})")
 _WAITING = re.compile(
     r"Invocation\{op=(?:[\w$]+\.)*(?P<operation>[\w$]+)\{[^\n]*? targetAddress=(?P<target>[^\s,]+),"
-    r"[^\n]* duration=(?P<ms>[\d,.]+) ms"
+    r"[^\n]* duration=(?P<ms>[\d,.]{1,15}) ms"
 )
 _NAME = re.compile(r", name=([^,}\n]{1,100})\}")
 
@@ -158,9 +158,9 @@ DIAGNOSTIC_PATTERNS: list[LogPattern] = [
     log_pattern(
         "partitions",
         "Migration",
-        r"Migration(Completed|Failed)\[\s*source=(?P<source>\S+)\s+destination=(?P<destination>\S+)\s+partitionId=(?P<partition>\d+)"
-        r"\s+replicaIndex=(?P<replica>\d+)\s+elapsedTime\(ms\)=(?P<ms>[\d,.]+).*?plannedMigrations=(?P<planned>\d+)"
-        r"\s+completedMigrations=(?P<completed>\d+)",
+        r"Migration(Completed|Failed)\[\s*source=(?P<source>\S+)\s+destination=(?P<destination>\S+)\s+partitionId=(?P<partition>\d{1,6})"
+        r"\s+replicaIndex=(?P<replica>\d{1,6})\s+elapsedTime\(ms\)=(?P<ms>[\d,.]{1,15})\s.*?plannedMigrations=(?P<planned>\d{1,9})"
+        r"\s+completedMigrations=(?P<completed>\d{1,9})\b",
         _migrated,
         ("MigrationCompleted[", "MigrationFailed["),
     ),

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from struct import Struct as Layout
 
 from quarterdeck.backend.core.cluster_profile import CLUSTER_STATES
+from quarterdeck.backend.core.int64 import MOST_MILLISECONDS
 from quarterdeck.backend.hazelcast.wire import messages
 from quarterdeck.backend.hazelcast.wire.codec import fields
 from quarterdeck.backend.hazelcast.wire.codec.frames import IS_EVENT, BadBytes, Frame, Frames
@@ -122,6 +123,8 @@ def _read_samples(
                 value = reader.number(LONG)
             case 1:  # any other
                 value = reader.number(DOUBLE)
+                if not abs(value) < MOST_MILLISECONDS:  # also NaN: nothing that a member can mean
+                    continue
             case kind:
                 raise BadBytes(f"a metric has a value of the kind {kind}")
         if wanted_prefixes is None or prefix in wanted_prefixes:

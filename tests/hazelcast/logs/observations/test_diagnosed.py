@@ -79,6 +79,11 @@ def test_what_diagnostics_say() -> None:
     )
 
 
+def test_a_number_that_no_record_could_hold_is_not_read() -> None:
+    found = logged(TEXT.replace("(ms)=3\n", f"(ms)={9 * 10**17}\n"))
+    assert not [record for record in found if type(record.event) is ReplicaMigrated]
+
+
 def observed(found: Sequence[Logged]) -> list[Observation]:
     """Return what is observed live, when these have come."""
     observers = RecordObservers("try", "live")
