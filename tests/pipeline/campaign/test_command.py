@@ -68,7 +68,7 @@ def end_of(driver: subprocess.Popen[str], out: Path) -> tuple[str, str]:
 
 
 def chunks(out: Path) -> list[Path]:
-    return sorted((out / "verdicts").glob("*.parquet"))
+    return sorted((out / "verdicts").glob("chunk-*.parquet"))  # not one that is being written
 
 
 def wait_for_chunks(process: subprocess.Popen[str], out: Path, count: int) -> None:
