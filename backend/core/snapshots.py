@@ -137,7 +137,7 @@ def _one_of(kinds: Sequence[Any]) -> Plain:
 def _mapping(key: Plain, value: Plain) -> Plain:
     if key is value is _unchanged:
         return _unchanged
-    return lambda pairs: tuple([(key(one), value(other)) for one, other in pairs.items()])
+    return lambda pairs: tuple([(key(name), value(held)) for name, held in pairs.items()])
 
 
 def _set(element: Plain) -> Plain:
@@ -151,7 +151,7 @@ def _sequence(element: Plain) -> Plain:
 def _tuple(places: tuple[Plain, ...]) -> Plain:
     if all(place is _unchanged for place in places):
         return _unchanged
-    return lambda value: tuple([place(one) for place, one in zip(places, value, strict=True)])
+    return lambda value: tuple([place(part) for place, part in zip(places, value, strict=True)])
 
 
 def _record(kind: type) -> Plain:
@@ -160,7 +160,7 @@ def _record(kind: type) -> Plain:
     if is_dataclass(kind):
         hints = {field.name: hints[field.name] for field in fields(kind) if field.compare and field.name not in HISTORY}
     places = tuple((name, _plain(declared)) for name, declared in hints.items())
-    if issubclass(kind, Struct) and kind.__struct_config__.frozen and all(one is _unchanged for _, one in places):
+    if issubclass(kind, Struct) and kind.__struct_config__.frozen and all(plain is _unchanged for _, plain in places):
         return _unchanged
     title = kind.__name__
     return lambda value: (title, *[place(getattr(value, name)) for name, place in places])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 NEVER = 2**63 - 1
-"""A deadline that does not come, in microseconds."""
+"""A deadline that does not come, in microseconds. A time of 0 stands for none as well."""
 
 
 @dataclass(slots=True)

@@ -128,7 +128,7 @@ def _step_problem(before: PartitionRow | None, row: PartitionRow, event: TableCh
         return "" if before is None or before.replicas == 0 else "it was arranged before"
     if before is None:
         return f"{event.cause} without an arrangement"
-    changed = sum(one != other for one, other in zip_longest(before.holders, row.holders))
+    changed = sum(old != new for old, new in zip_longest(before.holders, row.holders))
     if event.cause == "migration":
         if changed and grown != SUCCESS_INCREMENT:
             return f"a commit raised the version by {grown}"

@@ -191,7 +191,10 @@ async def present_state(client: MemberClient, url: str, *, started: bool, rows: 
     if facts.table_version and rows:
         async for page in table_pages(client, url):
             changed = (page.table_version, page.digest, page.partitions, page.holders, page.rows)
-            found.append(TableChanged(*changed, facts.uuid, "published"))
+            try:
+                found.append(TableChanged(*changed, facts.uuid, "published"))
+            except ValueError as problem:
+                raise BadResponse(f"{url}: {problem}") from problem
     elif facts.table_version:
         found.append(TableChanged(facts.table_version, facts.table_digest, 0, (), (), facts.uuid, "published"))
     return [Record(facts.run, facts.label, facts.uuid, 0, facts.now_us, facts.utc_us, event) for event in found]

@@ -43,10 +43,13 @@ class TableChanged(Struct, frozen=True, tag_field="kind", tag="table-changed"):
 
     def __post_init__(self) -> None:
         """Refuse rows that name no holder of these: a line of a journal with such a row is no record."""
-        known = len(self.holders)
+        places = range(-1, len(self.holders))
         for row in self.rows:
-            if len(row) < 3 or min(row) < -1 or max(row[2:]) >= known:
-                raise ValueError("a row of the table names a holder that is not there")
+            if len(row) < 3:
+                raise ValueError("a row of the table is too short")
+            for place in row[2:]:
+                if place not in places:
+                    raise ValueError("a row of the table names a holder that is not there")
 
 
 ALL_LOST = 6

@@ -40,8 +40,6 @@ class OutgoingCopy:
     bytes_sent: int = 0
     ended: bool = False
     """The last chunk is out."""
-    enough: bool = False
-    """The destination needs no more data."""
     finished: bool = False
     """The destination has everything, and the master knows."""
     problem: str = ""

@@ -87,8 +87,6 @@ def on_chunk_ack(state: PartitionedMember, now: int, sender: Address, ack: messa
             _report(state, active.migration, sending, ack.problem)
             state.timers.set(TRANSFER, now)  # a master that is the owner looks at its copies then
         return
-    if ack.enough and ack.number in sending.in_flight:
-        sending.enough = True
     for number in [number for number in sending.in_flight if number <= ack.number]:
         del sending.in_flight[number]
     if ack.complete:
@@ -112,10 +110,8 @@ def _send_more(state: PartitionedMember, now: int, active: ActiveMigration, send
     """Fill the window. The first chunk goes alone: it may be all that the destination needs."""
     settings, migration = state.settings, active.migration
     while not sending.ended and 0 not in sending.in_flight and len(sending.in_flight) < settings.transfer_window_chunks:
-        payload = None
-        if not sending.enough:
-            cursor, size = sending.cursor, settings.transfer_chunk_bytes
-            payload = state.context.service.next_chunk(migration.partition, cursor, size)
+        size = settings.transfer_chunk_bytes
+        payload = state.context.service.next_chunk(migration.partition, sending.cursor, size)
         sending.ended = payload is None
         chunk = messages.MigrationChunk(migration, sending.sent, "" if sending.ended else SERVICE, payload or b"")
         sending.in_flight[chunk.number] = chunk
