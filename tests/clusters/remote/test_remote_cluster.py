@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,7 +14,13 @@ import trustme
 
 from quarterdeck.backend.clusters.cluster import ConnectionStatusSource
 from quarterdeck.backend.clusters.remote.access import MemberCredentials
-from quarterdeck.backend.clusters.remote.member_client import RequestRefused, Unreachable
+from quarterdeck.backend.clusters.remote.member_client import (
+    BadResponse,
+    MemberClient,
+    RequestRefused,
+    Unreachable,
+    present_state,
+)
 from quarterdeck.backend.clusters.remote.member_stream import StreamTimings
 from quarterdeck.backend.clusters.remote.remote_cluster import RemoteCluster
 from quarterdeck.backend.clusters.remote.remote_commands import PartiallyDone
@@ -90,6 +97,20 @@ def test_one_url_finds_all_and_tells_everything_once_in_order(cities: tuple[Fake
         assert (records[-1].utc - records[-1].at) % 60_000_000 == 0
         wait_until(lambda: all(status.contact == "connected" for status in cluster.connection_status().values()))
         assert not any(status.incomplete for status in cluster.connection_status().values())
+
+
+def test_a_table_with_a_row_that_names_no_holder_is_refused_with_its_member(cities: tuple[FakeMember, ...]) -> None:
+    athens = cities[0]
+    holders = [{"address": athens.address, "uuid": athens.uuid}]
+    table = {"table_version": 7, "digest": "ab", "partitions": 1, "replicas": 1, "holders": holders, "next": None}
+    athens.replies["GET", "/table"] = (200, table | {"rows": [[0, 1, 1]]})
+
+    async def ask() -> None:
+        async with MemberClient(MemberCredentials()) as client:
+            await present_state(client, athens.url, started=True, rows=True)
+
+    with pytest.raises(BadResponse, match=f"^{athens.url}: a row of the table names a holder that is not there$"):
+        asyncio.run(ask())
 
 
 def test_a_silent_member_is_stale_since_it_was_heard_and_comes_back_without_loss(
