@@ -23,7 +23,7 @@ from quarterdeck.widgets.line_table import CURSOR_MARK, MOVES, chip_text
 Entry = TypeVar("Entry")
 
 CAPACITY = 10_000
-"""The number of entries kept."""
+"""The number of entries kept by default."""
 
 WHEEL_LINES = 3
 

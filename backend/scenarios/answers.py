@@ -20,7 +20,7 @@ class OpenQuestion:
 
     ask: ScenarioQuestion
     said: str
-    """What the trainee answered; empty where none did."""
+    """What the trainee answered; empty where the question was left out."""
     list_before: tuple[str, ...]
     """The greatest list of a running member when it was asked."""
     left: int

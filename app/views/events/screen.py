@@ -346,11 +346,11 @@ class EventsScreen(ViewScreen):
 
     def do_event_story(self, member: str) -> None:
         """Show all records of the named member, or of what the event under the cursor is about: each time of the next subject."""
-        record, subjects = None, tuple[Subject, ...]()
         if member:
             self._check_member(member)
-            subjects = (Subject("member", member),)
-        elif (record := self._pause_at_current()) is not None:
+        record = None if member else self._pause_at_current()
+        subjects: tuple[Subject, ...] = (Subject("member", member),) if member else ()
+        if record is not None:
             subjects = subjects_of(self._trail, record, self.session.episodes)
         if not subjects:
             return

@@ -102,7 +102,10 @@ class Landmarks:
         return belief is not None and belief.witnessed_by == ("logs",)
 
     def _leading(self, *, reached: bool = True) -> list[str]:
-        """Return the masters that run; those out of reach may lead on, unless it is their log that is over."""
+        """Return the masters that run and are reached; without `reached`, also those out of reach.
+
+        These may lead on, unless their log is over.
+        """
         masters = (self._picture.members[label] for label in sorted(self._masters))
         return [
             belief.label
@@ -110,13 +113,24 @@ class Landmarks:
             if belief.status == "member" and (belief.reached or not (reached or self._is_logged(belief.label)))
         ]
 
+    def _standing(self, label: str) -> tuple[bool, str, bool] | None:
+        """Return what decides whether a member leads."""
+        belief = self._picture.members.get(label)
+        return None if belief is None else (belief.is_master, belief.status, belief.reached)
+
     def _note(self, record: Record) -> None:
         """Note which members lead. Two masters that run are a split, until at most one of them may still lead."""
         event = record.event
-        self._picture.apply(record)
         befalls = ROWS[type(event)].befalls
-        belief = self._picture.members.get(record.member if befalls is None else befalls(event))
+        label = record.member if befalls is None else befalls(event)
+        before = self._standing(label)
+        self._picture.apply(record)
+        belief = self._picture.members.get(label)
         if belief is None or isinstance(event, MemberWitnessed):  # its start or its list follows
+            return
+        if isinstance(event, ConnectionChanged) and not belief.version:  # others list a new incarnation of it
+            return
+        if self._standing(label) == before and belief.is_master == (label in self._masters):
             return
         (self._masters.add if belief.is_master else self._masters.discard)(belief.label)
         leading = self._leading()

@@ -227,7 +227,9 @@ class Delay(ScenarioModel):
 
 def _model(description: CommandDescription, base: type[ScenarioModel], arguments: Iterable[Argument]) -> Any:
     of_command = msgspec.structs.fields(description.operation or description.command)
-    defaults: dict[str, Any] = {each.name: each.default for each in of_command if each.default is not msgspec.NODEFAULT}
+    defaults: dict[str, Any] = {
+        field.name: field.default for field in of_command if field.default is not msgspec.NODEFAULT
+    }
     if description.operation is not None:
         defaults["map"] = MAP_OF_SCENARIOS
     fields: dict[str, Any] = {}
@@ -257,9 +259,11 @@ def _form(description: CommandDescription) -> Any:
 
 
 ACTIONS = {
-    each.tag: each
-    for each in CATALOGUE
-    if each.command is not do.HealLink and each.ability != "diagnostics" and (each.operation is None or each.sentence)
+    described.tag: described
+    for described in CATALOGUE
+    if described.command is not do.HealLink
+    and described.ability != "diagnostics"
+    and (described.operation is None or described.sentence)
 }
 """The commands that a scenario has an action for, by its name. Some links are healed by the action that heals all."""
 

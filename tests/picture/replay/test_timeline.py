@@ -116,6 +116,17 @@ def test_a_kill_and_a_restart_of_a_witnessed_master_are_no_split_and_no_merge() 
     assert letters(landmarks_of(cluster)[0]) == ""
 
 
+def test_a_new_incarnation_of_a_master_out_of_reach_shows_no_merge_before_it_is_heard() -> None:
+    cluster = watched()
+    for label in ("n2", "n3"):
+        cluster.install(label, 4, ("n2", "n3"), lineage="L2")
+    cluster.happen("n1", ConnectionChanged("gone", "closed"), after_us=5 * SECOND_US)
+    cluster.happen("n1", MemberWitnessed(("client-protocol",), ("owners",)), life=2)
+    cluster.happen("n1", ConnectionChanged("gone", "closed"), life=2)
+    cluster.install("n3", 5, ("n2", "n3"), lineage="L2")
+    assert letters(landmarks_of(cluster)[0]) == "S"
+
+
 def test_a_master_that_leaves_while_the_next_one_leads_already_is_no_split() -> None:
     cluster = watched()
     cluster.install("n2", 4, ("n2", "n3"), lineage="L2")
