@@ -11,7 +11,7 @@ from typing import Generic, Literal, NamedTuple, TypeVar
 from msgspec import Struct
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.int64 import Int64
+from quarterdeck.backend.core.timers import Int64
 
 
 class RecordId(Struct, frozen=True, gc=False):

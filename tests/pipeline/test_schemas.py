@@ -11,6 +11,8 @@ from pyspark.sql import Row, SparkSession
 from pyspark.sql.types import LongType, StringType
 
 from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.partitions.events import TableChanged
+from quarterdeck.backend.core.witnessed.events import OwnersTold
 from quarterdeck.backend.pipeline.audit_input import InputFile
 from quarterdeck.backend.pipeline.judging.group_judge import judge_group
 from quarterdeck.backend.pipeline.judging.lines import CONTRADICTS, TORN, NoRecord, decode_record, strange_record
@@ -25,6 +27,9 @@ from quarterdeck.backend.pipeline.schemas import (
 )
 from quarterdeck.backend.pipeline.tables.run_events import RunLines, record_columns
 from tests.pipeline.journal_builder import clean_story, line
+
+SOUND: dict[type, dict[str, object]] = {TableChanged: {"rows": [[2**62, 2**62, 1]]}, OwnersTold: {"owners": [1, 0]}}
+"""What has to name the other fields."""
 
 
 def sample(kind: inspect.Type) -> Any:
@@ -69,7 +74,7 @@ def test_every_kind_of_event_round_trips(spark: SparkSession, tmp_path: Path) ->
             "seq": seq,
             "at": seq,
             "utc": seq,
-            "event": {"kind": kind.tag} | sample(kind),
+            "event": {"kind": kind.tag} | sample(kind) | SOUND.get(kind.cls, {}),
         }
         for seq, kind in enumerate(EVENT_CLASSES, start=1)
     ]

@@ -155,7 +155,7 @@ class OperatorActions:
                     headers={"Content-Type": "text/plain"},
                     extensions={} if tls is None else {"sni_hostname": self._host_name_of(member)},
                 )
-        except httpx.RemoteProtocolError as ended:
+        except (httpx.RemoteProtocolError, httpx.ReadError) as ended:  # as it closed before or after it had read all
             raise CommandRefused(f"{member} ended the connection instead of an answer, {OLD_MEMBERS}") from ended
         except httpx.HTTPError as problem:
             raise CommandRefused(f"{member} did not answer over REST: {problem or type(problem).__name__}") from problem

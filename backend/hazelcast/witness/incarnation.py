@@ -8,11 +8,11 @@ from hashlib import blake2b
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.cluster_profile import ClusterState
 from quarterdeck.backend.core.events import Event
-from quarterdeck.backend.core.int64 import MOST_MILLISECONDS
 from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.partitions.events import Holder, PartitionLost
 from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.core.timers import MOST_MILLISECONDS
 from quarterdeck.backend.core.witnessed import events as witnessed
 from quarterdeck.backend.core.witnessed.discovery import JOINER
 from quarterdeck.backend.core.witnessed.events import ASPECTS, Aspect, MemberWitnessed, OwnersTold, Source

@@ -11,8 +11,8 @@ from msgspec import Struct, inspect
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import Record
-from quarterdeck.backend.core.int64 import Int64
 from quarterdeck.backend.core.membership.events import HeartbeatLate
+from quarterdeck.backend.core.timers import Int64
 from quarterdeck.backend.journal.files import NOT_DECODABLE
 from quarterdeck.backend.pipeline.rules import QuarantinedLine
 

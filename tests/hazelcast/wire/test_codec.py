@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.cluster_profile import CLUSTER_STATES
-from quarterdeck.backend.core.int64 import MOST_MILLISECONDS
+from quarterdeck.backend.core.timers import MOST_MILLISECONDS
 from quarterdeck.backend.hazelcast.wire import messages, requests
 from quarterdeck.backend.hazelcast.wire.codec import answer_codec
 from quarterdeck.backend.hazelcast.wire.codec.answer_codec import decode_message, decode_metric_set

@@ -9,12 +9,16 @@ import pytest
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import Event, Record
+from quarterdeck.backend.core.partitions.events import TableChanged
+from quarterdeck.backend.core.witnessed.events import OwnersTold
 from quarterdeck.backend.picture.events.catalogue import ALL_ROWS, describe_record, part_of, tone_of
 from quarterdeck.backend.picture.events.event_row import EpisodePart, EventRow
 from quarterdeck.backend.picture.explain.causes import RULES
 from quarterdeck.backend.picture.text.fact import Tone
 
 EXAMPLES: dict[Any, Any] = {str: "a:1", int: 3, float: 0.5, bool: True, Address: Address("10.0.0.1:5701")}
+SOUND: dict[Any, Any] = {TableChanged: {"rows": ((3, 3, 1),)}, OwnersTold: {"owners": (1, 0)}}
+"""What has to name the other fields."""
 
 
 def example_of(kind: Any) -> Any:
@@ -31,7 +35,7 @@ def example_of(kind: Any) -> Any:
     if kind in EXAMPLES:
         return EXAMPLES[kind]
     hints = get_type_hints(kind)
-    return kind(**{field: example_of(hints[field]) for field in kind.__struct_fields__})
+    return kind(**{field: example_of(hints[field]) for field in kind.__struct_fields__} | SOUND.get(kind, {}))
 
 
 def test_every_class_of_events_has_exactly_one_row() -> None:

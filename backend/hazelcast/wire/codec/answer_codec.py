@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from struct import Struct as Layout
 
 from quarterdeck.backend.core.cluster_profile import CLUSTER_STATES
-from quarterdeck.backend.core.int64 import MOST_MILLISECONDS
+from quarterdeck.backend.core.timers import MOST_MILLISECONDS
 from quarterdeck.backend.hazelcast.wire import messages
 from quarterdeck.backend.hazelcast.wire.codec import fields
 from quarterdeck.backend.hazelcast.wire.codec.frames import IS_EVENT, BadBytes, Frame, Frames
