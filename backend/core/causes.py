@@ -6,12 +6,14 @@ there were causes, and in those read from the logs of other programs, where thes
 
 from __future__ import annotations
 
-from typing import Generic, Literal, NamedTuple, TypeVar
+from typing import Annotated, Generic, Literal, NamedTuple, TypeVar
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.timers import Int64
+
+Int64 = Annotated[int, Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
+"""A whole number of what is recorded. A line with one of more than 64 bits is no record."""
 
 
 class RecordId(Struct, frozen=True, gc=False):

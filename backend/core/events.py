@@ -11,6 +11,7 @@ from typing import get_args
 from msgspec import Struct
 
 from quarterdeck.backend.core import causes
+from quarterdeck.backend.core.causes import Int64
 from quarterdeck.backend.core.data import events as data
 from quarterdeck.backend.core.data.events import DataEvent
 from quarterdeck.backend.core.link_condition import LinkChanged
@@ -18,7 +19,6 @@ from quarterdeck.backend.core.membership import events as membership
 from quarterdeck.backend.core.membership.events import MembershipEvent
 from quarterdeck.backend.core.partitions import events as partitions
 from quarterdeck.backend.core.partitions.events import PartitionEvent
-from quarterdeck.backend.core.timers import Int64
 from quarterdeck.backend.core.witnessed.events import WitnessEvent
 
 # What operators and the network did; recorded under the name of the cluster, not of a member

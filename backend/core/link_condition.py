@@ -6,7 +6,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from quarterdeck.backend.core.timers import Int64
+from quarterdeck.backend.core.causes import Int64
 
 
 class KindCondition(Struct, frozen=True):

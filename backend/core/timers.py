@@ -3,15 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Annotated
-
-from msgspec import Meta
-
-Int64 = Annotated[int, Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
-"""A whole number of what is recorded, most often a time. A line with one of more than 64 bits is no record."""
-
-MOST_MILLISECONDS = 1 << 53
-"""More than a member can mean; in microseconds it still has 64 bits."""
 
 NEVER = 2**63 - 1
 """A deadline that does not come, in microseconds. A time of 0 stands for none as well."""

@@ -7,7 +7,7 @@ from typing import Literal
 from msgspec import Struct
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.timers import Int64
+from quarterdeck.backend.core.causes import Int64
 
 
 class CallStarted(Struct, frozen=True, tag_field="kind", tag="call-started"):

@@ -8,9 +8,9 @@ from msgspec import Struct
 
 from quarterdeck.backend.core import causes
 from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.causes import Int64
 from quarterdeck.backend.core.cluster_profile import ClusterState
 from quarterdeck.backend.core.membership.views.identity import Member
-from quarterdeck.backend.core.timers import Int64
 
 # Incarnations
 

@@ -11,8 +11,8 @@ from typing import Literal
 from msgspec import Struct
 
 from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.causes import Int64
 from quarterdeck.backend.core.partitions.migration.migration import Endpoint, Kind
-from quarterdeck.backend.core.timers import Int64
 
 
 class Holder(Struct, frozen=True):

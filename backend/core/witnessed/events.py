@@ -12,8 +12,8 @@ from typing import Literal, get_args
 from msgspec import Struct
 
 from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.causes import Int64
 from quarterdeck.backend.core.partitions.events import Holder
-from quarterdeck.backend.core.timers import Int64
 
 Aspect = Literal[
     "heartbeats", "suspicions", "claims", "merge-verdicts", "owners", "backups", "table-version", "migration-queue",

@@ -22,6 +22,8 @@ AUTHENTICATION_STATUSES: tuple[AuthenticationStatus, ...] = get_args(Authenticat
 ReportedState = ClusterState | Literal["IN_TRANSITION", "unknown"]
 """A member may be asked while the state is being changed, and a later version may have another one."""
 MetricValue = int | float
+MOST_MILLISECONDS = 1 << 53
+"""More than a member can mean; in microseconds it still has 64 bits."""
 
 
 class Authenticated(Struct, frozen=True):

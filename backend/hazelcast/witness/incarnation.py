@@ -12,13 +12,17 @@ from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.partitions.events import Holder, PartitionLost
 from quarterdeck.backend.core.properties import SECOND_US
-from quarterdeck.backend.core.timers import MOST_MILLISECONDS
 from quarterdeck.backend.core.witnessed import events as witnessed
 from quarterdeck.backend.core.witnessed.discovery import JOINER
 from quarterdeck.backend.core.witnessed.events import ASPECTS, Aspect, MemberWitnessed, OwnersTold, Source
 from quarterdeck.backend.hazelcast.logs.incarnation_state import change_between
 from quarterdeck.backend.hazelcast.wire.member_configuration import ReportedConfiguration
-from quarterdeck.backend.hazelcast.wire.messages import MetricSet, PartitionsView, ReplicaMigrationEvent
+from quarterdeck.backend.hazelcast.wire.messages import (
+    MOST_MILLISECONDS,
+    MetricSet,
+    PartitionsView,
+    ReplicaMigrationEvent,
+)
 from quarterdeck.backend.hazelcast.witness.member_metrics import MeasuredMember
 
 OWNERS_INTERVAL_US = 250_000

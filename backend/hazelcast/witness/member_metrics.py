@@ -12,10 +12,9 @@ from quarterdeck.backend.core.address import Address, host_of
 from quarterdeck.backend.core.data.events import DataMeasured, MapMeasured
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.properties import SECOND_US
-from quarterdeck.backend.core.timers import MOST_MILLISECONDS
 from quarterdeck.backend.core.witnessed.events import IDLE_US, LinkMeasured, MemberMeasured
 from quarterdeck.backend.hazelcast.logs.lines.layout import to_address
-from quarterdeck.backend.hazelcast.wire.messages import MetricSet, MetricValue
+from quarterdeck.backend.hazelcast.wire.messages import MOST_MILLISECONDS, MetricSet, MetricValue
 
 MILLISECOND_US = 1_000
 HEAP_STEPS = 10

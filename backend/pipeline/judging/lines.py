@@ -10,9 +10,9 @@ import msgspec
 from msgspec import Struct, inspect
 
 from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.causes import Int64
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.membership.events import HeartbeatLate
-from quarterdeck.backend.core.timers import Int64
 from quarterdeck.backend.journal.files import NOT_DECODABLE
 from quarterdeck.backend.pipeline.rules import QuarantinedLine
 

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.cluster_profile import CLUSTER_STATES
-from quarterdeck.backend.core.timers import MOST_MILLISECONDS
 from quarterdeck.backend.hazelcast.wire import messages, requests
 from quarterdeck.backend.hazelcast.wire.codec import answer_codec
 from quarterdeck.backend.hazelcast.wire.codec.answer_codec import decode_message, decode_metric_set
@@ -26,6 +25,7 @@ from quarterdeck.backend.hazelcast.wire.codec.frames import (
     encode_frames,
 )
 from quarterdeck.backend.hazelcast.wire.codec.request_codec import encode_request, number_of
+from quarterdeck.backend.hazelcast.wire.messages import MOST_MILLISECONDS
 from tests.hazelcast.wire.member_codec import (
     answer_frames,
     decode_request,

@@ -8,7 +8,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.timers import Int64
+from quarterdeck.backend.core.causes import Int64
 
 
 class Randomness(Protocol):

@@ -12,11 +12,10 @@ from collections.abc import Callable, Iterator
 from struct import Struct as Layout
 
 from quarterdeck.backend.core.cluster_profile import CLUSTER_STATES
-from quarterdeck.backend.core.timers import MOST_MILLISECONDS
 from quarterdeck.backend.hazelcast.wire import messages
 from quarterdeck.backend.hazelcast.wire.codec import fields
 from quarterdeck.backend.hazelcast.wire.codec.frames import IS_EVENT, BadBytes, Frame, Frames
-from quarterdeck.backend.hazelcast.wire.messages import MetricSample, MetricSet, MetricValue
+from quarterdeck.backend.hazelcast.wire.messages import MOST_MILLISECONDS, MetricSample, MetricSet, MetricValue
 
 HEAD = Layout(">Hi")
 """Version, and the bytes of the dictionary under zlib."""
