@@ -40,6 +40,7 @@ class ReplayedMember:
             if not frames[0].flags & IS_EVENT and _is_good(frames):
                 self._answers.setdefault(HEAD.unpack_from(frames[0].payload)[0], []).append(frames)
         self._writer: asyncio.StreamWriter | None = None
+        """To that listener, whoever else may connect."""
         self._server: asyncio.Server | None = None
 
     async def start(self) -> Address:
@@ -63,7 +64,6 @@ class ReplayedMember:
             self._writer.write(_with_correlation(frames, self.listener))
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._writer = writer
         with suppress(ConnectionError, asyncio.IncompleteReadError):
             await reader.readexactly(len(PREAMBLE))
             messages = MessageReader(FrameLimits())
@@ -80,7 +80,7 @@ class ReplayedMember:
             writer.write(_with_correlation(answers[0], correlation))
             del answers[: len(answers) > 1]
         if isinstance(request, AddClusterViewListener):
-            self.listener = correlation
+            self.listener, self._writer = correlation, writer
 
 
 def _is_good(frames: Frames) -> bool:

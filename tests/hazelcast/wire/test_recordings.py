@@ -5,12 +5,13 @@ How they were recorded: `tests/hazelcast/real/test_real_members.py`.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from functools import cache
 
 import pytest
 
-from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.address import Address, host_of, port_of
 from quarterdeck.backend.hazelcast.wire.codec.answer_codec import decode_message
 from quarterdeck.backend.hazelcast.wire.codec.frames import FrameLimits, Frames, MessageReader
 from quarterdeck.backend.hazelcast.wire.follower import FollowedConnection
@@ -132,6 +133,9 @@ async def test_a_watch_hears_what_the_members_said(version: str) -> None:
     async with watching(settings) as watched:
         await watched.until(lambda: all(watched.states(address) == ["connected"] for address in ADDRESSES))
         await watched.until(lambda: all(member.listener is not None for member in members))
+        # As of a watch in another process that looks for the member which had this port before.
+        strangers = [await asyncio.open_connection(host_of(it), port_of(it)) for it in address_map.values()]
+        await asyncio.sleep(0.05)
         for member in members:
             member.play()
         for member in members:
@@ -142,6 +146,8 @@ async def test_a_watch_hears_what_the_members_said(version: str) -> None:
             ]
             await watched.until(lambda it=member.address, views=expected: views_of(watched.messages(it)) == views)
         assert sorted(watched.watch.followed) == sorted(ADDRESSES)
+        for _, stranger in strangers:
+            stranger.close()
     for member in members:
         await member.stop()
 
