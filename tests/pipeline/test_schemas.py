@@ -37,7 +37,8 @@ def sample(kind: inspect.Type) -> Any:
     match kind:
         case inspect.BoolType():
             return True
-        case inspect.IntType():
+        case inspect.IntType(ge=least, le=most):
+            assert (least, most) == (-(2**63), 2**63 - 1), "a column of a table could not hold it: declare it Int64"
             return 2**62
         case inspect.FloatType():
             return 0.25

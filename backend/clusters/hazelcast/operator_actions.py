@@ -139,9 +139,8 @@ class OperatorActions:
         body = "&".join((*twice, quote(",".join(addresses), safe="")))
         try:
             endpoint = make_address(*await self._settings.route.reach(self._settings.endpoint_of(member)))
-            verify = (
-                True if tls is None else client_context(tls)
-            )  # the files may be other ones than when the watch began
+            # The files may be other ones than when the watch began.
+            verify = True if tls is None else client_context(tls)
         except NotReached as none:
             raise CommandRefused(f"{member} is not reached: {none}") from none
         except (BadTlsFiles, OSError) as problem:

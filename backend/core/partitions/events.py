@@ -6,6 +6,7 @@ Part of the union in `backend.core.events`.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Literal
 
 from msgspec import Struct
@@ -43,13 +44,18 @@ class TableChanged(Struct, frozen=True, tag_field="kind", tag="table-changed"):
 
     def __post_init__(self) -> None:
         """Refuse rows that name no holder of these: a line of a journal with such a row is no record."""
-        places = range(-1, len(self.holders))
+        places = _places(len(self.holders))
         for row in self.rows:
-            if len(row) < 3:
+            held = row[2:]
+            if not held:
                 raise ValueError("a row of the table is too short")
-            for place in row[2:]:
-                if place not in places:
-                    raise ValueError("a row of the table names a holder that is not there")
+            if not places.issuperset(held):
+                raise ValueError("a row of the table names a holder that is not there")
+
+
+@lru_cache(maxsize=64)
+def _places(holder_count: int) -> frozenset[int]:
+    return frozenset(range(-1, holder_count))
 
 
 ALL_LOST = 6

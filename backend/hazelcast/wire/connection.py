@@ -101,8 +101,8 @@ class MemberWatch:
 
     def host_name_of(self, member: Address) -> str:
         """Return the name that the certificate of a member has to hold: as it was found, unless the settings name another."""
-        follower = self.followed.get(member)
-        return self._certified_name(self._settings.endpoint_of(member) if follower is None else follower.endpoint)
+        followed = self.followed.get(member)
+        return self._certified_name(self._settings.endpoint_of(member) if followed is None else followed.endpoint)
 
     async def run(self) -> None:
         """Watch until cancelled; then close all connections. No fault of a member ends it."""
@@ -229,7 +229,7 @@ class MemberWatch:
 
     def _certified_name(self, endpoint: Address) -> str:
         tls = self._settings.tls
-        return (tls.host_name if tls is not None else None) or self._followers.host_name_of(endpoint)
+        return tls.host_name if tls is not None and tls.host_name else self._followers.host_name_of(endpoint)
 
     async def _dial(self, connection: follower.FollowedConnection) -> None:
         name = None if self._tls is None else self._certified_name(connection.endpoint)

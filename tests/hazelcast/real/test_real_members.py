@@ -250,7 +250,7 @@ def compare_with_logs(cluster: RealCluster, watched: Watching) -> None:
         f"{cluster.version}: {len(late_ms)} lists, late by p50 {late_ms[len(late_ms) // 2]:.0f} ms, most {late_ms[-1]:.0f} ms"
     )
     assert late_ms[len(late_ms) // 2] <= 50
-    assert late_ms[-1] <= 2_000, "also on a busy machine"
+    assert late_ms[-1] <= 500
 
 
 def test_what_is_refused_is_not_told_and_operators_commands_work(version: str, tmp_path: Path) -> None:
