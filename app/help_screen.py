@@ -20,10 +20,10 @@ from quarterdeck.app.actions.action import Allowed, ViewName
 from quarterdeck.app.actions.registry import available_actions
 from quarterdeck.app.actions.views import VIEW_NAMES
 from quarterdeck.app.key_map import FIXED_GROUP, FIXED_KEYS, display_of, keys_of
-from quarterdeck.backend.picture.boards.belief_matrix import BELIEF_CELLS, DISSENT_GLYPH
-from quarterdeck.backend.picture.boards.member_board import STATE_SIGNS
-from quarterdeck.backend.picture.boards.migration_board import SIGNS as MIGRATION_SIGNS
-from quarterdeck.backend.picture.network.network_board import LINK_SIGNS
+from quarterdeck.backend.boards.belief_matrix import BELIEF_CELLS, DISSENT_GLYPH
+from quarterdeck.backend.boards.member_board import STATE_SIGNS
+from quarterdeck.backend.boards.migration_board import SIGNS as MIGRATION_SIGNS
+from quarterdeck.backend.boards.network_board import LINK_SIGNS
 from quarterdeck.backend.picture.text.formatting import text_filter
 from quarterdeck.widgets.dialog import Dialog
 

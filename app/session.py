@@ -8,15 +8,15 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, NamedTuple
 
+from quarterdeck.backend.boards.member_board import members_by_age
 from quarterdeck.backend.clusters.cluster import Cluster, ConnectionStatusSource, missed_members
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.properties import SECOND_US
-from quarterdeck.backend.picture.boards.member_board import members_by_age
+from quarterdeck.backend.judgement.health.cluster_health import ClusterHealth, cluster_health
+from quarterdeck.backend.judgement.health.data_loss import CopyCounts
 from quarterdeck.backend.picture.explain.episodes.episodes import Episodes
 from quarterdeck.backend.picture.fold.picture import Picture
-from quarterdeck.backend.picture.health.cluster_health import ClusterHealth, cluster_health
-from quarterdeck.backend.picture.health.data_loss import CopyCounts
 from quarterdeck.backend.picture.replay.tape import Playhead, ReorderBuffer, Tape
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from quarterdeck.backend.picture.replicas.replica_map import EMPTY, SIGNS, Column, ReplicaCell
+from quarterdeck.backend.boards.replicas.replica_map import EMPTY, SIGNS, Column, ReplicaCell
 from quarterdeck.widgets.component_styles import ComponentStyles
 from quarterdeck.widgets.line_table import MOVES
 

@@ -9,7 +9,7 @@ from rich.cells import cell_len
 from textual.geometry import Size
 from textual.strip import Strip
 
-from quarterdeck.backend.picture.network.network_board import Edge, NetworkDrawing
+from quarterdeck.backend.boards.network_board import Edge, NetworkDrawing
 from quarterdeck.widgets.component_styles import ComponentStyles, fit
 
 BRAILLE = 0x2800

@@ -14,8 +14,8 @@ from msgspec import Struct
 from msgspec.structs import force_setattr, replace
 
 from quarterdeck.app.actions.action import Action, CommandWord, ViewName, one_word
-from quarterdeck.backend.picture.boards.data_board import GROUPINGS
-from quarterdeck.backend.picture.what_if.blast_radius import PRESET_NAMES
+from quarterdeck.backend.boards.data_board import GROUPINGS
+from quarterdeck.backend.judgement.what_if.blast_radius import PRESET_NAMES
 
 LETTERS = "abcdef"
 """The letters that answer a question of a demo, one for each of its choices."""

@@ -103,8 +103,8 @@ def confirmation_for(session: ConsoleSession, action: Action, commands: Sequence
         return None
     # Imported at the first question, so that the console is on the screen sooner.
     from quarterdeck.app.commands.command_text import connect_options, lines_of, question
-    from quarterdeck.backend.picture.what_if.blast_radius import blast_radius
-    from quarterdeck.backend.picture.what_if.prediction import confirmation_level
+    from quarterdeck.backend.judgement.what_if.blast_radius import blast_radius
+    from quarterdeck.backend.judgement.what_if.prediction import confirmation_level
 
     cluster = session.cluster
     danger = confirmation_level(session.picture, commands, remote=isinstance(cluster, ConnectionStatusSource))

@@ -20,9 +20,9 @@ from quarterdeck.backend.core.commands.commands import Command, CutLink, Heal, H
 from quarterdeck.backend.core.events import EVENT_KINDS
 from quarterdeck.backend.core.messages import MESSAGE_KINDS
 from quarterdeck.backend.core.properties import FIXED_AT_START, PROPERTIES
+from quarterdeck.backend.judgement.what_if.blast_radius import blast_radius
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.text.formatting import counted, one_line
-from quarterdeck.backend.picture.what_if.blast_radius import blast_radius
 
 PAST = "refused: what is shown is the past; go to its end first"
 

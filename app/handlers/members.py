@@ -55,7 +55,7 @@ def do_detail(view: ViewScreen, member: str) -> None:
 
 
 def do_may_stop(view: ViewScreen, member: str) -> None:
-    from quarterdeck.backend.picture.operations.stop_verdict import may_stop
+    from quarterdeck.backend.judgement.stop_verdict import may_stop
 
     session = view.session
     label = member or view.member_under_cursor or _targets(view)[0]
@@ -93,7 +93,7 @@ def do_heal(view: ViewScreen, _: str) -> None:
 
 def do_fault_undo(view: ViewScreen, text: str) -> None:
     """Undo the fault with the number in `text`; without one what is latest of faults, loads and edits of join lists."""
-    from quarterdeck.backend.picture.merging.join_list_edit import edit_in_force
+    from quarterdeck.backend.judgement.merging.join_list_edit import edit_in_force
     from quarterdeck.backend.picture.network.faults import FaultLedger, undo_commands
 
     session = view.session

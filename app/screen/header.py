@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from quarterdeck.app.actions.action import ViewName
 from quarterdeck.app.actions.views import VIEW_NAMES
 from quarterdeck.app.session import ConsoleSession
+from quarterdeck.backend.boards.migration_board import progress_text
 from quarterdeck.backend.clusters.cluster import Cluster, ConnectionStatus, ConnectionStatusSource
 from quarterdeck.backend.core.properties import SECOND_US
-from quarterdeck.backend.picture.boards.migration_board import progress_text
 from quarterdeck.backend.picture.text.fact import Fact
 from quarterdeck.backend.picture.text.formatting import age_text, counted, one_line
 from quarterdeck.widgets.line_table import TableCell

@@ -23,9 +23,9 @@ from quarterdeck.app.key_map import ACT, BAR, KEPT, KEPT_AT_HOME, TYPING, works
 from quarterdeck.app.screen.columns import SortFilterModel
 from quarterdeck.app.screen.header import ConnectionSummary, header_parts
 from quarterdeck.app.session import ConsoleSession
+from quarterdeck.backend.boards.member_detail import member_detail
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.properties import SECOND_US
-from quarterdeck.backend.picture.boards.member_detail import member_detail
 from quarterdeck.backend.picture.text.fact import Fact
 from quarterdeck.backend.picture.text.formatting import one_line
 from quarterdeck.widgets.dirty_rows import DirtyRowsCompositor

@@ -13,7 +13,7 @@ from quarterdeck.app.console_interface import ConsoleInterface
 from quarterdeck.app.screen.columns import ColumnOf, MatrixModel, SortFilterModel
 from quarterdeck.app.screen.view_screen import ViewScreen
 from quarterdeck.app.session import ConsoleSession
-from quarterdeck.backend.picture.boards.belief_matrix import (
+from quarterdeck.backend.boards.belief_matrix import (
     BELIEF_CELLS,
     DISSENT_GLYPH,
     NOT_REACHED,

@@ -18,23 +18,13 @@ from quarterdeck.app.console_interface import ConsoleInterface
 from quarterdeck.app.screen.columns import BoardModel, ColumnOf, SortFilterModel
 from quarterdeck.app.screen.view_screen import ViewScreen, show_if
 from quarterdeck.app.session import ConsoleSession
+from quarterdeck.backend.boards.join_list_board import TONES, JoinListBoard, ListRow, clusters_text
 from quarterdeck.backend.clusters.cluster import ReachedByOptions
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.membership.events import JoinListChanged
 from quarterdeck.backend.core.properties import SECOND_US
-from quarterdeck.backend.picture.fold.picture import Picture
-from quarterdeck.backend.picture.merging.join_list_board import (
-    GLYPHS,
-    TONES,
-    JoinListBoard,
-    ListRow,
-    Pair,
-    clusters_text,
-    pairs_left_out,
-    why_not_merging,
-)
-from quarterdeck.backend.picture.merging.join_list_edit import (
+from quarterdeck.backend.judgement.merging.join_list_edit import (
     SIGN_TONES,
     Draft,
     EditPlan,
@@ -44,6 +34,8 @@ from quarterdeck.backend.picture.merging.join_list_edit import (
     spread_of,
     sub_cluster,
 )
+from quarterdeck.backend.judgement.merging.why_not_merging import GLYPHS, Pair, pairs_left_out, why_not_merging
+from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.text.fact import Fact
 from quarterdeck.backend.picture.text.formatting import Refusal, counted, one_line
 from quarterdeck.widgets.dialog import Dialog

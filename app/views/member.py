@@ -10,14 +10,14 @@ from textual.widget import Widget
 from quarterdeck.app.console_interface import ConsoleInterface
 from quarterdeck.app.screen.view_screen import ViewScreen
 from quarterdeck.app.session import ConsoleSession
+from quarterdeck.backend.boards.member_detail import member_detail
+from quarterdeck.backend.boards.operator_questions import operator_questions
 from quarterdeck.backend.clusters.observed_story import (
     OBSERVATIONS_NOTED,
     latest_observations,
     story_facts,
     story_of,
 )
-from quarterdeck.backend.picture.boards.member_detail import member_detail
-from quarterdeck.backend.picture.boards.operator_questions import operator_questions
 from quarterdeck.backend.picture.text.fact import Fact, fact_rows
 from quarterdeck.backend.picture.text.formatting import one_line
 from quarterdeck.widgets.fact_sheet import FactSheet

@@ -10,8 +10,7 @@ from quarterdeck.app.console_interface import ConsoleInterface
 from quarterdeck.app.screen.columns import BoardModel, ColumnOf, SortFilterModel, known_text
 from quarterdeck.app.screen.view_screen import ViewScreen
 from quarterdeck.app.session import ConsoleSession
-from quarterdeck.backend.core.properties import SECOND_US
-from quarterdeck.backend.picture.boards.member_board import (
+from quarterdeck.backend.boards.member_board import (
     ROLES,
     STATE_SIGNS,
     HeartbeatObservers,
@@ -22,6 +21,7 @@ from quarterdeck.backend.picture.boards.member_board import (
     member_row,
     member_sentence,
 )
+from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.text.fact import NOT_REPORTED
 from quarterdeck.backend.picture.text.formatting import one_line

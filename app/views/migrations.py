@@ -10,9 +10,9 @@ from quarterdeck.app.console_interface import ConsoleInterface
 from quarterdeck.app.screen.columns import BoardModel, ColumnOf, SortFilterModel
 from quarterdeck.app.screen.view_screen import ViewScreen
 from quarterdeck.app.session import ConsoleSession
+from quarterdeck.backend.boards.migration_board import SIGNS, MigrationRow, migration_board
 from quarterdeck.backend.clusters.observed_story import round_text
 from quarterdeck.backend.clusters.recorded.recorded_run import LoggedCluster
-from quarterdeck.backend.picture.boards.migration_board import SIGNS, MigrationRow, migration_board
 from quarterdeck.backend.picture.text.fact import NOT_REPORTED, Fact
 from quarterdeck.backend.picture.text.formatting import counted, one_line
 from quarterdeck.widgets.line_table import LineTable, TableCell

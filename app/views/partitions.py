@@ -12,12 +12,9 @@ from quarterdeck.app.console_interface import ConsoleInterface, choice_of, switc
 from quarterdeck.app.screen.columns import BoardModel, ColumnOf, SortFilterModel, known_text
 from quarterdeck.app.screen.view_screen import ViewScreen
 from quarterdeck.app.session import ConsoleSession
-from quarterdeck.backend.core.properties import SECOND_US
-from quarterdeck.backend.picture.boards.data_board import HEAT, heat_of, partition_rates, partition_text, rate_text
-from quarterdeck.backend.picture.fold.picture import Picture
-from quarterdeck.backend.picture.fold.table_belief import NO_HOLDER
-from quarterdeck.backend.picture.replicas.replica_map import NO_ROW, SIGNS, ReplicaMap
-from quarterdeck.backend.picture.replicas.replica_text import (
+from quarterdeck.backend.boards.data_board import HEAT, heat_of, partition_rates, partition_text, rate_text
+from quarterdeck.backend.boards.replicas.replica_map import NO_ROW, SIGNS, ReplicaMap
+from quarterdeck.backend.boards.replicas.replica_text import (
     DIGEST_SHOWN,
     BadFilter,
     HolderRow,
@@ -28,9 +25,12 @@ from quarterdeck.backend.picture.replicas.replica_text import (
     map_facts,
     partition_sentence,
 )
+from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.judgement.what_if.blast_radius import incarnations_left, loss_facts, loss_of
+from quarterdeck.backend.picture.fold.picture import Picture
+from quarterdeck.backend.picture.fold.table_belief import NO_HOLDER
 from quarterdeck.backend.picture.text.fact import NOT_REPORTED, Fact
 from quarterdeck.backend.picture.text.formatting import Refusal, one_line
-from quarterdeck.backend.picture.what_if.blast_radius import incarnations_left, loss_facts, loss_of
 from quarterdeck.widgets.line_table import LineTable, TableCell
 from quarterdeck.widgets.replica_map import HUES, ReplicaMapView
 from quarterdeck.widgets.status_line import StatusLine, StatusLines

@@ -13,10 +13,7 @@ from quarterdeck.app.console_interface import ConsoleInterface, switched
 from quarterdeck.app.screen.columns import ColumnOf, MatrixModel, SortFilterModel
 from quarterdeck.app.screen.view_screen import ViewScreen
 from quarterdeck.app.session import ConsoleSession
-from quarterdeck.backend.core.events import Record
-from quarterdeck.backend.core.membership.events import MemberRemoved, SuspicionCleared, SuspicionRaised
-from quarterdeck.backend.core.properties import SECOND_US
-from quarterdeck.backend.picture.boards.suspicion_board import (
+from quarterdeck.backend.boards.suspicion_board import (
     MOST_WHOLE,
     SuspicionSummary,
     summarize_suspicions,
@@ -24,12 +21,10 @@ from quarterdeck.backend.picture.boards.suspicion_board import (
     suspicion_facts,
     suspicion_sentence,
 )
-from quarterdeck.backend.picture.events.catalogue import record_words
-from quarterdeck.backend.picture.fold.belief import MemberBelief
-from quarterdeck.backend.picture.fold.picture import Picture
-from quarterdeck.backend.picture.text.fact import Fact
-from quarterdeck.backend.picture.text.formatting import clock_text, one_line
-from quarterdeck.backend.picture.what_if.disconnection_decision import (
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.membership.events import MemberRemoved, SuspicionCleared, SuspicionRaised
+from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.judgement.what_if.disconnection_decision import (
     DisconnectionDecision,
     Timing,
     decide,
@@ -37,6 +32,11 @@ from quarterdeck.backend.picture.what_if.disconnection_decision import (
     reports_changed_us,
     timing_of,
 )
+from quarterdeck.backend.picture.events.catalogue import record_words
+from quarterdeck.backend.picture.fold.belief import MemberBelief
+from quarterdeck.backend.picture.fold.picture import Picture
+from quarterdeck.backend.picture.text.fact import Fact
+from quarterdeck.backend.picture.text.formatting import clock_text, one_line
 from quarterdeck.widgets.fact_sheet import FactSheet
 from quarterdeck.widgets.line_table import Column, LineTable, TableCell
 

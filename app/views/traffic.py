@@ -10,7 +10,7 @@ from quarterdeck.app.console_interface import ConsoleInterface, choice_of
 from quarterdeck.app.screen.columns import BoardModel, ColumnOf, SortFilterModel
 from quarterdeck.app.screen.view_screen import ViewScreen
 from quarterdeck.app.session import ConsoleSession
-from quarterdeck.backend.picture.boards.data_board import (
+from quarterdeck.backend.boards.data_board import (
     GROUPINGS,
     DataRow,
     Grouping,

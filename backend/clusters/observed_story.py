@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from quarterdeck.backend.core.properties import SECOND_US
-from quarterdeck.backend.hazelcast.logs.observations.observation import Observation
-from quarterdeck.backend.hazelcast.logs.observations.partitions import MigrationRound
-from quarterdeck.backend.hazelcast.logs.observations.story import LogStory
-from quarterdeck.backend.hazelcast.logs.observations.wording import lasted
+from quarterdeck.backend.judgement.observations.observation import Observation
+from quarterdeck.backend.judgement.observations.partitions import MigrationRound
+from quarterdeck.backend.judgement.observations.story import LogStory
+from quarterdeck.backend.judgement.observations.wording import lasted
 from quarterdeck.backend.picture.replay.timeline import Landmark
 from quarterdeck.backend.picture.text.fact import Fact, Tone
 from quarterdeck.backend.picture.text.formatting import age_text, counted, one_line

@@ -13,6 +13,7 @@ from quarterdeck.backend.core.cluster_profile import ClusterState
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.partitions.events import Holder, MigrationAccepted, PlannedMigration
 from quarterdeck.backend.core.partitions.migration.migration import Kind
+from quarterdeck.backend.judgement.merging.why_not_merging import unusable_text
 from quarterdeck.backend.picture.fold.belief import (
     BackupBehind,
     MemberBelief,
@@ -24,7 +25,6 @@ from quarterdeck.backend.picture.fold.belief import (
     WaitsForLinks,
 )
 from quarterdeck.backend.picture.fold.migrations import Phase, Recovery
-from quarterdeck.backend.picture.merging.join_list_board import unusable_text
 
 NO_LIST = "it has no member list yet: it is still looking for a cluster"
 KNOWS_NO_OTHER = "every address that it knows is a member already; edit the join list to name others"

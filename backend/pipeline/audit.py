@@ -14,8 +14,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from quarterdeck.backend.hazelcast.logs.reader import LogRecords, NoLogs
 from quarterdeck.backend.hazelcast.logs.split_parser import LogOptions
+from quarterdeck.backend.judgement.observations.reader import LogRecords, NoLogs
 from quarterdeck.backend.pipeline import commit
 from quarterdeck.backend.pipeline.address import place_of
 from quarterdeck.backend.pipeline.audit_input import AuditInput, Source, resolve_input

@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Literal
 from msgspec import Struct
 
 from quarterdeck.backend.hazelcast.logs.lines.file_splits import end_of_last_line
-from quarterdeck.backend.hazelcast.logs.reader import NoLogs, log_files, may_be_log
 from quarterdeck.backend.journal.files import (
     FINDINGS_FILE,
     OPEN_SUFFIX,
@@ -37,6 +36,7 @@ from quarterdeck.backend.journal.files import (
     sealed_name,
 )
 from quarterdeck.backend.journal.upkeep import retired_of
+from quarterdeck.backend.judgement.observations.reader import NoLogs, log_files, may_be_log
 from quarterdeck.backend.pipeline import commit
 from quarterdeck.backend.pipeline.address import Address, FileStatus, Place, address_of, is_address
 from quarterdeck.backend.pipeline.delta_snapshot import UPDATES, DeltaSnapshot, newest

@@ -12,13 +12,13 @@ from msgspec import Struct
 
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.properties import SECOND_US
-from quarterdeck.backend.hazelcast.logs.observations.observation import Observation
-from quarterdeck.backend.hazelcast.logs.observations.partitions import MigrationRound
-from quarterdeck.backend.hazelcast.logs.observations.story import VerdictCount
 from quarterdeck.backend.invariants import PROVEN_BY_WITNESSES, InvariantChecker, RunIncarnations, Violation
 from quarterdeck.backend.invariants.convergence import Convergence
 from quarterdeck.backend.invariants.invariant_checker import BEGINS_LATE, Numbering
 from quarterdeck.backend.invariants.partition_tables import PartitionTables
+from quarterdeck.backend.judgement.observations.observation import Observation
+from quarterdeck.backend.judgement.observations.partitions import MigrationRound
+from quarterdeck.backend.judgement.observations.story import VerdictCount
 
 _CONVERGENCE = Convergence(PartitionTables(RunIncarnations()))
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import msgspec
 
-from quarterdeck.backend.hazelcast.logs.reader import LogRecords
 from quarterdeck.backend.hazelcast.logs.split_parser import LogOptions
+from quarterdeck.backend.judgement.observations.reader import LogRecords
 from quarterdeck.backend.pipeline.audit_input import AuditInput, InputFile
 from quarterdeck.backend.pipeline.judging.group_judge import PARQUET, ReadLines, lines_of_file
 from quarterdeck.backend.pipeline.judging.lines import NO_RUN, run_of_line

@@ -24,7 +24,8 @@ from msgspec import structs
 
 from quarterdeck.backend.hazelcast.logs.lines.file_splits import FileSplit, plan_splits
 from quarterdeck.backend.hazelcast.logs.log_set import LogSet
-from quarterdeck.backend.hazelcast.logs.reader import (
+from quarterdeck.backend.hazelcast.logs.split_parser import LogOptions
+from quarterdeck.backend.judgement.observations.reader import (
     SPLIT_BYTES,
     LogRecords,
     ParsedSplit,
@@ -32,7 +33,6 @@ from quarterdeck.backend.hazelcast.logs.reader import (
     parsed_split,
     records_of,
 )
-from quarterdeck.backend.hazelcast.logs.split_parser import LogOptions
 from quarterdeck.backend.pipeline.audit_input import AuditInput, Group, InputFile
 
 if TYPE_CHECKING:

@@ -14,15 +14,15 @@ import msgspec
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from quarterdeck.backend.clusters.cluster import WatchedCluster
-from quarterdeck.backend.clusters.observed_story import story_of
-from quarterdeck.backend.core.properties import SECOND_US
-from quarterdeck.backend.picture.operations.cluster_metrics import (
+from quarterdeck.backend.boards.cluster_metrics import (
     PREFIX,
     ClusterMetric,
     cluster_metrics,
     observed_metrics,
 )
+from quarterdeck.backend.clusters.cluster import WatchedCluster
+from quarterdeck.backend.clusters.observed_story import story_of
+from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.cli.commands.cluster.observation import FollowedCluster
 from quarterdeck.cli.exits import in_one_line
 from quarterdeck.cli.output import say

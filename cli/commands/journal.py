@@ -113,8 +113,8 @@ def import_logs(
 ) -> None:
     """Write the logs of real members into a journal, to replay and audit them."""
     from quarterdeck.backend.clusters.recorded.log_lines import import_run
-    from quarterdeck.backend.hazelcast.logs.run_reader import named
     from quarterdeck.backend.journal.files import usable_name
+    from quarterdeck.backend.judgement.observations.run_reader import named
 
     options = log_options(zone, run)
     if not run:

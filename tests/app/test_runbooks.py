@@ -6,8 +6,8 @@ from typing import get_args
 
 from quarterdeck.app.console import Console
 from quarterdeck.app.help_screen import PAGE, runbook_of
-from quarterdeck.backend.hazelcast.logs.observations.observation import ObservationKind
-from quarterdeck.backend.picture.health.cluster_health import Condition
+from quarterdeck.backend.judgement.health.cluster_health import Condition
+from quarterdeck.backend.judgement.observations.observation import ObservationKind
 from tests.app.fakes.fake_cluster import formed
 from tests.app.fakes.screen_text import screen_text, settle
 

@@ -19,7 +19,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from quarterdeck.backend.hazelcast.logs.run_reader import RecordsRead, RunRead, read_run
+from quarterdeck.backend.judgement.observations.run_reader import RecordsRead, RunRead, read_run
 
 RECORDING = Path(__file__).parents[1] / "hazelcast" / "logs" / "data" / "split-and-merge-log4j2"
 STAMP = re.compile(r"^(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d),(\d{3})", re.MULTILINE)

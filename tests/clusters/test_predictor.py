@@ -22,9 +22,9 @@ from quarterdeck.backend.core.commands.commands import (
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.partitions.events import ALL_LOST, PartitionLost
 from quarterdeck.backend.core.properties import Settings
+from quarterdeck.backend.judgement.what_if.blast_radius import preset
+from quarterdeck.backend.judgement.what_if.prediction import FaultPrediction
 from quarterdeck.backend.picture.fold.picture import Picture
-from quarterdeck.backend.picture.what_if.blast_radius import preset
-from quarterdeck.backend.picture.what_if.prediction import FaultPrediction
 from tests.ports import take_ports
 from tests.thoroughness import long_after
 

@@ -55,25 +55,30 @@ def test_the_core_has_no_clock_no_chance_and_no_system() -> None:
     assert not offenders
 
 
-def test_every_room_has_a_contract() -> None:
-    contracts = [contract.get("source_modules") for contract in PROJECT["tool"]["importlinter"]["contracts"]]
-    rooms = [*(f"backend.{name}" for name in ROOMS), "app", "widgets"]
-    assert not [room for room in rooms if [f"quarterdeck.{room}"] not in contracts]
+def test_every_room_stands_in_the_order_of_the_rooms() -> None:
+    contracts = {contract["id"]: contract for contract in PROJECT["tool"]["importlinter"]["contracts"]}
+    ordered = {room for layer in contracts["rooms"]["layers"] for room in layer.split(" | ")}
+    assert not {*(f"backend.{name}" for name in ROOMS), "app", "cli", "widgets"} - ordered
 
 
-def test_every_contract_of_a_room_decides_about_every_other_room() -> None:
-    """A room may be left out of a contract's list only when the contract's name grants it."""
-    rooms = [f"quarterdeck.backend.{name}" for name in ROOMS]
-    for contract in PROJECT["tool"]["importlinter"]["contracts"]:
-        if contract["type"] != "forbidden" or len(contract["source_modules"]) > 1:
-            continue
-        if contract["source_modules"] == ["quarterdeck.backend"] or contract["id"] == "membership":
-            continue
-        granted = contract["name"].partition("import")[2]
-        for room in rooms:
-            if room in contract["source_modules"]:
-                continue
-            assert room in contract["forbidden_modules"] or room.rpartition(".")[2] in granted, (contract["id"], room)
+def test_rooms_import_the_rooms_that_the_documents_name() -> None:
+    page = (ROOT / "docs" / "contributors" / "architecture.md").read_text()
+    rows = re.findall(
+        r"^\| `([\w/]+)` \|(.*)\|$", page.partition("| room | imports |")[2].partition("\n\n")[0], re.MULTILINE
+    )
+    table = {room: set(names.replace(",", " ").split()) for room, names in rows if room != "cli"}
+    found = {
+        room: {name for path in modules_of(room) for name in imported_rooms(path)} - {Path(room).name} for room in table
+    }
+    assert {*table} == {*(f"backend/{name}" for name in ROOMS), "app", "widgets"}
+    assert found == table
+
+
+def imported_rooms(path: Path) -> set[str]:
+    """Return the names of the rooms that the file imports, wherever in the file it does so."""
+    modules = [node.module or "" for node in ast.walk(tree_of(path)) if isinstance(node, ast.ImportFrom)]
+    rooms = (re.match(r"quarterdeck\.(?:backend\.)?(\w+)", module) for module in modules)
+    return {room[1] for room in rooms if room is not None} - {"backend"}
 
 
 def test_tests_mirror_the_rooms() -> None:

@@ -20,7 +20,7 @@ from textual.screen import Screen
 from textual.widgets import Static
 
 from quarterdeck.app.commands.confirmation import ConfirmScreen
-from quarterdeck.backend.picture.network.network_board import NetworkDrawing, NetworkNode
+from quarterdeck.backend.boards.network_board import NetworkDrawing, NetworkNode
 from quarterdeck.backend.picture.text.fact import Fact
 from quarterdeck.widgets.component_styles import ComponentStyles
 from quarterdeck.widgets.dirty_rows import DirtyRowsCompositor

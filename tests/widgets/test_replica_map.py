@@ -10,7 +10,7 @@ from textual.app import App, ComposeResult
 from textual.geometry import Region
 from textual.pilot import Pilot
 
-from quarterdeck.backend.picture.replicas.replica_map import EMPTY, Column, ReplicaCell
+from quarterdeck.backend.boards.replicas.replica_map import EMPTY, Column, ReplicaCell
 from quarterdeck.backend.picture.text.formatting import letter_of
 from quarterdeck.widgets.replica_map import GUTTER, ReplicaMapView, Zoom
 from tests.app.fakes.screen_text import screen_text

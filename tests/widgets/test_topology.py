@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from textual.app import App, ComposeResult
 
-from quarterdeck.backend.picture.network.network_board import Edge, NetworkDrawing, NetworkNode
+from quarterdeck.backend.boards.network_board import Edge, NetworkDrawing, NetworkNode
 from quarterdeck.backend.picture.text.formatting import one_line
 from quarterdeck.widgets.topology import Topology, laid_out
 from tests.app.fakes.screen_text import screen_text

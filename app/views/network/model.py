@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 from quarterdeck.app.commands.command_text import describe
 from quarterdeck.app.screen.columns import WIDEST_FACT, BoardModel, ColumnOf, MatrixModel
-from quarterdeck.backend.picture.boards.belief_matrix import state_word
+from quarterdeck.backend.boards.belief_matrix import state_word
+from quarterdeck.backend.boards.network_board import LINK_SIGNS, LinkWord, link_word, measured_links
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.network.faults import ActiveFault, FaultKind
-from quarterdeck.backend.picture.network.network_board import LINK_SIGNS, LinkWord, link_word, measured_links
 from quarterdeck.backend.picture.text.fact import Fact, Tone
 from quarterdeck.backend.picture.text.formatting import letter_of, one_line
 from quarterdeck.widgets.line_table import MARKER_WIDTH, Column, TableCell

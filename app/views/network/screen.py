@@ -13,11 +13,7 @@ from quarterdeck.app.screen.columns import SortFilterModel
 from quarterdeck.app.screen.view_screen import COLUMNS_BESIDE_PICTURES, ViewScreen, show_if
 from quarterdeck.app.session import ConsoleSession
 from quarterdeck.app.views.network.model import FaultModel, LinkModel, fault_facts, undo_text
-from quarterdeck.backend.core.commands.commands import BlockMode
-from quarterdeck.backend.core.events import Record
-from quarterdeck.backend.core.link_condition import LinkChanged
-from quarterdeck.backend.picture.network.faults import FaultLedger, undo_commands
-from quarterdeck.backend.picture.network.network_board import (
+from quarterdeck.backend.boards.network_board import (
     MOST_DRAWN,
     LinkWord,
     by_age,
@@ -27,9 +23,10 @@ from quarterdeck.backend.picture.network.network_board import (
     planned_links,
     zones_of,
 )
-from quarterdeck.backend.picture.text.fact import NOT_REPORTED, Fact
-from quarterdeck.backend.picture.text.formatting import Refusal, one_line
-from quarterdeck.backend.picture.what_if.blast_radius import (
+from quarterdeck.backend.core.commands.commands import BlockMode
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.link_condition import LinkChanged
+from quarterdeck.backend.judgement.what_if.blast_radius import (
     MEANINGS,
     MOST_SIDES,
     PRESET_NAMES,
@@ -39,7 +36,10 @@ from quarterdeck.backend.picture.what_if.blast_radius import (
     custom_fault,
     preset,
 )
-from quarterdeck.backend.picture.what_if.prediction import FaultPrediction, prediction_facts, with_present_table
+from quarterdeck.backend.judgement.what_if.prediction import FaultPrediction, prediction_facts, with_present_table
+from quarterdeck.backend.picture.network.faults import FaultLedger, undo_commands
+from quarterdeck.backend.picture.text.fact import NOT_REPORTED, Fact
+from quarterdeck.backend.picture.text.formatting import Refusal, one_line
 from quarterdeck.widgets.fact_sheet import FactSheet
 from quarterdeck.widgets.line_table import LineTable, TableCell
 from quarterdeck.widgets.topology import Topology

@@ -18,12 +18,10 @@ from quarterdeck.app.event_lines import Entry, LevelFeed, LineFormat
 from quarterdeck.app.screen.columns import BoardModel, ColumnOf, SortableModel, SortFilterModel
 from quarterdeck.app.session import ConsoleSession
 from quarterdeck.app.views.beliefs import BeliefMatrixModel
-from quarterdeck.backend.core.events import Record
-from quarterdeck.backend.core.properties import SECOND_US
-from quarterdeck.backend.picture.boards.belief_matrix import DIGEST_SHOWN
-from quarterdeck.backend.picture.boards.member_detail import member_detail
-from quarterdeck.backend.picture.boards.migration_lanes import SLOTS, LaneRow, MigrationLanes, queue_figure
-from quarterdeck.backend.picture.boards.overview_rows import (
+from quarterdeck.backend.boards.belief_matrix import DIGEST_SHOWN
+from quarterdeck.backend.boards.member_detail import member_detail
+from quarterdeck.backend.boards.migration_lanes import SLOTS, LaneRow, MigrationLanes, queue_figure
+from quarterdeck.backend.boards.overview_rows import (
     SuspicionRow,
     SuspicionRows,
     TableRow,
@@ -32,7 +30,9 @@ from quarterdeck.backend.picture.boards.overview_rows import (
     suspicion_rows,
     table_figure,
 )
-from quarterdeck.backend.picture.health.data_loss import STRIP_LENGTH
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.judgement.health.data_loss import STRIP_LENGTH
 from quarterdeck.backend.picture.text.fact import Fact
 from quarterdeck.backend.picture.text.formatting import listed, one_line
 from quarterdeck.widgets.fact_sheet import FactSheet

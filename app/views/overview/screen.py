@@ -27,9 +27,9 @@ from quarterdeck.app.views.overview.panes import (
     TablesPane,
     arrange,
 )
+from quarterdeck.backend.boards.overview_rows import Activity
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.properties import SECOND_US
-from quarterdeck.backend.picture.boards.overview_rows import Activity
 from quarterdeck.backend.picture.text.formatting import Refusal
 from quarterdeck.widgets.line_table import LineTable, TableCell
 from quarterdeck.widgets.pane import Pane

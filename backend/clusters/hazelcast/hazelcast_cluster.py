@@ -27,7 +27,6 @@ from quarterdeck.backend.core.membership.events import ListInstalled
 from quarterdeck.backend.core.operations import Answer, Operation
 from quarterdeck.backend.hazelcast import SCHEME
 from quarterdeck.backend.hazelcast.logs.interpretation import UNKNOWN_UUID_PREFIX
-from quarterdeck.backend.hazelcast.logs.observations.story import LogStory, RecordObservers
 from quarterdeck.backend.hazelcast.wire import messages
 from quarterdeck.backend.hazelcast.wire.connection import MemberWatch, NoAnswer
 from quarterdeck.backend.hazelcast.wire.followers import is_address
@@ -36,6 +35,7 @@ from quarterdeck.backend.hazelcast.wire.requests import GetMemberConfig
 from quarterdeck.backend.hazelcast.wire.route import WatchSettings
 from quarterdeck.backend.hazelcast.witness.cluster_witness import ClusterWitness, HeardEvent
 from quarterdeck.backend.hazelcast.witness.log_witness import ONLY_LOGGED, LogClocks, Logged
+from quarterdeck.backend.judgement.observations.story import LogStory, RecordObservers
 from quarterdeck.backend.live.cluster.background_loop import BackgroundLoop
 
 _LOG = logging.getLogger(__name__)

@@ -15,13 +15,13 @@ from pathlib import Path
 import msgspec
 
 from quarterdeck.backend.core.events import Record
-from quarterdeck.backend.hazelcast.logs import run_reader
 from quarterdeck.backend.hazelcast.logs.lines.file_splits import UNREADABLE, opened
 from quarterdeck.backend.hazelcast.logs.lines.message_assembly import ClockContext, Message, MessageAssembler
-from quarterdeck.backend.hazelcast.logs.observations.story import LogStory
 from quarterdeck.backend.hazelcast.logs.split_parser import LogOptions
 from quarterdeck.backend.journal.files import run_directory
 from quarterdeck.backend.journal.writer import JournalWriter
+from quarterdeck.backend.judgement.observations import run_reader
+from quarterdeck.backend.judgement.observations.story import LogStory
 from quarterdeck.backend.picture.text.formatting import bytes_text, counted
 
 LINES_BEFORE, LINES_AFTER = 500, 1_000

@@ -21,9 +21,9 @@ from quarterdeck.backend.clusters.cluster import Source, refused
 from quarterdeck.backend.core.commands.commands import Command
 from quarterdeck.backend.core.events import CLUSTER_EVENTS, Record
 from quarterdeck.backend.core.operations import Answer, Operation
-from quarterdeck.backend.hazelcast.logs.observations.story import LogStory, RecordObservers
 from quarterdeck.backend.journal.files import RUN_PREFIX, NoJournal, journal_files, run_of_file, sealed_name
 from quarterdeck.backend.journal.reader import JournalProblem, read_files, run_zero_us
+from quarterdeck.backend.judgement.observations.story import LogStory, RecordObservers
 from quarterdeck.backend.picture.text.formatting import bytes_text, counted
 
 

@@ -14,12 +14,18 @@ from quarterdeck.backend.clusters.recorded.log_lines import ImportedLogs, Record
 from quarterdeck.backend.clusters.recorded.log_reading import LogReading, ReadingFailed
 from quarterdeck.backend.clusters.recorded.recorded_cluster import PastRun, RecordedCluster
 from quarterdeck.backend.core.events import Record
-from quarterdeck.backend.hazelcast.logs.observations.story import LogStory
-from quarterdeck.backend.hazelcast.logs.reader import NoLogs
-from quarterdeck.backend.hazelcast.logs.run_reader import LogLine, ReadProgress, RecordsRead, RunRead, check_logs
 from quarterdeck.backend.hazelcast.logs.split_parser import LogOptions
 from quarterdeck.backend.journal import files as journal
 from quarterdeck.backend.journal.files import NoJournal
+from quarterdeck.backend.judgement.observations.reader import NoLogs
+from quarterdeck.backend.judgement.observations.run_reader import (
+    LogLine,
+    ReadProgress,
+    RecordsRead,
+    RunRead,
+    check_logs,
+)
+from quarterdeck.backend.judgement.observations.story import LogStory
 from quarterdeck.backend.picture.text.formatting import bytes_text
 
 RECORDS_A_DRAIN = 4_000

@@ -15,8 +15,8 @@ from pathlib import Path, PurePath
 
 from msgspec import Struct
 
-from quarterdeck.backend.hazelcast.logs.observations.story import LogStory
 from quarterdeck.backend.journal.files import NOT_DECODABLE, SEALED_SUFFIX, current_path, naming, numbers_of
+from quarterdeck.backend.judgement.observations.story import LogStory
 from quarterdeck.backend.pipeline.address import BUFFER_BYTES, naming_damaged
 from quarterdeck.backend.pipeline.audit_input import InputFile
 from quarterdeck.backend.pipeline.judging.lines import (

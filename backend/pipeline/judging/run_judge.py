@@ -13,9 +13,9 @@ from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.membership.events import ListInstalled, MemberMerging, SuspicionRaised
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.core.witnessed.events import MemberWitnessed
-from quarterdeck.backend.hazelcast.logs.observations.story import LogStory, RecordObservers
 from quarterdeck.backend.invariants import InvariantChecker, Violation
 from quarterdeck.backend.invariants.invariant_checker import Numbering
+from quarterdeck.backend.judgement.observations.story import LogStory, RecordObservers
 from quarterdeck.backend.pipeline.judging.lines import Line, file_of
 from quarterdeck.backend.pipeline.judging.order import (
     LEAP_US,

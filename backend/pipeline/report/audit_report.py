@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec import structs
 
-from quarterdeck.backend.hazelcast.logs.observations.story import headline
+from quarterdeck.backend.judgement.observations.story import headline
 from quarterdeck.backend.pipeline.audit_input import AuditInput
 from quarterdeck.backend.pipeline.metrics.run_tables import RunTables
 from quarterdeck.backend.pipeline.report.run_section import ReportLimits, Row, Verdict, cut, run_section

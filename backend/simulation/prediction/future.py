@@ -29,13 +29,13 @@ from quarterdeck.backend.core.link_condition import LinkChanged
 from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.partitions.events import ALL_LOST, PartitionLost
 from quarterdeck.backend.core.properties import SECOND_US, BadProperty, Settings
-from quarterdeck.backend.picture.fold.picture import Picture
-from quarterdeck.backend.picture.what_if.prediction import (
+from quarterdeck.backend.judgement.what_if.prediction import (
     PLAIN_ASSUMPTION,
     FaultPrediction,
     PredictedCluster,
     PredictedStep,
 )
+from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.simulation.virtual_time.forked_world import forked_world, snapshot_of
 from quarterdeck.backend.simulation.virtual_time.world import World
 

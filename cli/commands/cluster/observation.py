@@ -20,10 +20,10 @@ from quarterdeck.backend.clusters.cluster import ConnectionStatus, ProcessFacts,
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.commands.commands import CommandRefused
 from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.judgement.health.cluster_health import ClusterHealth, cluster_health
+from quarterdeck.backend.judgement.health.data_loss import CopyCounts
 from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.picture import Picture
-from quarterdeck.backend.picture.health.cluster_health import ClusterHealth, cluster_health
-from quarterdeck.backend.picture.health.data_loss import CopyCounts
 from quarterdeck.backend.picture.text.formatting import one_line, with_names
 from quarterdeck.cli.commands.journal import RECORD_COLUMNS, record_row
 from quarterdeck.cli.commands.run_options import DurationOption
@@ -133,7 +133,7 @@ def observe(
 
 def await_tables(cluster: WatchedCluster, picture: Picture) -> None:
     """Return when witnessed members report one table, or have differed for so long that they have two."""
-    from quarterdeck.backend.picture.boards.belief_matrix import is_unsettled
+    from quarterdeck.backend.judgement.table_agreement import is_unsettled
 
     _follow_while(lambda: is_unsettled(picture, cluster.now_us()), cluster, picture)
 

@@ -17,9 +17,9 @@ from msgspec.structs import asdict
 from quarterdeck.backend.clusters.cluster import missed_members
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.witnessed.events import LinkMeasured, MemberMeasured
+from quarterdeck.backend.judgement.health.cluster_health import ClusterHealth, cluster_health
 from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.member_data import MemberData, Stored, answered
-from quarterdeck.backend.picture.health.cluster_health import ClusterHealth, cluster_health
 from quarterdeck.backend.picture.text.fact import not_told
 from quarterdeck.cli.commands.cluster import actions, restarts
 from quarterdeck.cli.commands.cluster.actions import MemberOption
@@ -149,7 +149,7 @@ def owner(
 @with_connection
 def migrations(connection: ConnectionTarget, member: MemberOption = None, output: FormatOption = Format.TABLE) -> None:
     """Print what the masters migrate: running, planned, and how the latest ended."""
-    from quarterdeck.backend.picture.boards.migration_board import migration_board
+    from quarterdeck.backend.boards.migration_board import migration_board
 
     with observe(connection, history=True) as seen:
         leaders = [seen.member(member, "its migrations")] if member else seen.masters
@@ -382,8 +382,8 @@ def migration_rows(seen: ObservedCluster, leaders: list[str], *, everywhere: boo
 def why_rows(seen: ObservedCluster, asked: list[str]) -> Iterator[dict[str, Any]]:
     """Yield a row for each member of `asked`: why its cluster does not become one with the others, and what would help."""
     from quarterdeck.app.commands.command_text import connect_options, lines_of
+    from quarterdeck.backend.judgement.merging.why_not_merging import why_not_merging
     from quarterdeck.backend.member_api.beliefs import why_not_merging_of
-    from quarterdeck.backend.picture.merging.join_list_board import why_not_merging
 
     pairs = why_not_merging(seen.picture, seen.now_us)
     for label in asked:

@@ -21,7 +21,7 @@ from quarterdeck.cli.output import Format, FormatOption, argument, option, say, 
 
 if TYPE_CHECKING:
     from quarterdeck.backend.core.address import Address
-    from quarterdeck.backend.picture.operations.stop_verdict import StopVerdict
+    from quarterdeck.backend.judgement.stop_verdict import StopVerdict
 
 POLL_SECONDS = 0.1
 
@@ -137,7 +137,7 @@ def _judged(
     stop: threading.Event | None = None,
 ) -> StopVerdict:
     """Return the verdict as soon as it settles the matter, or the one that stands at `until`; say what is waited for."""
-    from quarterdeck.backend.picture.operations.stop_verdict import may_stop as judge
+    from quarterdeck.backend.judgement.stop_verdict import may_stop as judge
 
     stop, said = stop or threading.Event(), ""
     while True:

@@ -94,7 +94,7 @@ def reporting(file: Path | None) -> Iterator[Callable[[AuditResult, RunReader], 
 
 def _narrate(result: AuditResult, violations: int) -> None:
     """Say what is to be known of the verdict. The last line is the verdict."""
-    from quarterdeck.backend.picture.health.cluster_health import RUNBOOKS
+    from quarterdeck.backend.judgement.health.cluster_health import RUNBOOKS
     from quarterdeck.backend.picture.text.formatting import counted
 
     for unjudged in result.not_judged:
@@ -119,7 +119,7 @@ def _narrate(result: AuditResult, violations: int) -> None:
 
 
 def _headline(result: AuditResult, violations: int) -> str:
-    from quarterdeck.backend.hazelcast.logs.observations.story import headline
+    from quarterdeck.backend.judgement.observations.story import headline
     from quarterdeck.backend.picture.text.formatting import counted
     from quarterdeck.backend.pipeline.audit import NOT_IN_LOGS
 

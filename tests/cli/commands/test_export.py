@@ -18,10 +18,10 @@ import typer.main
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from quarterdeck.backend.hazelcast.logs.observations.observation import ObservationKind
+from quarterdeck.backend.boards.cluster_metrics import PREFIX, cluster_metrics, observed_metrics
+from quarterdeck.backend.judgement.health.cluster_health import Condition, cluster_health
+from quarterdeck.backend.judgement.observations.observation import ObservationKind
 from quarterdeck.backend.picture.fold.picture import Picture
-from quarterdeck.backend.picture.health.cluster_health import Condition, cluster_health
-from quarterdeck.backend.picture.operations.cluster_metrics import PREFIX, cluster_metrics, observed_metrics
 from quarterdeck.cli.commands import exporter as exporter_module
 from quarterdeck.cli.commands.exporter import HOOKS_WAITING, ClusterExporter, Hooks
 from quarterdeck.cli.configuration.connection import ConnectionTarget

@@ -25,8 +25,8 @@ from quarterdeck.backend.core.witnessed.events import (
     OwnersTold,
     ReplicaMigrated,
 )
-from quarterdeck.backend.hazelcast.logs.observations import story
-from quarterdeck.backend.hazelcast.logs.observations.story import LogStory, RecordObservers
+from quarterdeck.backend.judgement.observations import story
+from quarterdeck.backend.judgement.observations.story import LogStory, RecordObservers
 from quarterdeck.cli.commands.exporter import ClusterExporter
 from tests.cli.commands.test_export import HeardHooks
 

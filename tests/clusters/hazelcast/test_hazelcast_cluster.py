@@ -40,7 +40,7 @@ from quarterdeck.backend.hazelcast.wire.requests import (
 )
 from quarterdeck.backend.hazelcast.wire.route import WatchSettings
 from quarterdeck.backend.hazelcast.witness import cluster_witness
-from quarterdeck.backend.picture.merging.join_list_board import why_not_merging
+from quarterdeck.backend.judgement.merging.why_not_merging import why_not_merging
 from tests.clusters.hazelcast.fake_cluster import fake_cluster, watching
 from tests.hazelcast.wire.fake_member import CONFIG, DENIED, NOT_READY, agree, uuid_of
 

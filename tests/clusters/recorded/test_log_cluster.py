@@ -15,10 +15,10 @@ from quarterdeck.backend.clusters.recorded.recorded_cluster import RecordedClust
 from quarterdeck.backend.clusters.recorded.recorded_run import LogCluster, LoggedCluster, recorded_run
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.membership.events import ListInstalled
-from quarterdeck.backend.hazelcast.logs.reader import read_logs
 from quarterdeck.backend.hazelcast.logs.split_parser import LogOptions
 from quarterdeck.backend.invariants import Violation
 from quarterdeck.backend.journal.files import NoJournal
+from quarterdeck.backend.judgement.observations.reader import read_logs
 from quarterdeck.backend.picture.fold.picture import Picture
 from tests.clusters.recorded.test_recorded_cluster import records_of, write
 from tests.waiting import wait_until

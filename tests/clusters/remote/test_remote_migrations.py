@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from quarterdeck.backend.boards.migration_lanes import LaneRow, MigrationLanes
 from quarterdeck.backend.clusters.remote.member_stream import StreamTimings
 from quarterdeck.backend.clusters.remote.remote_cluster import RemoteCluster
 from quarterdeck.backend.core.commands.commands import ArrangePartitions, StartMember
@@ -17,7 +18,6 @@ from quarterdeck.backend.core.partitions.events import (
 )
 from quarterdeck.backend.core.properties import Settings
 from quarterdeck.backend.live.cluster.local_clusters import ProcessCluster
-from quarterdeck.backend.picture.boards.migration_lanes import LaneRow, MigrationLanes
 from quarterdeck.backend.picture.fold.picture import Picture
 from tests.clusters.remote.fake_members import FakeMember, form, serving
 from tests.ports import take_ports

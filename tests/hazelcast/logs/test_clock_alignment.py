@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from quarterdeck.backend.hazelcast.logs.reader import LogRecords, read_logs
 from quarterdeck.backend.hazelcast.logs.split_parser import LogOptions
+from quarterdeck.backend.judgement.observations.reader import LogRecords, read_logs
 
 DATA = Path(__file__).parent / "data" / "split-and-merge-log4j2"
 STAMP = re.compile(r"^2026-11-21 \d\d:\d\d:\d\d", re.MULTILINE)

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from quarterdeck.backend.hazelcast.logs.reader import read_logs
-from quarterdeck.backend.hazelcast.logs.run_reader import RecordsRead, read_run
 from quarterdeck.backend.hazelcast.logs.split_parser import LogOptions
+from quarterdeck.backend.judgement.observations.reader import read_logs
+from quarterdeck.backend.judgement.observations.run_reader import RecordsRead, read_run
 
 DATA = Path(__file__).parent / "data"
 MEMBERS = ["h1", "h2", "h3", "h4", "h5"]

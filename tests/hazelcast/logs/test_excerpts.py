@@ -6,8 +6,8 @@ import pytest
 
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.membership.events import ListInstalled
-from quarterdeck.backend.hazelcast.logs.reader import read_logs
 from quarterdeck.backend.hazelcast.logs.split_parser import LogOptions
+from quarterdeck.backend.judgement.observations.reader import read_logs
 
 EXCERPTS = Path(__file__).parent / "excerpts"
 LISTS = {

@@ -11,8 +11,8 @@ from quarterdeck.backend.hazelcast.logs.lines import file_splits, message_assemb
 from quarterdeck.backend.hazelcast.logs.lines.file_splits import SplitCounts, plan_splits, read_split
 from quarterdeck.backend.hazelcast.logs.lines.message_assembly import Message
 from quarterdeck.backend.hazelcast.logs.log_set import split_offsets
-from quarterdeck.backend.hazelcast.logs.reader import read_logs
 from quarterdeck.backend.hazelcast.logs.split_parser import LogOptions
+from quarterdeck.backend.judgement.observations.reader import read_logs
 from tests.thoroughness import examples, long_after
 
 DATA = Path(__file__).parent / "data"

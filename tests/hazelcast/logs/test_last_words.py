@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from quarterdeck.backend.boards.belief_matrix import summarize_beliefs
 from quarterdeck.backend.core.witnessed.events import ConnectionChanged
-from quarterdeck.backend.hazelcast.logs.reader import read_logs
-from quarterdeck.backend.picture.boards.belief_matrix import summarize_beliefs
+from quarterdeck.backend.judgement.observations.reader import read_logs
 from quarterdeck.backend.picture.fold.picture import Picture
 from tests.hazelcast.logs.written_logs import A, B, C, D, Logs, member
 

@@ -8,8 +8,8 @@ import pytest
 
 from quarterdeck.backend.hazelcast.logs.lines.file_splits import TORN
 from quarterdeck.backend.hazelcast.logs.lines.message_assembly import NO_HEAD
-from quarterdeck.backend.hazelcast.logs.reader import LogRecords, read_logs
 from quarterdeck.backend.hazelcast.logs.split_parser import LogOptions
+from quarterdeck.backend.judgement.observations.reader import LogRecords, read_logs
 
 DATA = Path(__file__).parent / "data" / "split-and-merge-log4j2"
 RUN = LogOptions(run="r")

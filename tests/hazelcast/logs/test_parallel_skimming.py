@@ -11,8 +11,8 @@ import pytest
 from quarterdeck.backend.hazelcast.logs import parallel_skimming
 from quarterdeck.backend.hazelcast.logs.lines.file_splits import FileSplit
 from quarterdeck.backend.hazelcast.logs.parallel_skimming import SkimmedSplit, skim_files
-from quarterdeck.backend.hazelcast.logs.run_reader import ReadProgress, RecordsRead, RunRead, read_run
 from quarterdeck.backend.hazelcast.logs.split_parser import LogOptions
+from quarterdeck.backend.judgement.observations.run_reader import ReadProgress, RecordsRead, RunRead, read_run
 
 RECORDING = Path(__file__).parent / "data" / "split-and-merge-log4j2"
 

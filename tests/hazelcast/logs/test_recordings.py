@@ -21,7 +21,7 @@ from quarterdeck.backend.core.membership.events import (
     MergeVerdict,
     SuspicionRaised,
 )
-from quarterdeck.backend.hazelcast.logs.reader import LogRecords, read_logs
+from quarterdeck.backend.judgement.observations.reader import LogRecords, read_logs
 
 DATA = Path(__file__).parent / "data"
 SPLITS = ["split-and-merge", "split-and-merge-log4j2"]

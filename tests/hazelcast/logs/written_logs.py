@@ -3,9 +3,9 @@
 from pathlib import Path
 
 from quarterdeck.backend.core.events import Record
-from quarterdeck.backend.hazelcast.logs.observations.observation import Observation
-from quarterdeck.backend.hazelcast.logs.reader import LogRecords, read_logs
 from quarterdeck.backend.hazelcast.logs.split_parser import LogOptions
+from quarterdeck.backend.judgement.observations.observation import Observation
+from quarterdeck.backend.judgement.observations.reader import LogRecords, read_logs
 
 A, B, C, D = (f"10.0.0.{host}:5701" for host in range(1, 5))
 

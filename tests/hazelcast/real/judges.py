@@ -6,16 +6,16 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
+from quarterdeck.backend.boards.operator_questions import operator_questions
 from quarterdeck.backend.clusters.cluster import ConnectionStatus, missed_members
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.membership.events import MemberStarted
 from quarterdeck.backend.core.witnessed.events import ConnectionChanged
-from quarterdeck.backend.picture.boards.operator_questions import operator_questions
+from quarterdeck.backend.judgement.health.cluster_health import cluster_health
+from quarterdeck.backend.judgement.health.data_loss import DataLoss
+from quarterdeck.backend.judgement.merging.why_not_merging import why_not_merging
 from quarterdeck.backend.picture.fold.picture import Picture
-from quarterdeck.backend.picture.health.cluster_health import cluster_health
-from quarterdeck.backend.picture.health.data_loss import DataLoss
-from quarterdeck.backend.picture.merging.join_list_board import why_not_merging
 from tests.hazelcast.real.truth import Truth, TruthAtMoment
 
 Verdict = Literal["true", "not reported", "false", "not compared", "no rule"]

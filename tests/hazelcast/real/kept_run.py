@@ -19,10 +19,10 @@ from quarterdeck.backend.clusters.cluster import ConnectionStatus
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.witnessed.events import ConnectionChanged
-from quarterdeck.backend.hazelcast.logs.observations.observation import Observation
-from quarterdeck.backend.hazelcast.logs.observations.story import RecordObservers
-from quarterdeck.backend.hazelcast.logs.reader import read_logs
 from quarterdeck.backend.hazelcast.logs.split_parser import LogOptions
+from quarterdeck.backend.judgement.observations.observation import Observation
+from quarterdeck.backend.judgement.observations.reader import read_logs
+from quarterdeck.backend.judgement.observations.story import RecordObservers
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.replay.tape import Tape
 from quarterdeck.backend.picture.replay.timeline import Landmarks

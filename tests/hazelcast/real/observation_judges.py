@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from itertools import pairwise
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.hazelcast.logs.observations.observation import Observation, ObservationKind
+from quarterdeck.backend.judgement.observations.observation import Observation, ObservationKind
 from tests.hazelcast.real.judges import Statement, Verdict
 from tests.hazelcast.real.text_judges import suspicion_of
 from tests.hazelcast.real.truth import Truth, TruthAtMoment

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from msgspec import structs
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.hazelcast.logs.observations.observation import Observation
+from quarterdeck.backend.judgement.observations.observation import Observation
 from tests.hazelcast.real.judges import Statement
 from tests.hazelcast.real.kept_run import RunFacts, judge_run, run_facts, truth_of, verdict_of
 from tests.hazelcast.real.member_logs import LoggedList, LoggedWords

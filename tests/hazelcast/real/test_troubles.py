@@ -28,8 +28,8 @@ from quarterdeck.backend.core.membership.events import (
 from quarterdeck.backend.core.witnessed.events import MemberWitnessed
 from quarterdeck.backend.hazelcast.wire.requests import Credentials, RequestToken, UserAndPassword
 from quarterdeck.backend.hazelcast.wire.route import Pace, TlsOptions, WatchSettings
+from quarterdeck.backend.judgement.merging.why_not_merging import why_not_merging
 from quarterdeck.backend.live.cluster.background_loop import BackgroundLoop
-from quarterdeck.backend.picture.merging.join_list_board import why_not_merging
 from tests.clusters.hazelcast.fake_cluster import Watching
 from tests.hazelcast.real.member_logs import LOG_FORMAT
 from tests.hazelcast.real.real_cluster import RealCluster, wait_for

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from quarterdeck.backend.boards.migration_board import migration_board
+from quarterdeck.backend.boards.operator_questions import operator_questions
 from quarterdeck.backend.clusters.cluster import ConnectionStatus, missed_members
 from quarterdeck.backend.core.events import Record
-from quarterdeck.backend.picture.boards.migration_board import migration_board
-from quarterdeck.backend.picture.boards.operator_questions import operator_questions
+from quarterdeck.backend.judgement.health.cluster_health import cluster_health
 from quarterdeck.backend.picture.fold.picture import Picture
-from quarterdeck.backend.picture.health.cluster_health import cluster_health
 from tests.hazelcast.real.judges import Statement
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from quarterdeck.backend.boards.operator_questions import removals
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.membership.events import MemberStarted
@@ -12,7 +13,6 @@ from quarterdeck.backend.hazelcast.wire.codec.frames import FrameLimits, Message
 from quarterdeck.backend.hazelcast.wire.messages import Authenticated, ConnectionReport, ErrorAnswer, Heard, Observation
 from quarterdeck.backend.hazelcast.wire.route import WATCHED_METRICS
 from quarterdeck.backend.hazelcast.witness.cluster_witness import ClusterWitness, HeardEvent
-from quarterdeck.backend.picture.boards.operator_questions import removals
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.replay.tape import Tape
 from quarterdeck.backend.picture.replay.timeline import Landmarks

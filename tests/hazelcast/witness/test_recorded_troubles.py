@@ -7,7 +7,6 @@ import pytest
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.witnessed.events import ConnectionState
-from quarterdeck.backend.hazelcast.logs.observations.story import RecordObservers
 from quarterdeck.backend.hazelcast.wire.codec.answer_codec import decode_message
 from quarterdeck.backend.hazelcast.wire.codec.frames import FrameLimits, MessageReader
 from quarterdeck.backend.hazelcast.wire.messages import (
@@ -18,6 +17,7 @@ from quarterdeck.backend.hazelcast.wire.messages import (
     Observation,
 )
 from quarterdeck.backend.hazelcast.witness.cluster_witness import ClusterWitness
+from quarterdeck.backend.judgement.observations.story import RecordObservers
 from tests.hazelcast.real.recording import RECORDED_VERSIONS, read_recording
 
 

@@ -5,6 +5,11 @@ from __future__ import annotations
 import msgspec
 from msgspec.structs import replace
 
+from quarterdeck.backend.boards.cluster_metrics import cluster_metrics
+from quarterdeck.backend.boards.data_board import data_facts, data_rows
+from quarterdeck.backend.boards.member_detail import link_facts, process_facts
+from quarterdeck.backend.boards.migration_board import progress_text
+from quarterdeck.backend.boards.migration_lanes import queue_figure
 from quarterdeck.backend.core.data.events import DataMeasured, MapMeasured
 from quarterdeck.backend.core.partitions.events import PartitionLost
 from quarterdeck.backend.core.witnessed.events import (
@@ -22,14 +27,9 @@ from quarterdeck.backend.hazelcast.wire.messages import (
     PartitionsView,
     ReplicaMigrationEvent,
 )
-from quarterdeck.backend.picture.boards.data_board import data_facts, data_rows
-from quarterdeck.backend.picture.boards.member_detail import link_facts, process_facts
-from quarterdeck.backend.picture.boards.migration_board import progress_text
-from quarterdeck.backend.picture.boards.migration_lanes import queue_figure
+from quarterdeck.backend.judgement.health.cluster_health import cluster_health
+from quarterdeck.backend.judgement.health.data_loss import data_losses
 from quarterdeck.backend.picture.fold.member_data import Answered, answered
-from quarterdeck.backend.picture.health.cluster_health import cluster_health
-from quarterdeck.backend.picture.health.data_loss import data_losses
-from quarterdeck.backend.picture.operations.cluster_metrics import cluster_metrics
 from tests.hazelcast.witness.test_cluster_witness import A, B, Watched, view
 
 

@@ -25,7 +25,7 @@ from quarterdeck.backend.core.membership.events import (
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.partitions.events import MigrationDecided, MigrationsPlanned, MigrationStarted
 from quarterdeck.backend.core.witnessed.events import ConnectionChanged, MemberWitnessed, ReplicaMigrated
-from quarterdeck.backend.hazelcast.logs.reader import read_logs
+from quarterdeck.backend.judgement.observations.reader import read_logs
 from quarterdeck.backend.picture.events.catalogue import describe_record
 from quarterdeck.backend.picture.explain.episodes import episode as keeping
 from quarterdeck.backend.picture.explain.episodes.episode import Episode

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 
+from quarterdeck.backend.boards.belief_matrix import cells, observer_facts, summarize_beliefs
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.membership import events
-from quarterdeck.backend.picture.boards.belief_matrix import cells, observer_facts, summarize_beliefs
 from quarterdeck.backend.picture.fold.belief import Resolved, VerdictOn, WaitsForLinks
 from quarterdeck.backend.picture.fold.picture import Picture
 from tests.app.fakes.fake_cluster import FIVE, FakeCluster, fold

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from quarterdeck.backend.boards.overview_rows import TableRows
 from quarterdeck.backend.core.data.events import EntriesMerged
 from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.partitions.events import ALL_LOST, PartitionLost
-from quarterdeck.backend.picture.boards.overview_rows import TableRows
+from quarterdeck.backend.judgement.health.data_loss import data_losses
 from quarterdeck.backend.picture.fold.picture import Picture
-from quarterdeck.backend.picture.health.data_loss import data_losses
 from tests.app.fakes.fake_cluster import FIVE, FakeCluster, fold, formed
 
 OLDER, YOUNGER = FIVE[:3], FIVE[3:]

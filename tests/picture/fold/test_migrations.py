@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 import pytest
 
+from quarterdeck.backend.boards.migration_board import PLANNED_SHOWN, migration_board, progress_text
 from quarterdeck.backend.core.data.events import BackupInStep, BackupOutOfStep
 from quarterdeck.backend.core.events import ProcessKilled, ProcessPaused
 from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.partitions import events as partition_events
 from quarterdeck.backend.core.partitions.events import PlannedMigration
-from quarterdeck.backend.picture.boards.migration_board import PLANNED_SHOWN, migration_board, progress_text
 from quarterdeck.backend.picture.fold.migrations import BEGUN_KEPT, ENDED_KEPT, MigrationsLed, Recovery
 from quarterdeck.backend.picture.fold.picture import Picture
 from tests.app.fakes.fake_cluster import FakeCluster, fold, formed

@@ -22,10 +22,10 @@ from quarterdeck.backend.core.events import ProcessKilled, ProcessPaused, Proces
 from quarterdeck.backend.core.links import LinkConditions
 from quarterdeck.backend.core.membership.events import MemberStarted
 from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.judgement.what_if.blast_radius import preset
 from quarterdeck.backend.picture.events.faults import Impairment, impairments_of
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.network.faults import FaultLedger
-from quarterdeck.backend.picture.what_if.blast_radius import preset
 from tests.thoroughness import examples
 
 SIX = ("a", "b", "c", "d", "e", "f")

@@ -6,7 +6,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from quarterdeck.backend.core.witnessed.events import ConnectionChanged
-from quarterdeck.backend.hazelcast.logs.reader import LogRecords, read_logs
+from quarterdeck.backend.judgement.observations.reader import LogRecords, read_logs
 from quarterdeck.backend.pipeline.audit import audit
 from quarterdeck.backend.pipeline.audit_input import resolve_input
 from quarterdeck.backend.pipeline.tasks import of_log_runs

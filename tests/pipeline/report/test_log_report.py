@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from quarterdeck.backend.hazelcast.logs.reader import read_logs
+from quarterdeck.backend.judgement.observations.reader import read_logs
 from quarterdeck.backend.pipeline.audit import audit
 from quarterdeck.backend.pipeline.audit_input import AuditInput, resolve_input
 from quarterdeck.backend.pipeline.report.audit_report import report_on

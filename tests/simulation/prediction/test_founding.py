@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from quarterdeck.backend.core.commands.commands import Command, CutLink, Heal, KillMember, Partition, PauseMember
+from quarterdeck.backend.judgement.what_if.prediction import FaultPrediction, with_present_table
 from quarterdeck.backend.picture.fold.picture import Picture
-from quarterdeck.backend.picture.what_if.prediction import FaultPrediction, with_present_table
 from quarterdeck.backend.simulation.prediction.future import NotFounded, foundation_of, founded, predictions
 from tests.picture.simulated_picture import SimulatedPicture
 

@@ -20,8 +20,8 @@ from quarterdeck.backend.core.commands.commands import (
 )
 from quarterdeck.backend.core.partitions.events import ALL_LOST, PartitionLost
 from quarterdeck.backend.core.properties import SECOND_US
-from quarterdeck.backend.picture.what_if.blast_radius import preset
-from quarterdeck.backend.picture.what_if.prediction import FaultPrediction, prediction_facts
+from quarterdeck.backend.judgement.what_if.blast_radius import preset
+from quarterdeck.backend.judgement.what_if.prediction import FaultPrediction, prediction_facts
 from quarterdeck.backend.simulation.prediction.future import Superseded, predictions
 from quarterdeck.backend.simulation.virtual_time.forked_world import snapshot_of
 from tests.picture.simulated_picture import SimulatedPicture

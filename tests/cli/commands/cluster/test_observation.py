@@ -9,7 +9,7 @@ import pytest
 from quarterdeck.backend.clusters.cluster import WatchedCluster
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.core.witnessed.events import MemberWitnessed, OwnersTold
-from quarterdeck.backend.picture.boards.belief_matrix import LASTING_US, is_unsettled
+from quarterdeck.backend.judgement.table_agreement import LASTING_US, is_unsettled
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.cli.commands.cluster import observation
 from tests.app.fakes.fake_cluster import FakeCluster

@@ -1,0 +1,266 @@
+"""The questions that operators of such clusters ask, each answered from the picture in a line or two.
+
+Is it one cluster, and if not, why does it not become one? Who was removed, and why? Have all members the same partition table?
+Is the migration stuck? Which answers of health checks mislead now? What is not known is said to be so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from quarterdeck.backend.boards.belief_matrix import same_table
+from quarterdeck.backend.boards.join_list_board import TONES
+from quarterdeck.backend.boards.migration_board import progress_text
+from quarterdeck.backend.boards.suspicion_board import lasting_facts
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.membership import events
+from quarterdeck.backend.core.membership.views.identity import Member
+from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.judgement.health.cluster_health import has_ended, is_merging, unseen_members
+from quarterdeck.backend.judgement.health.data_loss import data_losses
+from quarterdeck.backend.judgement.merging.why_not_merging import why_not_merging
+from quarterdeck.backend.picture.fold.belief import MemberBelief
+from quarterdeck.backend.picture.fold.picture import Picture
+from quarterdeck.backend.picture.text.fact import Fact, Tone, not_told, under
+from quarterdeck.backend.picture.text.formatting import age_text, counted, listed, names_text, with_names
+
+PAIRS_TOLD = 6
+MEMBERS_NAMED = 4
+"""How many members one answer names."""
+STUCK_US = 30 * SECOND_US
+"""A migration of which nothing was heard for so long is said to stand still."""
+
+
+def operator_questions(picture: Picture, recent: Sequence[Record], now_us: int) -> tuple[Fact, ...]:
+    """All questions with their answers at `now_us`; `recent` are the latest records, oldest first."""
+    return (
+        *_one_cluster(picture),
+        *_why_apart(picture, now_us),
+        *removal_facts(picture, recent, now_us),
+        *lasting_facts(picture, now_us),
+        *same_table(picture, now_us),
+        *_lost_data(picture, now_us),
+        *_migrating(picture, now_us),
+        *_misleading(picture),
+        Fact("which member owns a key", "type :owner MAP KEY", "faint"),
+    )
+
+
+# One cluster
+
+
+def _one_cluster(picture: Picture) -> Iterator[Fact]:
+    masters = [picture.members[label] for label in picture.masters()]
+    away = [label for label, belief in picture.members.items() if not belief.running]
+    ended = [label for label in away if has_ended(picture.members[label])]
+    answers: list[tuple[str, Tone]] = []
+    if not masters:
+        answers.append(("no master is seen", "warning"))
+    elif len(masters) == 1 and (doubtful := _doubtful(picture, masters[0])):
+        answers.append((f"not known: {_half(masters[0])}; {doubtful}", "warning"))
+    elif len(masters) == 1:
+        answers.append((f"yes, as far as is seen: {_half(masters[0])}", "good"))
+    else:
+        answers.append((f"no: {counted(len(masters), 'master')} lead at the same time", "bad"))
+        answers += [(_half(master), "warning") for master in masters]
+    if ended:
+        answers.append((f"ended: {', '.join(ended)}", "warning"))
+    if unseen := [label for label in away if label not in ended]:
+        answers.append((f"not seen: {', '.join(unseen)}; whom they follow now is not known", "warning"))
+    yield from under("is it one cluster", answers)
+
+
+def _doubtful(picture: Picture, master: MemberBelief) -> str:
+    """Return which members may lead besides `master`; empty where none may."""
+    merging = [label for label, belief in picture.members.items() if is_merging(belief)]
+    if merging:
+        return f"{listed(merging, MEMBERS_NAMED)} {'merges' if len(merging) == 1 else 'merge'}"
+    on_lists = {address for belief in picture.members.values() if belief.running for address in belief.listed}
+    removed = [
+        label
+        for label, belief in picture.members.items()
+        if belief.running and belief.version and belief.address in master.ever_listed - master.listed
+    ]
+    if removed:
+        verb = "was removed from its list and has" if len(removed) == 1 else "were removed from its list and have"
+        return f"{listed(removed, MEMBERS_NAMED)} {verb} another one"
+    gone = map(picture.label_of, master.ever_listed - master.listed)
+    unseen = [*unseen_members(picture, on_lists), *(label for label in gone if label not in picture.members)]
+    if len(unseen) > 1:
+        return f"{listed(unseen, MEMBERS_NAMED)} are not seen and may have a master of their own"
+    return f"{unseen[0]} is not seen and may lead on its own" if unseen else ""
+
+
+def _half(master: MemberBelief) -> str:
+    size = counted(len(master.members), "member")
+    return f"{master.label} leads {size}, list v{master.version} of lineage {master.lineage[:8]}"
+
+
+def _why_apart(picture: Picture, now_us: int) -> Iterator[Fact]:
+    answers: list[tuple[str, Tone]] = []
+    for pair in why_not_merging(picture, now_us, at_most=PAIRS_TOLD):
+        answers.append((f"{pair.smaller} and {pair.greater}: {pair.sentence}", TONES[pair.state]))
+        if pair.unblock is not None:
+            answers.append((f"what helps: {pair.unblock.text}; see the join lists", "plain"))
+    yield from under("why do they not merge", answers or [("there are no two masters in sight", "faint")])
+
+
+# Partitions
+
+
+def _lost_data(picture: Picture, now_us: int) -> Iterator[Fact]:
+    heading = "which data was lost"
+    unknown = picture.without("losses")
+    answers: list[tuple[str, Tone]] = [
+        (f"{loss.text(now_us)}, says {loss.side}: {loss.outlook}", "bad" if loss.certain else "warning")
+        for loss in data_losses(picture, now_us)
+    ]
+    if not answers and unknown is not None and unknown.witnessed_by:
+        yield Fact(heading, not_told("losses", unknown.witnessed_by), "faint")
+    else:
+        yield from under(heading, answers or [("none that was recorded here", "good")])
+
+
+def _migrating(picture: Picture, now_us: int) -> Iterator[Fact]:
+    history = picture.history
+    heading, latest = "is the migration stuck", next(reversed(history.witnessed), None)
+    unknown = picture.without("migration-ends")
+    if (progress := progress_text(picture)) != "":
+        yield Fact(heading, f"{progress}; see the migrations", "plain")
+    elif unknown is not None and unknown.witnessed_by:
+        yield Fact(heading, not_told("migration-ends", unknown.witnessed_by), "faint")
+    elif latest is None and history.done_count + history.failed_count:
+        ended = f"{history.done_count} done and {history.failed_count} failed in this run"
+        yield Fact(heading, f"no: none is planned or runs, {ended}", "good")
+    elif latest is None:
+        yield Fact(heading, "no migration was seen to end" if unknown is None else "nothing has migrated", "faint")
+    else:
+        migrated, quiet_us = latest.migrated, max(now_us - latest.at_us, 0)
+        done = f"{migrated.done_count} of {migrated.planned_count} done, the last {age_text(quiet_us)} ago at {latest.teller}"
+        if latest.teller not in picture.masters():
+            yield Fact(heading, f"{done}, which leads no more: how that round ended was not reported", "plain")
+        elif migrated.done_count >= migrated.planned_count:
+            done = f"no: all {migrated.planned_count} of the last round are done, {age_text(quiet_us)} ago"
+            yield Fact(heading, done, "good")
+        elif quiet_us >= STUCK_US:
+            yield Fact(heading, f"it stands still: {done}", "bad")
+        else:
+            yield Fact(heading, f"no: {done}", "good")
+
+
+# Health
+
+
+def _misleading(picture: Picture) -> Iterator[Fact]:
+    answers: list[tuple[str, Tone]] = []
+    masters = picture.masters()
+    if len(masters) > 1:
+        sides = names_text([picture.members[label].address for label in masters], picture.label_of)
+        halves = f"cluster-safe and cluster-size speak of one half alone, each of its own: there are {sides}"
+        answers.append((halves, "warning"))
+    shut = sorted({belief.cluster_state for belief in picture.members.values() if belief.running} - {"ACTIVE"})
+    if shut:
+        active = f"node-state says ACTIVE while the cluster is {', '.join(shut)}: ask for cluster-state"
+        answers.append((active, "warning"))
+    if any(not belief.running for belief in picture.members.values()):
+        waits = "/hazelcast/health waits for cluster-safe, up to 2 s, while a fault is found: probe node-state alone"
+        answers.append((waits, "warning"))
+    yield from under("which health answers mislead", answers or [("none that is known of now", "faint")])
+
+
+ANSWERS_SHOWN = 8
+AT_ONCE_US = 3 * SECOND_US
+"""What one member removes within this time is one answer."""
+
+
+class Removal(NamedTuple):
+    """Members that one member took off its list, when it began to, and whether it claimed the mastership with that."""
+
+    remover: str
+    at_us: int
+    removed: tuple[Member, ...]
+    claims: bool
+
+
+def removals(picture: Picture, recent: Sequence[Record]) -> list[Removal]:
+    """Return what `recent` records show of removals by masters, in order of time.
+
+    What one member removed at once is one answer. A member that claims the mastership removes who is not on its first list.
+    """
+    lists: dict[str, events.ListInstalled] = {}
+    found: list[Removal] = []
+    for record in recent:
+        event = record.event
+        if not isinstance(event, events.ListInstalled):
+            continue
+        before, lists[record.uuid] = lists.get(record.uuid), event
+        if before is None or picture.label_of(event.master) != record.member:
+            continue
+        staying = {member.uuid for member in event.members}
+        gone = tuple(member for member in before.members if member.uuid not in staying)
+        if gone:
+            _add(found, Removal(record.member, record.at, gone, before.master != event.master))
+    return found
+
+
+def _add(found: list[Removal], removal: Removal) -> None:
+    for place, earlier in enumerate(found):
+        if earlier.remover == removal.remover and removal.at_us - earlier.at_us <= AT_ONCE_US:
+            found[place] = earlier._replace(removed=(*earlier.removed, *removal.removed))
+            return
+    found.append(removal)
+
+
+def removal_facts(picture: Picture, recent: Sequence[Record], now_us: int) -> Iterator[Fact]:
+    """Answer who was removed, and why, the latest first: by the words of the remover, and of the removed of its own end."""
+    found = removals(picture, recent)
+    reasons: dict[tuple[str, Address], list[tuple[int, str]]] = {}
+    ends: dict[str, tuple[int, str]] = {}
+    for record in recent:
+        match record.event:
+            # A claimant leaves out whom it suspects.
+            case (
+                events.MemberRemoved(address=address, reason=reason)
+                | events.SuspicionRaised(suspect=address, reason=reason)
+            ):
+                reasons.setdefault((record.member, address), []).append((record.at, reason))
+            case events.SuspicionCleared(suspect=address):
+                reasons.setdefault((record.member, address), []).append((record.at, ""))
+            case events.MemberStopped(reason=reason):
+                ends[record.uuid] = record.at, reason
+    answers: list[tuple[str, Tone]] = []
+    for removal in reversed(found[-ANSWERS_SHOWN:]):
+        names = names_text((member.address for member in removal.removed), picture.label_of)
+        ago = age_text(max(now_us - removal.at_us, 0))
+        by = f"{removal.remover}{', which claimed the mastership' if removal.claims else ''}"
+        why = list(dict.fromkeys(_reason(picture, removal, member, reasons, ends) for member in removal.removed))
+        text = with_names("; ".join(why), picture.label_of)
+        answers.append((f"{names} by {by}, {ago} ago: {text}", "warning"))
+    if len(found) > ANSWERS_SHOWN:
+        answers.append((f"and {len(found) - ANSWERS_SHOWN} times before", "faint"))
+    if not found:
+        answers.append(("no member, as far back as is remembered here", "faint"))
+    yield from under("who was removed, and why", answers)
+
+
+def _reason(
+    picture: Picture,
+    removal: Removal,
+    member: Member,
+    reasons: dict[tuple[str, Address], list[tuple[int, str]]],
+    ends: dict[str, tuple[int, str]],
+) -> str:
+    """Say why, by what was said up to the removal: what came long after it is no reason."""
+    latest_us = removal.at_us + AT_ONCE_US
+    ended_us, end = ends.get(member.uuid, (latest_us + 1, ""))
+    if ended_us <= latest_us:
+        return f"it stopped: {end}"
+    given = [reason for at_us, reason in reasons.get((removal.remover, member.address), ()) if at_us <= latest_us]
+    reason = given[-1] if given else ""
+    belief = picture.members.get(removal.remover)
+    if reason or belief is None or belief.shows("suspicions"):
+        unaccepted = removal.claims and belief is not None and not belief.witnessed_by
+        return reason or ("no acceptance of its claim came" if unaccepted else "no reason was given")
+    return f"why is {not_told('suspicions', belief.witnessed_by)}"

@@ -1,0 +1,421 @@
+"""Whether a cluster is whole and its data safe, and one sentence that says both, the alarm first.
+
+It is judged from the picture alone, for every kind of cluster. What is not known is neither well nor ill: a member that is silent
+is not dead, and one that is on no list that is seen may be on one that is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Literal, NamedTuple
+
+from msgspec import Struct
+
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.judgement.health.data_loss import CopyCounts, DataLoss, data_losses, most_copies
+from quarterdeck.backend.picture.fold.belief import MemberBelief
+from quarterdeck.backend.picture.fold.picture import Picture
+from quarterdeck.backend.picture.text.fact import NOT_REPORTED, Tone
+from quarterdeck.backend.picture.text.formatting import age_text, counted, listed, one_line
+
+RUNBOOKS = "docs/operators/runbooks.md"
+LONGEST = 100
+"""Letters of a sentence."""
+SETTLING_US = 2 * SECOND_US
+"""Members hear of a new list one after the other: for so long it is not known whether they will agree."""
+ALARM_US = 600 * SECOND_US
+"""A loss is the first thing said for so long; after that it stands behind what is so now."""
+NAMES = (4, 3, 2)
+"""How many members of one kind are named, as far as the sentence has room."""
+
+Condition = Literal["healthy", "changing", "degraded", "split", "data-lost", "down", "unknown"]
+
+SHOWN: dict[Condition, tuple[str, Tone]] = {
+    "healthy": ("healthy", "good"),
+    "changing": ("changing", "warning"),
+    "degraded": ("degraded", "warning"),
+    "split": ("SPLIT", "bad"),
+    "data-lost": ("DATA LOST", "bad"),
+    "down": ("down", "bad"),
+    "unknown": ("unknown", "warning"),
+}
+"""The word that a sentence begins with, and its tone."""
+
+Absence = Literal["gone", "frozen", "silent", "not reached", "not ready", "joining"]
+"""Why a member does not count as reached. Only what is gone or frozen is known to be so."""
+
+
+class ClusterHealth(Struct, frozen=True):
+    """The answers to an operator's two questions, and the sentence that says them."""
+
+    condition: Condition
+    whole: bool | None
+    """Whether there is one list with one master, and every member on it is reached; None where it is not known."""
+    replicas: ReplicaSafety
+    losses: tuple[DataLoss, ...]
+    sentence: str
+
+    @property
+    def data_safe(self) -> bool | None:
+        """Whether every replica that should be there is there and in step; None where it is not known."""
+        return False if self.condition == "split" else self.replicas.safe
+
+    @property
+    def data_lost(self) -> DataLoss | None:
+        """The loss of the side that lost most, if entries are known or feared to be gone."""
+        found = [loss for loss in self.losses if loss.entries != 0]
+        return max(found, key=lambda loss: loss.partitions, default=None)
+
+    @property
+    def runbook(self) -> str:
+        """The section of the documents on what to do about it; empty where all is well."""
+        return "" if self.condition == "healthy" else f"{RUNBOOKS}#{self.condition}"
+
+    @property
+    def narrated(self) -> str:
+        """The sentence with its runbook, for logs."""
+        return f"{self.sentence} ({self.runbook})" if self.runbook else self.sentence
+
+    @property
+    def tone(self) -> Tone:
+        return SHOWN[self.condition][1]
+
+    def as_fields(self, now_us: int) -> dict[str, object]:
+        loss = self.data_lost
+        return {
+            "sentence": self.sentence,
+            "runbook": self.runbook or None,
+            "whole": self.whole,
+            "data_safe": self.data_safe,
+            "copies": self.replicas.copies,
+            "data_lost": None if loss is None else loss.as_fields(now_us),
+        }
+
+
+def cluster_health(
+    picture: Picture,
+    now_us: int,
+    away: Collection[str] = (),
+    gone: Collection[str] = (),
+    counts: CopyCounts | None = None,
+) -> ClusterHealth:
+    """Judge `picture` at `now_us`.
+
+    The watcher does not reach the members in `away`, and knows that those in `gone` have ended; by label or address, also of
+    members that were never seen. `counts` keeps what it counts of tables for the next time.
+    """
+    return _Judgement(picture, now_us, tuple(away), frozenset(gone), counts or CopyCounts()).health()
+
+
+class _Judgement:
+    def __init__(
+        self, picture: Picture, now_us: int, away: Sequence[str], gone: frozenset[str], counts: CopyCounts
+    ) -> None:
+        self._picture, self._now_us, self._away, self._gone = picture, now_us, away, gone
+        missed = gone.union(away)
+        self._running = [
+            belief
+            for label, belief in picture.members.items()
+            if belief.running and belief.version and label not in missed and belief.address not in missed
+        ]
+        self._masters = sorted(
+            (belief for belief in self._running if belief.leads), key=lambda belief: -len(belief.members)
+        )
+        self._lists: dict[tuple[str, int, frozenset[Address]], list[MemberBelief]] = {}
+        for belief in self._running:
+            self._lists.setdefault((belief.lineage, belief.version, belief.listed), []).append(belief)
+        judged = self._masters or self._running[:1]
+        self._replicas = replica_safety(picture, judged, self._running, counts, now_us // SECOND_US)
+        self._losses = tuple(data_losses(picture, now_us))
+        self._lost = [loss for loss in self._losses if loss.entries != 0]
+
+    def health(self) -> ClusterHealth:
+        if not self._running:
+            return self._without_members()
+        if len(self._masters) > 1:
+            return self._split()
+        troubles, unknown = self._troubles()
+        unseen = self._unseen()
+        settled = len(self._lists) == 1 and len(self._masters) == 1
+        since_us = max(belief.list_since_us for belief in self._running)
+        changing = not settled and self._now_us - since_us < SETTLING_US
+        joins = list(unknown) == ["joining"] and not unseen
+        whole: bool | None = not troubles
+        if whole and (changing or unknown or unseen):
+            whole = None
+        elif not settled:
+            whole = False
+        condition: Condition = "healthy"
+        if whole is None and (changing or joins):
+            condition = "changing"
+        elif whole is False or self._replicas.safe is False:
+            condition = "degraded"
+        elif whole is None:
+            condition = "unknown"
+        elif self._replicas is SEARCHED_TABLE:
+            condition = "changing"
+        loss = next((loss for loss in self._lost if loss.certain), None)
+        fresh = loss is not None and self._now_us - loss.since_us < ALARM_US
+        if fresh:
+            condition = "data-lost"
+        variants = (
+            [
+                *([loss.text(self._now_us)] if loss is not None and fresh else []),
+                *_named(troubles, names),
+                *(self._disagreement(names) if not settled else []),
+                *([] if troubles and not fresh else [self._agreed()]),
+                *_named(unknown, names),
+                *([f"not seen: {_names(unseen, names)}"] if unseen else []),
+                *([self._replicas.text] if self._replicas.safe is not True or not troubles else []),
+            ]
+            for names in NAMES
+        )
+        sentence = _sentence(condition, variants, () if fresh else self._lost_texts(self._lost))
+        return ClusterHealth(condition, whole, self._replicas, self._losses, sentence)
+
+    # Conditions
+
+    def _lost_texts(self, losses: Sequence[DataLoss]) -> list[str]:
+        """Return what is said of the greatest of `losses`, shorter and shorter; of one that is certain, if there is one."""
+        loss = max(losses, key=lambda loss: (loss.certain, loss.partitions), default=None)
+        if loss is None:
+            return []
+        verb = "lost" if loss.certain or loss.entries == 0 else "maybe lost"
+        return [f"{verb} {text}" for text in loss.shorter_texts(self._now_us)]
+
+    def _without_members(self) -> ClusterHealth:
+        """Nothing runs as far as is seen: all are known to be gone, or begin, or nothing is known."""
+        members = self._picture.members
+        joining = [
+            label
+            for label, belief in members.items()
+            if belief.status == "joining" and label not in self._away and label not in self._gone
+        ]
+        ended = [label for label, belief in members.items() if label in self._gone or has_ended(belief)]
+        whole: bool | None = False
+        condition: Condition
+        if joining:
+            condition, said = "changing", f"{counted(len(joining), 'member')} joining, no member list yet"
+        elif members and len(ended) == len(members):
+            condition, said = "down", f"no member runs: {counted(len(ended), 'member')} ended"
+        else:
+            condition, said, whole = "unknown", "no member is reached", None
+        sentence = _sentence(condition, [[said]], self._lost_texts(self._losses))
+        return ClusterHealth(condition, whole, self._replicas, self._losses, sentence)
+
+    def _split(self) -> ClusterHealth:
+        masters = self._masters
+        began = [master.lineage_since_us for master in masters]
+        known = sorted(since_us for since_us in began if since_us is not None)
+        # The lineage that is older went on; the split began with the next.
+        since = f" since {age_text(self._now_us - known[1])}" if len(known) == len(masters) else ""
+        sizes = " + ".join(str(len(master.members)) for master in masters[: NAMES[0]])
+        sizes += " + …" if len(masters) > NAMES[0] else ""
+        variants = (
+            [f"{sizes}, masters {_names([master.label for master in masters], names)}", self._writes()]
+            for names in NAMES
+        )
+        losses = sorted(self._lost, key=lambda loss: -loss.partitions)
+        lost = [f"{one_line(loss.side)} lost {counted(loss.partitions, 'partition')}" for loss in losses]
+        texts = [" · ".join(lost), lost[0], f"lost {counted(losses[0].partitions, 'partition')}"] if lost else []
+        sentence = _sentence("split", variants, texts, since)
+        return ClusterHealth("split", False, self._replicas, self._losses, sentence)
+
+    def _writes(self) -> str:
+        serving = [master for master in self._masters if master.operating]
+        if any(master.witnessed_by for master in self._masters):
+            return "writes may go to both" if len(self._masters) == 2 else "writes may go to all"
+        if len(serving) == len(self._masters):
+            return "writes go to both" if len(serving) == 2 else "writes go to all"
+        return f"writes go to {one_line(serving[0].label)} only" if len(serving) == 1 else "no writes"
+
+    # What is said of members
+
+    def _troubles(self) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
+        """Return the members on lists that are known to be in trouble, by what that is, and those that are not heard."""
+        listed_ones = {member.address: member.uuid for holders in self._lists.values() for member in holders[0].members}
+        suspects: dict[Address, int] = {}
+        for belief in self._running:
+            for suspect in belief.suspicions:
+                if suspect in listed_ones:
+                    suspects[suspect] = suspects.get(suspect, 0) + 1
+        troubles: dict[str, list[str]] = {}
+        unknown: dict[str, list[str]] = {}
+        for address, uuid in listed_ones.items():
+            label = self._picture.label_of(address)
+            absence = self._absence(address, uuid)
+            if address in suspects:
+                by = f"suspected by {suspects[address]}"
+                troubles.setdefault(f"frozen, {by}" if absence == "frozen" else by, []).append(label)
+            elif absence in ("silent", "not ready", "joining"):
+                unknown.setdefault(absence, []).append(label)
+            elif absence is not None:
+                troubles.setdefault(absence, []).append(label)
+        joining = [
+            label
+            for label, belief in self._picture.members.items()
+            if (belief.status == "joining" and belief.reached and label not in self._away and label not in self._gone)
+            or is_merging(belief)
+        ]
+        if joining:
+            unknown["joining"] = list(dict.fromkeys((*unknown.get("joining", ()), *joining)))
+        claiming = [belief.label for belief in self._running if belief.claiming]
+        if claiming:
+            troubles[f"{'claims' if len(claiming) == 1 else 'claim'} the mastership"] = claiming
+        return troubles, unknown
+
+    def _absence(self, address: Address, uuid: str) -> Absence | None:
+        belief = self._picture.members.get(self._picture.label_of(address))
+        if address in self._gone or (belief is not None and belief.label in self._gone):
+            return "gone"
+        if belief is None:
+            return "not reached"
+        if belief.uuid != uuid and belief.witnessed_by and not belief.running:
+            return "joining"  # a list has its next incarnation, which the watcher has not met yet
+        if belief.uuid != uuid or belief.status in ("stopped", "killed"):
+            return "gone"
+        if belief.status == "paused":
+            return "frozen"
+        if belief.connection is None or belief.connection.state == "connected":
+            away = address in self._away or belief.label in self._away
+            return "not reached" if away else "joining" if belief.status == "joining" else None
+        if belief.witnessed_by == ("logs",):
+            return "silent"  # its log is over, which says nothing about the member
+        state = belief.connection.state
+        is_met = belief.version > 0  # else others list it, and it was never reached
+        return "not ready" if state == "merging" else "gone" if state == "gone" and is_met else "not reached"
+
+    def _unseen(self) -> list[str]:
+        """Members on no list that is seen, of which it is not known that they have ended: whom they follow is not known."""
+        listed_ones = {address for holders in self._lists.values() for address in holders[0].listed}
+        found = unseen_members(self._picture, listed_ones, self._away, self._gone)
+        met = {belief.address for belief in self._picture.members.values()} | self._picture.members.keys()
+        return [*found, *(label for label in self._away if label not in met and label not in listed_ones)]
+
+    def _agreed(self) -> str:
+        holders = max(self._lists.values(), key=len)
+        size = len(holders[0].members)
+        if len(holders) == size:
+            return f"{size} members agree" if size > 1 else "1 member"
+        return f"{len(holders)} of {size} members agree"
+
+    def _disagreement(self, names: int) -> Iterator[str]:
+        if not self._masters and not any(belief.claiming for belief in self._running):
+            yield "no master is seen"
+        if len(self._lists) > 1:
+            _, *others = sorted(self._lists.values(), key=len, reverse=True)
+            others_text = _names([belief.label for holders in others for belief in holders], names)
+            yield f"{len(self._lists)} member lists, another one at {others_text}"
+
+
+def unseen_members(
+    picture: Picture, listed_ones: Collection[Address], away: Collection[str] = (), gone: Collection[str] = ()
+) -> list[str]:
+    """Return the members on none of the lists that are seen, of which it is not known that they have ended."""
+    return [
+        label
+        for label, belief in picture.members.items()
+        if belief.address not in listed_ones
+        and (belief.status in ("member", "paused") or belief.left_to_merge)
+        and not is_merging(belief)
+        and label not in gone
+        and (label in away or (belief.connection and belief.connection.state in ("silent", "refused", "merging")))
+    ]
+
+
+def has_ended(belief: MemberBelief) -> bool:
+    """Return whether a member's process is known to have ended: it stopped, was killed, or none is found at its address."""
+    if belief.status in ("stopped", "killed"):
+        return True
+    return belief.connection is not None and belief.connection.state == "gone" and belief.witnessed_by != ("logs",)
+
+
+def is_merging(belief: MemberBelief) -> bool:
+    """Return whether a member has left its cluster to merge into another one, as it says itself or as it is seen."""
+    state = "" if belief.connection is None else belief.connection.state
+    return (belief.status == "joining" and state == "merging") or (belief.left_to_merge and state == "connected")
+
+
+def _named(members: Mapping[str, Sequence[str]], names: int) -> Iterator[str]:
+    for trouble, labels in members.items():
+        yield f"{_names(labels, names)} {trouble}"
+
+
+def _names(labels: Sequence[str], names: int) -> str:
+    return one_line(listed(labels, names))
+
+
+def _sentence(
+    condition: Condition, variants: Iterable[Sequence[str]], lost: Sequence[str] = (), since: str = ""
+) -> str:
+    """Return the first of `variants` that fits, shorter and shorter, with the first that fits of what is said to be `lost`.
+
+    Where none does, parts of the last one are left out from the end, and its first one is cut, but never that data was lost.
+    """
+    head = SHOWN[condition][0] + since
+    parts: Sequence[str] = ()
+    for parts in variants:
+        for text in lost or [""]:
+            sentence = " · ".join(filter(None, (head, *parts, text)))
+            if len(sentence) <= LONGEST:
+                return sentence
+    first, kept = parts[0], [*lost[-1:], *parts[1:]]
+    while len(kept) > len(lost[-1:]) and len(" · ".join((head, first, *kept))) > LONGEST:
+        kept.pop()
+    room = LONGEST - len(" · ".join((head, "", *kept)))
+    return " · ".join((head, first if len(first) <= room else f"{first[: room - 1]}…", *kept))
+
+
+class ReplicaSafety(NamedTuple):
+    """Whether the replicas of all partitions are there and in step."""
+
+    safe: bool | None
+    """None where it is not known."""
+    copies: int | None
+    """How many copies of each partition there are; None where they differ, there is no table, or it is not known."""
+    text: str
+
+
+UNKNOWN_TABLE = ReplicaSafety(None, None, f"partition table {NOT_REPORTED}")
+SEARCHED_TABLE = ReplicaSafety(None, None, "the latest partition table is being searched")
+NO_DATA = ReplicaSafety(True, None, "no data yet")
+
+
+def replica_safety(
+    picture: Picture, masters: Sequence[MemberBelief], members: Iterable[MemberBelief], counts: CopyCounts, now_s: int
+) -> ReplicaSafety:
+    """Judge the tables of `masters`, and what the `members` that follow them say of their backups; the worst counts."""
+    if not masters:
+        return UNKNOWN_TABLE
+    found = [_of_table(picture, master, counts, now_s) for master in masters]
+    worst = min(found, key=lambda safety: (safety.safe is not False, safety.safe is not None))
+    behind = sum(len(belief.out_of_step) for belief in members)
+    if worst.safe and behind:
+        return ReplicaSafety(False, worst.copies, f"{counted(behind, 'backup')} out of step")
+    return worst
+
+
+def _of_table(picture: Picture, master: MemberBelief, counts: CopyCounts, now_s: int) -> ReplicaSafety:
+    if master.leading.recovering is not None:
+        return SEARCHED_TABLE
+    if not master.shows("owners"):
+        return UNKNOWN_TABLE
+    table = master.table
+    if table is None:
+        return NO_DATA if master.seen_from_start else UNKNOWN_TABLE
+    count = counts.census(picture, master, table, now_s)
+    if not master.shows("backups"):
+        if count.lost and table.since_us > master.list_since_us:  # an older one is of an older list
+            return ReplicaSafety(False, None, f"{counted(count.lost, 'partition')} without an owner")
+        return ReplicaSafety(None, None, "backups unknown")
+    few = (count.lost, "no copy"), (count.single, "one copy"), (count.fewer, "fewer copies than they should")
+    for partitions, copies_left in few:
+        if partitions:
+            have = "has" if partitions == 1 else "have"
+            return ReplicaSafety(False, None, f"{counted(partitions, 'partition')} {have} {copies_left}")
+    able = most_copies(master)
+    copies = min(max((len(row) - 1 for row in table.rows.values()), default=0), able)
+    if copies == 1:
+        return ReplicaSafety(True, 1, "data in 1 copy, as there is no other member" if able == 1 else "data in 1 copy")
+    return ReplicaSafety(True, copies, f"data safe: {copies} copies")

@@ -1,0 +1,433 @@
+"""One sentence for every kind of cluster: whether it is whole and its data safe; what is not known is neither."""
+
+from __future__ import annotations
+
+import pytest
+
+from quarterdeck.backend.boards.operator_questions import operator_questions
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.data.events import BackupOutOfStep, DataMeasured, EntriesMerged, MapMeasured
+from quarterdeck.backend.core.events import ProcessKilled, ProcessPaused
+from quarterdeck.backend.core.membership.events import ListInstalled, MemberMerging, MemberStarted, SuspicionCleared
+from quarterdeck.backend.core.membership.views.identity import Member
+from quarterdeck.backend.core.partitions.events import ALL_LOST, Holder, PartitionLost
+from quarterdeck.backend.core.witnessed.events import ConnectionChanged, MemberWitnessed, OwnersTold, Source
+from quarterdeck.backend.judgement.health.cluster_health import LONGEST, ClusterHealth, cluster_health
+from quarterdeck.backend.judgement.health.data_loss import most_copies
+from quarterdeck.backend.picture.fold.picture import Picture
+from tests.app.fakes.fake_cluster import FakeCluster, fold
+
+CITIES = ("athens", "byzantium", "cyrene", "delphi", "euphesus")
+SECOND = 1_000_000
+LATER = 3 * SECOND
+"""After so long members have heard of a list."""
+
+
+def judged(cluster: FakeCluster, picture: Picture | None = None, after_us: int = LATER) -> ClusterHealth:
+    picture = picture or Picture()
+    fold(cluster, picture)
+    health = cluster_health(picture, cluster.now_us() + after_us)
+    assert len(health.sentence) <= LONGEST
+    return health
+
+
+def formed(labels: tuple[str, ...] = CITIES, *, data: bool = True, **how: bool) -> FakeCluster:
+    cluster = FakeCluster(labels)
+    cluster.form()
+    if data:
+        rows = {
+            place: (labels[place % len(labels)], labels[(place + 1) % len(labels)])[: len(labels)]
+            for place in range(271)
+        }
+        for label in labels:
+            cluster.change_table(label, 271, rows)
+    return cluster
+
+
+def witnessed(*labels: str, sources: tuple[Source, ...] = ("client-protocol",)) -> FakeCluster:
+    """Members of Hazelcast, of which owners are told and backups are not."""
+    cluster = FakeCluster(labels, source="hazelcast")
+    holders = tuple(Holder(cluster.address(label), f"{label}-life-1") for label in labels)
+    for label in labels:
+        cluster.happen(label, MemberWitnessed(sources, ("owners", "losses")))
+        cluster.happen(label, ConnectionChanged("connected"))
+        cluster.install(label, len(labels), labels)
+        owners = tuple(place % len(labels) for place in range(271))
+        cluster.happen(label, OwnersTold(holders, owners, "abc", 1))
+    return cluster
+
+
+def measured(*entries_of: tuple[int, int]) -> DataMeasured:
+    """So many entries are in these partitions of an owner."""
+    rows = tuple((partition, entries, 0, 0, 0) for partition, entries in entries_of)
+    return DataMeasured(SECOND, sum(entries for _, entries in entries_of), 0, 0, 0, 0, (), rows, ())
+
+
+# Well
+
+
+def test_a_whole_cluster_with_all_copies_is_healthy() -> None:
+    health = judged(formed())
+    assert health.sentence == "healthy · 5 members agree · data safe: 2 copies"
+    assert (health.whole, health.data_safe, health.replicas.copies, health.data_lost) == (True, True, 2, None)
+
+
+def test_a_member_that_cannot_join_is_not_passed_over() -> None:
+    cluster = FakeCluster(CITIES[:3])
+    for label in cluster.labels:
+        cluster.start(label)
+    for label in CITIES[:2]:
+        cluster.install(label, 2, CITIES[:2])
+    health = judged(cluster)
+    assert health.sentence == "changing · 2 members agree · cyrene joining · no data yet"
+    assert health.whole is None
+
+
+def test_without_a_table_there_is_no_data_yet() -> None:
+    assert judged(formed(data=False)).sentence == "healthy · 5 members agree · no data yet"
+
+
+def test_one_member_has_one_copy() -> None:
+    assert judged(formed(("athens",))).sentence == "healthy · 1 member · data in 1 copy, as there is no other member"
+
+
+def test_backups_that_are_not_told_are_not_safe() -> None:
+    health = judged(witnessed("athens", "byzantium"))
+    assert health.sentence == "healthy · 2 members agree · backups unknown"
+    assert (health.whole, health.data_safe, health.replicas.copies) == (True, None, None)
+
+
+# Not whole
+
+
+def test_a_split_names_masters_and_since_when() -> None:
+    cluster = formed()
+    cluster.split(CITIES[:3], CITIES[3:])
+    health = judged(cluster, after_us=14 * SECOND)
+    assert health.sentence == "SPLIT since 14 s · 3 + 2, masters athens, delphi · writes go to both"
+    assert (health.whole, health.data_safe, health.tone) == (False, False, "bad")
+
+
+def test_a_split_that_was_there_at_first_sight_has_no_beginning() -> None:
+    cluster = witnessed("athens", "byzantium")
+    for label in ("athens", "byzantium"):
+        cluster.install(label, 7, [label], lineage=f"of {label}")
+    assert judged(cluster).sentence.startswith("SPLIT since 3 s · 1 + 1")
+    cluster = FakeCluster(("athens", "byzantium"))
+    for label in cluster.labels:
+        cluster.happen(label, MemberWitnessed(("client-protocol",), ()))
+        cluster.install(label, 7, [label], lineage=f"of {label}")
+    assert judged(cluster).sentence == "SPLIT · 1 + 1, masters athens, byzantium · writes may go to both"
+
+
+def test_a_suspected_member_and_single_copies_are_a_degraded_cluster() -> None:
+    cluster = formed()
+    cluster.suspect("athens", "delphi")
+    cluster.suspect("byzantium", "delphi")
+    rows = dict.fromkeys(range(41), ("athens", ""))
+    cluster.change_table("athens", 300, rows, "repaired")
+    health = judged(cluster)
+    assert health.sentence == "degraded · delphi suspected by 2 · 41 partitions have one copy"
+    assert (health.whole, health.data_safe) == (False, False)
+
+
+def test_a_frozen_and_a_killed_member_are_said_while_they_are_listed() -> None:
+    cluster = formed(data=False)
+    cluster.happen("dev", ProcessPaused("delphi"))
+    cluster.happen("dev", ProcessKilled("euphesus"))
+    assert judged(cluster).sentence == "degraded · delphi frozen · euphesus gone"
+
+
+def test_a_new_list_that_spreads_is_a_change_and_later_a_disagreement() -> None:
+    cluster = formed(data=False)
+    cluster.install("athens", 6, CITIES[:4])
+    picture = Picture()
+    health = judged(cluster, picture, after_us=SECOND // 10)
+    assert health.sentence.startswith("changing · 2 member lists, another one at athens") and health.whole is None
+    health = judged(cluster, picture)
+    assert health.sentence.startswith("degraded · 2 member lists") and health.whole is False
+
+
+def test_a_listed_member_without_a_list_joins() -> None:
+    cluster = FakeCluster(CITIES[:3])
+    for label in CITIES[:3]:
+        cluster.start(label)
+    for label in CITIES[:2]:
+        cluster.install(label, 3, CITIES[:3])
+    health = judged(cluster)
+    assert health.sentence == "changing · 2 of 3 members agree · cyrene joining · no data yet" and health.whole is None
+
+
+def test_a_suspicion_is_trouble_also_while_a_list_spreads() -> None:
+    cluster = formed(data=False)
+    cluster.install("athens", 6, CITIES[:4])
+    cluster.suspect("athens", "delphi")
+    health = judged(cluster, after_us=SECOND // 10)
+    assert health.whole is False and health.sentence.startswith("degraded · delphi suspected by 1 · 2 member lists")
+
+
+def test_members_without_a_master_are_degraded() -> None:
+    cluster = formed(data=False)
+    cluster.happen("dev", ProcessKilled("athens"))
+    assert judged(cluster).sentence == "degraded · athens gone · no master is seen"
+
+
+def test_a_backup_out_of_step_is_not_safe() -> None:
+    cluster = formed()
+    cluster.happen("byzantium", BackupOutOfStep(0, cluster.address("athens"), "it lacks writes"))
+    assert judged(cluster).sentence == "degraded · 5 members agree · 1 backup out of step"
+
+
+def test_before_the_first_list_and_after_the_last_end() -> None:
+    cluster = FakeCluster(CITIES)
+    assert judged(cluster).sentence == "unknown · no member is reached"
+    cluster.start("athens")
+    assert judged(cluster, Picture()).sentence == "changing · 1 member joining, no member list yet"
+    cluster = formed(("athens",))
+    cluster.happen("dev", ProcessKilled("athens"))
+    health = judged(cluster)
+    assert (health.sentence, health.whole) == ("down · no member runs: 1 member ended", False)
+
+
+# Not known
+
+
+def test_silent_members_off_the_list_may_follow_another_master() -> None:
+    cluster = witnessed("athens", "byzantium", "cyrene")
+    for label in ("byzantium", "cyrene"):
+        cluster.happen(label, ConnectionChanged("silent"))
+    cluster.install("athens", 9, ["athens"])
+    health = judged(cluster)
+    assert health.sentence == "unknown · 1 member · not seen: byzantium, cyrene · backups unknown"
+    assert health.whole is None
+
+
+@pytest.mark.parametrize("is_seen_to_merge", [False, True])
+def test_a_member_on_its_way_into_the_cluster_is_not_passed_over(is_seen_to_merge: bool) -> None:
+    """Its log says that it merges before the watcher finds that it is not ready, and before that is recorded."""
+    cluster = witnessed("athens", "byzantium", "cyrene")
+    cluster.install("athens", 9, ["athens", "byzantium"])
+    cluster.install("byzantium", 9, ["athens", "byzantium"])
+    cluster.happen("cyrene", MemberMerging(cluster.address("athens"), "next"))
+    cluster.install("cyrene", 4, ["cyrene"])  # its last list may come when it has left already
+    if is_seen_to_merge:
+        cluster.happen("cyrene", ConnectionChanged("merging", "it merges, for its process goes on"))
+    picture = fold(cluster)
+    health = cluster_health(picture, cluster.now_us() + LATER, away=["cyrene"])
+    assert health.whole is None
+    assert health.sentence == "changing · 2 members agree · cyrene joining · backups unknown"
+    answer = next(it.text for it in operator_questions(picture, (), LATER) if it.heading == "is it one cluster")
+    assert answer.startswith("not known: athens leads 2 members") and answer.endswith("cyrene merges")
+    cluster.happen("cyrene", ConnectionChanged("silent"))
+    assert judged(cluster, picture).sentence == "unknown · 2 members agree · not seen: cyrene · backups unknown"
+
+
+def test_the_next_incarnation_of_an_ended_member_is_not_gone_before_it_is_met() -> None:
+    cluster = witnessed("athens", "byzantium")
+    cluster.happen("byzantium", ConnectionChanged("gone", "no process listens there"))
+    picture = Picture()
+    assert "byzantium gone" in judged(cluster, picture).sentence
+    again = Member(cluster.address("byzantium"), "another", 9, False)
+    athens = cluster.member("athens")
+    cluster.happen("athens", ListInstalled(9, "L1", athens.address, (athens, again), athens.address, "unknown", ""))
+    health = judged(cluster, picture)
+    assert (health.whole, "byzantium joining" in health.sentence) == (None, True), health.sentence
+
+
+def test_the_end_of_a_log_says_nothing_of_its_member() -> None:
+    cluster = witnessed("athens", "byzantium", sources=("logs",))
+    cluster.happen("byzantium", ConnectionChanged("gone", "its log is over"))
+    health = judged(cluster)
+    assert health.whole is None and "byzantium silent" in health.sentence
+
+
+def test_members_that_the_watcher_does_not_reach() -> None:
+    cluster = formed(data=False)
+    picture = fold(cluster)
+    health = cluster_health(picture, LATER, away=["delphi", "10.0.0.9:5701"])
+    assert health.sentence == "degraded · delphi not reached · not seen: 10.0.0.9:5701"
+    assert health.whole is False
+    health = cluster_health(picture, LATER, gone=["delphi", "10.0.0.9:5701"])
+    assert health.sentence == "degraded · delphi gone", "where a host answers and no process is, none is missed"
+    assert cluster_health(picture, LATER, gone=CITIES).sentence == "down · no member runs: 5 members ended"
+
+
+# Lost data
+
+
+def lose(cluster: FakeCluster, *partitions: int, at: str = "athens") -> None:
+    for partition in partitions:
+        cluster.happen(at, PartitionLost(partition, ALL_LOST))
+
+
+def test_lost_entries_are_the_first_thing_said_with_those_that_went() -> None:
+    cluster = formed()
+    cluster.happen("delphi", measured((3, 900), (8, 800)))
+    cluster.happen("dev", ProcessKilled("delphi"))
+    for label in CITIES[:3]:
+        cluster.install(label, 7, CITIES[:3])
+    lose(cluster, 3, 8, 8)
+    health = judged(cluster, after_us=14 * SECOND)
+    assert health.sentence.startswith(
+        "DATA LOST · 2 partitions, about 1,700 entries, 14 s ago after delphi, euphesus went"
+    )
+    loss = health.data_lost
+    assert loss is not None and (loss.partitions, loss.entries, loss.because_of) == (2, 1700, ("delphi", "euphesus"))
+    fields = health.as_fields(cluster.now_us() + 14 * SECOND)
+    assert {"sentence", "whole", "data_safe", "data_lost"} <= fields.keys()
+    lost = fields["data_lost"]
+    assert isinstance(lost, dict) and (lost["entries"], lost["maps"], lost["since_seconds"]) == (1700, [], 14.2)
+
+
+def test_an_old_loss_stands_behind_what_is_so_now() -> None:
+    cluster = formed()
+    lose(cluster, 3)
+    health = judged(cluster, after_us=7_200 * SECOND)
+    assert health.sentence == "healthy · 5 members agree · data safe: 2 copies · lost 1 partition, 2 h ago"
+
+
+def test_partitions_that_held_no_entries_are_no_lost_data() -> None:
+    cluster = formed()
+    cluster.happen("athens", measured((1, 5)))
+    cluster.suspect("athens", "delphi")
+    cluster.happen(
+        "athens", SuspicionCleared(cluster.address("delphi"), "delphi-life-1", "heard"), after_us=11 * SECOND
+    )
+    lose(cluster, 3)
+    health = judged(cluster)
+    assert health.sentence == "healthy · 5 members agree · data safe: 2 copies"
+    assert health.data_lost is None and health.losses[0].entries == 0
+
+
+def test_what_was_written_since_the_last_measurement_may_be_lost() -> None:
+    cluster = formed()
+    cluster.happen("athens", measured((1, 5)))
+    lose(cluster, 3)
+    assert judged(cluster).sentence.startswith("DATA LOST · 1 partition, 3 s ago")
+
+
+def test_members_that_were_never_heard_may_have_held_entries() -> None:
+    cluster = FakeCluster(CITIES[:3])
+    cluster.happen("athens", MemberStarted(cluster.address("athens"), False, (), settings={}))
+    cluster.install("athens", 3, CITIES[:3])
+    cluster.install("athens", 4, CITIES[:1])
+    lose(cluster, 3)
+    assert judged(cluster).sentence.startswith(
+        "DATA LOST · 1 partition, 3 s ago after 10.0.0.2:5701, 10.0.0.3:5701 went"
+    )
+
+
+def test_zones_limit_how_many_copies_there_should_be() -> None:
+    cluster = FakeCluster(CITIES[:2])
+    settings = {"quarterdeck.partition.group.type": "host-aware"}
+    for label in CITIES[:2]:
+        address = Address(f"10.0.0.1:570{CITIES.index(label)}")
+        cluster.happen(label, MemberStarted(address, False, (), settings=settings))
+        listed = tuple(
+            Member(Address(f"10.0.0.{place % 2}:{place}"), f"{label}-life-1", place)
+            for place, label in enumerate((*CITIES[:2], "x", "y"))
+        )
+        cluster.happen(label, ListInstalled(1, "L1", address, listed, address, "unknown", ""))
+    picture = fold(cluster)
+    assert most_copies(picture.members["athens"]) == 2
+
+
+def test_a_loss_in_a_split_may_be_whole_on_the_other_side_and_ends_when_that_has_merged() -> None:
+    cluster = formed(data=False)
+    cluster.split(CITIES[:3], CITIES[3:])
+    lose(cluster, 3, 5)
+    picture = Picture()
+    health = judged(cluster, picture)
+    assert health.sentence.endswith("writes go to both · athens lost 2 partitions")
+    (loss,) = health.losses
+    assert not loss.certain and loss.elsewhere == ("delphi", "euphesus")
+    assert "reported until all that went have merged their entries" in loss.outlook
+    for label in ("delphi", "euphesus"):
+        started = MemberStarted(cluster.address(label), False, (), merged_from=f"{label}-life-1")
+        cluster.happen(label, started, life=2)
+    five = tuple(cluster.member(label, 2 if label in CITIES[3:] else 1) for label in CITIES)
+    for label in CITIES:
+        life = 2 if label in CITIES[3:] else 1
+        installed = ListInstalled(9, "L1", cluster.address("athens"), five, cluster.address("athens"), "unknown", "")
+        cluster.happen(label, installed, life=life)
+    cluster.happen("delphi", EntriesMerged("latest-update", 10, 10, ""), life=2)
+    assert judged(cluster, picture).data_lost is not None
+    cluster.happen("euphesus", EntriesMerged("latest-update", 10, 10, ""), life=2)
+    health = judged(cluster, picture)
+    assert health.losses == () and health.sentence.startswith("healthy · 5 members agree")
+
+
+@pytest.mark.parametrize(("maps", "said"), [((), " for maps with at most 1 backup"), (("orders",), " of orders")])
+def test_a_witness_names_maps_or_their_backups(maps: tuple[str, ...], said: str) -> None:
+    cluster = witnessed("athens", "byzantium")
+    cluster.happen("athens", PartitionLost(3, 1, True, maps))
+    health = judged(cluster)
+    assert health.sentence == f"DATA LOST · 1 partition{said}, 3 s ago · 2 members agree · backups unknown"
+
+
+def of_maps(**entries: int) -> DataMeasured:
+    """What metrics say that a member of Hazelcast owns, by map."""
+    maps = tuple(MapMeasured(name, count, 0, 0, 0) for name, count in entries.items())
+    return DataMeasured(5 * SECOND, sum(entries.values()), 0, 0, 0, 0, maps, (), ())
+
+
+def test_two_of_five_killed_at_once_lose_what_the_metrics_count_less() -> None:
+    """A map with one backup went from 15,000 entries to 13,215; one with two lost none."""
+    cluster = witnessed(*CITIES)
+    for label in CITIES:
+        cluster.happen(label, of_maps(orders=3_000, users=10))
+    for label in CITIES[3:]:
+        cluster.happen(label, ConnectionChanged("gone", "connection refused"))
+    for label in CITIES[:3]:
+        cluster.install(label, 6, CITIES[:3])
+    for partition in range(19):
+        cluster.happen("athens", PartitionLost(partition, 1, True, ("ord*",)), after_us=1_000)
+    picture = Picture()
+    assert judged(cluster, picture, SECOND).sentence.startswith(
+        "DATA LOST · 19 partitions of ord*, 1 s ago after delphi, euphesus went · 3 members agree"
+    )
+    for label, owned in zip(CITIES[:3], (4_405, 4_405, 4_405), strict=True):
+        cluster.happen(label, of_maps(orders=owned, users=17), after_us=SECOND)
+    assert judged(cluster, picture, SECOND).losses[0].entries is None, "not every member has counted anew"
+    health = judged(cluster, picture, 14 * SECOND)
+    assert health.sentence.startswith(
+        "DATA LOST · 19 partitions of orders, about 1,785 entries, 17 s ago after delphi, euphesus went"
+    )
+    cluster.happen("athens", of_maps(orders=9_000), after_us=30 * SECOND)
+    assert judged(cluster, picture).losses[0].entries == 1_785, "what is written afterwards makes nothing good"
+
+
+def test_real_members_that_merged_back_may_have_brought_their_entries() -> None:
+    cluster = witnessed("athens", "byzantium")
+    cluster.install("athens", 3, ["athens"])
+    cluster.happen("athens", PartitionLost(3, 1, True))
+    picture = Picture()
+    assert judged(cluster, picture).losses[0].certain
+    cluster.happen("byzantium", MemberStarted(cluster.address("byzantium"), False, (), "byzantium-life-1"), life=2)
+    cluster.happen("byzantium", MemberWitnessed(("client-protocol",), ("owners", "losses")), life=2)
+    both = (cluster.member("athens"), cluster.member("byzantium", 2))
+    for label, life in (("athens", 1), ("byzantium", 2)):
+        installed = ListInstalled(4, "L1", cluster.address("athens"), both, cluster.address("athens"), "unknown", "")
+        cluster.happen(label, installed, life=life)
+    health = judged(cluster, picture)
+    assert not health.losses[0].certain and health.condition == "healthy"
+    assert "· maybe lost 1 partition" in health.sentence
+    assert health.losses[0].outlook.startswith(
+        "byzantium merged back; whether the entries came with that is not reported"
+    )
+
+
+def test_a_loss_is_never_left_out_for_want_of_room() -> None:
+    """After a split that had merged, `healthy` stood alone: who went, and why, was too long for the sentence."""
+    names = [f"orders-hazelcast-{place}.production" for place in range(4)]
+    cluster = witnessed(*names)
+    cluster.install(names[0], 5, names[:1])
+    cluster.happen(names[0], PartitionLost(3, 1, True, ("orders-of-all-customers-of-the-last-five-years",)))
+    picture = Picture()
+    assert "2 member lists, another one at orders-hazelcast-0.production · lost 1 partition" in (
+        judged(cluster, picture, 700 * SECOND).sentence
+    )
+    for name in names[1:]:
+        cluster.happen(name, ConnectionChanged("gone", "connection refused"))
+    health = judged(cluster, picture, 700 * SECOND)
+    assert health.sentence == "healthy · 1 member · backups unknown · lost 1 partition"
