@@ -1,0 +1,46 @@
+"""What a watcher knows of itself: which members it reaches, which it does not, since when and by which sign."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from msgspec import Struct
+
+
+class Missed(NamedTuple):
+    """How the watcher misses one member."""
+
+    since_us: int
+    """When it was last heard; since when it is looked for, if it was never heard."""
+    has_ended: bool = False
+    """Its host answers and its process is there no more."""
+    is_refusing: bool = False
+    """It answers, and turns the watcher away."""
+    was_met: bool = True
+    reason: str = ""
+
+
+class Watcher(Struct, frozen=True):
+    """The watcher of a cluster. The picture says what members reported; this says how complete that is."""
+
+    missed: Mapping[str, Missed] = {}
+    """By label or address, the members that are looked for and not reached; also members that were never met."""
+    since_us: int = 0
+    """Since when the watcher follows the cluster: who was there before is not known."""
+    expected_members: int | None = None
+    """The number of members that an operator has accepted as the size of the cluster."""
+
+    @property
+    def away(self) -> frozenset[str]:
+        """Return the members that are not reached and may be there."""
+        return frozenset(label for label, missed in self.missed.items() if not missed.has_ended)
+
+    @property
+    def gone(self) -> frozenset[str]:
+        """Return the members that are known to have ended."""
+        return frozenset(label for label, missed in self.missed.items() if missed.has_ended)
+
+
+WATCHES_ALL = Watcher()
+"""The watcher of a run in which every member's own records are at hand."""
