@@ -38,7 +38,7 @@ from quarterdeck.app.terminal import driver_for
 from quarterdeck.app.themes import ANSI, THEMES, theme_called
 from quarterdeck.app.views.overview.screen import OverviewScreen
 from quarterdeck.backend.clusters.cluster import Cluster
-from quarterdeck.backend.core.commands.commands import Command
+from quarterdeck.backend.core.commands import Command
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.replay.tape import Tape
 from quarterdeck.backend.picture.text.formatting import Refusal

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from quarterdeck.app.actions.action import ViewName
 from quarterdeck.backend.clusters.cluster import Cluster
-from quarterdeck.backend.core.commands.commands import Command
+from quarterdeck.backend.core.commands import Command
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.picture.replay.tape import Tape
 from quarterdeck.backend.picture.text.formatting import Refusal

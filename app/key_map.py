@@ -17,7 +17,7 @@ from quarterdeck.app.actions.action import Action, Allowed, ViewName
 from quarterdeck.app.actions.registry import ACTIONS, action_called, available_actions
 from quarterdeck.app.actions.views import VIEW_NAMES, VIEWS
 from quarterdeck.app.session import ConsoleSession
-from quarterdeck.backend.core.commands.catalogue import MemberCondition, commands_of_word
+from quarterdeck.backend.commands.catalogue import MemberCondition, commands_of_word
 from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.widgets.hint_line import BarView, Hint
 

@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import force_setattr, replace
 
 from quarterdeck.backend.clusters.cluster import Cluster, lacks_of
-from quarterdeck.backend.core.commands.catalogue import commands_of_word
+from quarterdeck.backend.commands.catalogue import commands_of_word
 
 ViewName = str
 """The name of a view: one of those in `app.actions.views`."""

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from quarterdeck.app.actions.action import Action, Allowed, CommandWord, ViewName, one_word
 from quarterdeck.app.actions.views import VIEW_OF, VIEWS
 from quarterdeck.backend.clusters.cluster import SNAPSHOTS
-from quarterdeck.backend.core.commands.catalogue import CATALOGUE, commands_of_word, usage_of
+from quarterdeck.backend.commands.catalogue import CATALOGUE, commands_of_word, usage_of
 
 
 def _on_cluster(

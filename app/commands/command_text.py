@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from quarterdeck.app.actions.action import Action
 from quarterdeck.backend.clusters.cluster import Cluster, ConnectionStatusSource, ReachedByOptions
-from quarterdeck.backend.core.commands.catalogue import (
+from quarterdeck.backend.commands.catalogue import (
     BY_PROMPT,
     CATALOGUE,
     FAULT,
@@ -21,7 +21,7 @@ from quarterdeck.backend.core.commands.catalogue import (
     CommandDescription,
     description_of,
 )
-from quarterdeck.backend.core.commands.commands import Command
+from quarterdeck.backend.core.commands import Command
 from quarterdeck.backend.core.properties import MILLISECOND_US, SECOND_US
 from quarterdeck.backend.picture.text.formatting import one_line
 

@@ -14,7 +14,7 @@ from textual.widgets import Button, Input, Static
 from quarterdeck.app.actions.action import Action
 from quarterdeck.app.session import ConsoleSession
 from quarterdeck.backend.clusters.cluster import ConnectionStatusSource
-from quarterdeck.backend.core.commands.commands import Command
+from quarterdeck.backend.core.commands import Command
 from quarterdeck.backend.picture.text.formatting import one_line
 from quarterdeck.widgets.dialog import Dialog
 

@@ -15,10 +15,10 @@ from typing import Any, get_args
 from quarterdeck.app.actions.action import EVERYTHING, READ_ONLY, Allowed, CommandWord
 from quarterdeck.app.actions.registry import command_words
 from quarterdeck.app.commands.command_text import NO_KINDS
+from quarterdeck.backend.commands.catalogue import ArgumentKind, CommandDescription, commands_of_word
 from quarterdeck.backend.core.address import SEPARATORS, BadJoinList, parse_join_list
 from quarterdeck.backend.core.cluster_profile import CLUSTER_STATES
-from quarterdeck.backend.core.commands.catalogue import ArgumentKind, CommandDescription, commands_of_word
-from quarterdeck.backend.core.commands.commands import Command, LinkFault
+from quarterdeck.backend.core.commands import Command, LinkFault
 from quarterdeck.backend.core.events import EVENT_KINDS
 from quarterdeck.backend.core.messages import MESSAGE_KINDS
 from quarterdeck.backend.core.properties import SECOND_US, PropertyValue

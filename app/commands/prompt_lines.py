@@ -14,9 +14,9 @@ from quarterdeck.app.commands.grammar import LISTS, BadLine, ConsoleRequest, par
 from quarterdeck.app.console_interface import ConsoleInterface, Suggestion, Suggestions
 from quarterdeck.app.console_state import ConsoleSettings
 from quarterdeck.app.session import ConsoleSession
+from quarterdeck.backend.commands.catalogue import Argument, ArgumentKind, commands_of_word
 from quarterdeck.backend.core.cluster_profile import CLUSTER_STATES
-from quarterdeck.backend.core.commands.catalogue import Argument, ArgumentKind, commands_of_word
-from quarterdeck.backend.core.commands.commands import Command, CutLink, Heal, HealLink, LinkFault, Partition
+from quarterdeck.backend.core.commands import Command, CutLink, Heal, HealLink, LinkFault, Partition
 from quarterdeck.backend.core.events import EVENT_KINDS
 from quarterdeck.backend.core.messages import MESSAGE_KINDS
 from quarterdeck.backend.core.properties import FIXED_AT_START, PROPERTIES

@@ -11,8 +11,8 @@ from msgspec import Struct
 
 from quarterdeck.app.commands.command_text import describe
 from quarterdeck.app.session import ConsoleSession
-from quarterdeck.backend.core.commands.catalogue import KEY, description_of
-from quarterdeck.backend.core.commands.commands import CallMap, Command, CommandRefused
+from quarterdeck.backend.commands.catalogue import KEY, description_of
+from quarterdeck.backend.core.commands import CallMap, Command, CommandRefused
 from quarterdeck.backend.core.data.events import CallFinished
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.picture.events.partitions import call_text

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 
 from quarterdeck.app.screen.view_screen import ViewScreen
-from quarterdeck.backend.core.commands.catalogue import ANY_MEMBER, CATALOGUE, CommandDescription
-from quarterdeck.backend.core.commands.commands import CutLink, Heal, Partition, PauseMember, ResumeMember, StopMember
+from quarterdeck.backend.commands.catalogue import ANY_MEMBER, CATALOGUE, CommandDescription
+from quarterdeck.backend.core.commands import CutLink, Heal, Partition, PauseMember, ResumeMember, StopMember
 from quarterdeck.backend.picture.text.formatting import Refusal, one_line
 
 

@@ -18,7 +18,7 @@ from quarterdeck.app.session import ConsoleSession
 from quarterdeck.backend.clusters.cluster import Forkable, SnapshotSource, TimeControl
 from quarterdeck.backend.clusters.simulated.copied_cluster import CopiedCluster
 from quarterdeck.backend.core.cluster_snapshot import ClusterSnapshot
-from quarterdeck.backend.core.commands.commands import Command, CommandRefused
+from quarterdeck.backend.core.commands import Command, CommandRefused
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.replay.tape import SPEEDS, beside
 from quarterdeck.backend.picture.replay.timeline import moment_of, seconds_text

@@ -14,10 +14,10 @@ from typing import Literal
 
 from quarterdeck.backend.boards.belief_matrix import state_word
 from quarterdeck.backend.boards.member_board import members_by_age
+from quarterdeck.backend.commands.links import LinkConditions
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.commands.commands import CutLink, Partition
+from quarterdeck.backend.core.commands import CutLink, Partition
 from quarterdeck.backend.core.link_condition import LinkChanged
-from quarterdeck.backend.core.links import LinkConditions
 from quarterdeck.backend.core.witnessed.events import IDLE_US
 from quarterdeck.backend.picture.events.faults import GLYPHS, heading_of, impairments_of
 from quarterdeck.backend.picture.fold.belief import MemberBelief

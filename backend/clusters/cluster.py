@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, runtime_ch
 
 from msgspec import Struct
 
-from quarterdeck.backend.core.commands.catalogue import CATALOGUE
-from quarterdeck.backend.core.commands.commands import Command, CommandRefused
+from quarterdeck.backend.commands.catalogue import CATALOGUE
+from quarterdeck.backend.core.commands import Command, CommandRefused
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.operations import Answer, Operation
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from quarterdeck.backend.clusters.cluster import Cluster, SnapshotSource
 from quarterdeck.backend.core.cluster_snapshot import ClusterSnapshot
-from quarterdeck.backend.core.commands.commands import Command, CommandRefused
+from quarterdeck.backend.core.commands import Command, CommandRefused
 from quarterdeck.backend.judgement.what_if.prediction import FaultPrediction
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.simulation.prediction import future

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from quarterdeck.backend.clusters.cluster import Source
-from quarterdeck.backend.core.commands.commands import Command, CommandRefused
+from quarterdeck.backend.core.commands import Command, CommandRefused
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.operations import Answer, Operation
 

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.causes import RecordId
-from quarterdeck.backend.core.commands.commands import KillAt
+from quarterdeck.backend.core.commands import KillAt
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.messages import Message
 from quarterdeck.backend.core.operations import Answer

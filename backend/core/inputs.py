@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.causes import RecordId, UnreachableCause
-from quarterdeck.backend.core.commands.commands import MemberOrder
+from quarterdeck.backend.core.commands import MemberOrder
 from quarterdeck.backend.core.messages import Message
 from quarterdeck.backend.core.operations import Operation
 

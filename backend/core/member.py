@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from quarterdeck.backend.core import snapshots
+from quarterdeck.backend.core import commands, snapshots
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.causes import Evidence, Reason, RecordId, UnreachableCause
-from quarterdeck.backend.core.commands import commands
 from quarterdeck.backend.core.data import map_calls, merging_entries
 from quarterdeck.backend.core.data.handlers import (
     DATA_MESSAGE_HANDLERS,

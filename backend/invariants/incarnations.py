@@ -9,10 +9,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import permutations
 
+from quarterdeck.backend.commands.links import set_condition
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import ProcessKilled, ProcessPaused, ProcessResumed, Record
 from quarterdeck.backend.core.link_condition import LinkChanged
-from quarterdeck.backend.core.links import set_condition
 from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.invariants.event_rules import EventRules

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Literal, Protocol
 
-from quarterdeck.backend.core.commands.commands import Command, CommandRefused
+from quarterdeck.backend.core.commands import Command, CommandRefused
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.scenarios.format.actions import ScenarioAction
 from quarterdeck.backend.scenarios.format.scenario import (

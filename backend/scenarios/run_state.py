@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from quarterdeck.backend.core.commands.commands import CallMap
+from quarterdeck.backend.core.commands import CallMap
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.operations import Get
 from quarterdeck.backend.invariants import InvariantChecker

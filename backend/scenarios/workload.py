@@ -7,7 +7,7 @@ from heapq import merge
 from itertools import chain, tee
 from random import Random
 
-from quarterdeck.backend.core.commands.commands import CallMap
+from quarterdeck.backend.core.commands import CallMap
 from quarterdeck.backend.core.operations import Get, Put, Remove
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.scenarios.format.actions import LoadAction

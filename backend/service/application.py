@@ -22,7 +22,7 @@ from starlette.routing import BaseRoute, Mount
 from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.websockets import WebSocket
 
-from quarterdeck.backend.core.commands.commands import CommandRefused, LinkCommand
+from quarterdeck.backend.core.commands import CommandRefused, LinkCommand
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.properties import BadProperty
 from quarterdeck.backend.member_api.answers import ROOT, Fail, RecordPage

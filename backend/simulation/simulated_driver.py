@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from quarterdeck.backend.core.cluster_snapshot import ClusterSnapshot
-from quarterdeck.backend.core.commands.commands import Command, StartMember
+from quarterdeck.backend.core.commands import Command, StartMember
 from quarterdeck.backend.core.operations import Answer
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.scenarios.format.scenario import Scenario

@@ -8,7 +8,7 @@ from concurrent.futures import CancelledError, Future
 from functools import partial
 from typing import Protocol
 
-from quarterdeck.backend.core.commands.commands import Command, CommandRefused
+from quarterdeck.backend.core.commands import Command, CommandRefused
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.training.tutor import Tutor
 

@@ -14,8 +14,8 @@ from contextlib import closing
 from operator import attrgetter
 
 from quarterdeck.backend.clusters.local import JournalWriter, LiveCluster, LocalCluster, MemberOptions
-from quarterdeck.backend.core.commands.catalogue import description_of
-from quarterdeck.backend.core.commands.commands import Command
+from quarterdeck.backend.commands.catalogue import description_of
+from quarterdeck.backend.core.commands import Command
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.scenarios.format.questions import LETTERS

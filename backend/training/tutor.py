@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from quarterdeck.backend.core.commands.catalogue import description_of
-from quarterdeck.backend.core.commands.commands import Command
+from quarterdeck.backend.commands.catalogue import description_of
+from quarterdeck.backend.core.commands import Command
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.scenarios.answers import RightAnswer
 from quarterdeck.backend.scenarios.format.scenario import Expect, Scenario, ScenarioQuestion, ScenarioStep

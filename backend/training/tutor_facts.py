@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from quarterdeck.backend.core.commands.commands import Command
+from quarterdeck.backend.core.commands import Command
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.text.fact import Fact, Tone, under
 from quarterdeck.backend.picture.text.formatting import counted

@@ -28,7 +28,7 @@ from quarterdeck.cli.output import (
 )
 
 if TYPE_CHECKING:
-    from quarterdeck.backend.core.commands.commands import Command
+    from quarterdeck.backend.core.commands import Command
     from quarterdeck.backend.scenarios.format.scenario import Scenario
     from quarterdeck.backend.training.results import DemoSummary
     from quarterdeck.cli.film import Moment

@@ -8,7 +8,7 @@ from textual.widgets import Input
 from quarterdeck.app.actions.action import EVERYTHING
 from quarterdeck.app.commands.prompt_lines import Vocabulary, best, candidates, effect
 from quarterdeck.app.console import Console
-from quarterdeck.backend.core.commands.commands import Command, CutLink, Heal, KillMember, Partition
+from quarterdeck.backend.core.commands import Command, CutLink, Heal, KillMember, Partition
 from quarterdeck.backend.picture.fold.picture import Picture
 from tests.app.fakes.console_driver import type_line
 from tests.app.fakes.fake_cluster import FIVE, formed

@@ -10,7 +10,7 @@ import pytest
 from textual.events import Key
 
 from quarterdeck.app.console import Console
-from quarterdeck.backend.core.commands.commands import (
+from quarterdeck.backend.core.commands import (
     KillMember,
 )
 from quarterdeck.backend.core.data.events import CallFinished

@@ -17,7 +17,7 @@ from quarterdeck.app.console_state import ConsoleSettings
 from quarterdeck.app.export import osc_52
 from quarterdeck.app.themes import THEMES
 from quarterdeck.backend.clusters.cluster import ConnectionStatus
-from quarterdeck.backend.core.commands.commands import KillMember, Partition, StopMember
+from quarterdeck.backend.core.commands import KillMember, Partition, StopMember
 from tests.app.fakes.fake_cluster import FakeCluster
 from tests.app.fakes.screen_text import screen_text, settle, until
 

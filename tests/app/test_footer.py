@@ -6,7 +6,7 @@ from concurrent.futures import Future
 
 from quarterdeck.app.commands.confirmation import ConfirmScreen
 from quarterdeck.app.console import Console
-from quarterdeck.backend.core.commands.commands import HealLink
+from quarterdeck.backend.core.commands import HealLink
 from quarterdeck.backend.core.events import ProcessKilled
 from quarterdeck.backend.core.link_condition import LinkChanged
 from tests.app.fakes.console_driver import console

@@ -12,7 +12,7 @@ from quarterdeck.app.actions.views import VIEW_NAMES
 from quarterdeck.app.commands.confirmation import ConfirmScreen
 from quarterdeck.app.console import Console
 from quarterdeck.app.help_screen import HelpScreen
-from quarterdeck.backend.core.commands.commands import KillMember
+from quarterdeck.backend.core.commands import KillMember
 from quarterdeck.backend.core.data.events import CallFinished
 from quarterdeck.backend.core.link_condition import LinkChanged
 from quarterdeck.backend.core.membership import events

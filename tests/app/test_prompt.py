@@ -7,7 +7,7 @@ from textual.command import CommandList
 from quarterdeck.app.commands.confirmation import ConfirmScreen
 from quarterdeck.app.console import Console
 from quarterdeck.app.help_screen import HelpScreen
-from quarterdeck.backend.core.commands.commands import (
+from quarterdeck.backend.core.commands import (
     CutLink,
     DuplicateOnLink,
     Heal,

@@ -11,7 +11,7 @@ from textual.pilot import Pilot
 from quarterdeck.app.console import Console
 from quarterdeck.app.console_interface import Pointed
 from quarterdeck.app.screen import view_screen
-from quarterdeck.backend.core.commands.commands import SearchClusters
+from quarterdeck.backend.core.commands import SearchClusters
 from quarterdeck.backend.core.membership import events
 from tests.app.fakes.fake_cluster import FakeCluster, formed
 from tests.app.fakes.screen_text import screen_text, settle

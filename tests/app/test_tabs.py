@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from quarterdeck.app.console import Console
 from quarterdeck.app.console_interface import ClusterUnavailable, OpenedCluster
-from quarterdeck.backend.core.commands.commands import StopMember
+from quarterdeck.backend.core.commands import StopMember
 from tests.app.fakes.console_driver import type_line
 from tests.app.fakes.fake_cluster import FakeCluster, formed
 from tests.app.fakes.screen_text import screen_text, settle

@@ -11,7 +11,7 @@ import json
 from random import Random
 from statistics import median
 
-from quarterdeck.backend.core.commands.commands import Command, KillMember, PauseMember, StartMember
+from quarterdeck.backend.core.commands import Command, KillMember, PauseMember, StartMember
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.membership.events import MemberRemoved, SuspicionRaised
 from quarterdeck.backend.core.properties import SECOND_US, Settings

@@ -16,7 +16,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 
-from quarterdeck.backend.core.commands.commands import ArrangePartitions, KillMember, StartMember, StopMember
+from quarterdeck.backend.core.commands import ArrangePartitions, KillMember, StartMember, StopMember
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.membership.events import ListInstalled
 from quarterdeck.backend.core.operations import Put, PutAll, Size

@@ -17,7 +17,7 @@ import msgspec
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.causes import RecordId
-from quarterdeck.backend.core.commands.commands import ArrangePartitions, DropMessages, StartMember
+from quarterdeck.backend.core.commands import ArrangePartitions, DropMessages, StartMember
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.membership.state import Membership
 from quarterdeck.backend.core.messages import Message

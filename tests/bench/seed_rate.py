@@ -11,7 +11,7 @@ import time
 from concurrent.futures import ProcessPoolExecutor
 from random import Random
 
-from quarterdeck.backend.core.commands.commands import (
+from quarterdeck.backend.core.commands import (
     Command,
     CommandRefused,
     CutLink,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import time
 
-from quarterdeck.backend.core.commands.commands import KillMember, StartMember
+from quarterdeck.backend.core.commands import KillMember, StartMember
 from quarterdeck.backend.core.properties import Settings
 from quarterdeck.backend.invariants import InvariantChecker
 from quarterdeck.backend.simulation.virtual_time.world import World

@@ -14,7 +14,7 @@ from quarterdeck.backend.boards.data_board import (
     rate_text,
 )
 from quarterdeck.backend.boards.replicas.replica_map import ReplicaMap
-from quarterdeck.backend.core.commands.commands import CallMap, CutLink, KillMember
+from quarterdeck.backend.core.commands import CallMap, CutLink, KillMember
 from quarterdeck.backend.core.operations import Get, Put, PutAll
 from quarterdeck.backend.picture.fold.picture import Picture
 from tests.picture.simulated_picture import SimulatedPicture

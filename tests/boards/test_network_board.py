@@ -18,10 +18,10 @@ from quarterdeck.backend.boards.suspicion_board import (
     suspicion_facts,
     suspicion_sentence,
 )
-from quarterdeck.backend.core.commands.commands import CutLink, DelayLink, DropMessages, LoseOnLink, Partition
+from quarterdeck.backend.commands.links import LinkConditions
+from quarterdeck.backend.core.commands import CutLink, DelayLink, DropMessages, LoseOnLink, Partition
 from quarterdeck.backend.core.events import ProcessKilled, Record
 from quarterdeck.backend.core.link_condition import LinkChanged
-from quarterdeck.backend.core.links import LinkConditions
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.network.faults import FaultLedger

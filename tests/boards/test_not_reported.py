@@ -35,7 +35,7 @@ from quarterdeck.backend.boards.suspicion_board import (
     suspicion_facts,
     suspicion_sentence,
 )
-from quarterdeck.backend.core.commands.commands import KillMember
+from quarterdeck.backend.core.commands import KillMember
 from quarterdeck.backend.core.witnessed.events import LinkMeasured, MemberMeasured, MemberWitnessed, OwnersTold
 from quarterdeck.backend.judgement.merging.why_not_merging import why_not_merging
 from quarterdeck.backend.judgement.observations.run_reader import RecordsRead, read_run

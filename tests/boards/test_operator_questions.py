@@ -9,7 +9,7 @@ from quarterdeck.backend.boards.operator_questions import operator_questions
 from quarterdeck.backend.boards.suspicion_board import suspicion_sentence
 from quarterdeck.backend.clusters.key_owner import key_owner
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.commands.commands import SetJoinList
+from quarterdeck.backend.core.commands import SetJoinList
 from quarterdeck.backend.core.data.partition_store import partition_of
 from quarterdeck.backend.core.events import Event, Record
 from quarterdeck.backend.core.membership.events import (

@@ -12,7 +12,7 @@ import pytest
 from quarterdeck.backend.clusters.local import LocalCluster
 from quarterdeck.backend.clusters.predictor import Predictor
 from quarterdeck.backend.core.cluster_snapshot import ClusterSnapshot
-from quarterdeck.backend.core.commands.commands import (
+from quarterdeck.backend.core.commands import (
     ArrangePartitions,
     Command,
     CommandRefused,

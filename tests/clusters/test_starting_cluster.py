@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from quarterdeck.backend.clusters.starting_cluster import StartingCluster
-from quarterdeck.backend.core.commands.commands import CommandRefused, Heal, KillMember
+from quarterdeck.backend.core.commands import CommandRefused, Heal, KillMember
 from tests.app.fakes.fake_cluster import FakeCluster
 from tests.waiting import wait_until
 

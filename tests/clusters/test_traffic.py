@@ -8,7 +8,7 @@ from concurrent.futures import Future
 import pytest
 
 from quarterdeck.backend.clusters.traffic import LAST_ANSWERS_US, MOST_OPEN, Traffic, load_of
-from quarterdeck.backend.core.commands.commands import CommandRefused
+from quarterdeck.backend.core.commands import CommandRefused
 from quarterdeck.backend.core.operations import Answer, Get, Operation, PutAll
 from quarterdeck.backend.core.properties import SECOND_US
 from tests.app.fakes.fake_cluster import FakeCluster

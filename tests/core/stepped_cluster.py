@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from quarterdeck.backend.core.address import Address, make_address
 from quarterdeck.backend.core.causes import Evidence
 from quarterdeck.backend.core.cluster_profile import ClusterState
-from quarterdeck.backend.core.commands.commands import ChangeState, SearchClusters, SetJoinList
+from quarterdeck.backend.core.commands import ChangeState, SearchClusters, SetJoinList
 from quarterdeck.backend.core.data.state import MemberState
 from quarterdeck.backend.core.effects import Disconnect, Effect, Halt, Happened, Transmit
 from quarterdeck.backend.core.events import Event, Record

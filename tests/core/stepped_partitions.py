@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import Any, Self
 
-from quarterdeck.backend.core.commands.commands import ArrangePartitions, StopMember
+from quarterdeck.backend.core.commands import ArrangePartitions, StopMember
 from quarterdeck.backend.core.effects import Effect
 from quarterdeck.backend.core.inputs import TICK
 from quarterdeck.backend.core.membership.messages import Heartbeat

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.commands.commands import (
+from quarterdeck.backend.core.commands import (
     ChangeState,
     Command,
     CutLink,

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from quarterdeck.backend.core import member
-from quarterdeck.backend.core.commands.commands import (
+from quarterdeck.backend.core.commands import (
     ArrangePartitions,
     CallMap,
     ChangeState,

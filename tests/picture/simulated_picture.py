@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from quarterdeck.backend.core.commands.commands import ArrangePartitions, Command, StartMember
+from quarterdeck.backend.core.commands import ArrangePartitions, Command, StartMember
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.properties import SECOND_US, PropertyValue, Settings
 from quarterdeck.backend.picture.fold.picture import Picture

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from quarterdeck.backend.core.commands.check import check
-from quarterdeck.backend.core.commands.commands import CommandRefused, DelayLink
+from quarterdeck.backend.commands.check import check
+from quarterdeck.backend.core.commands import CommandRefused, DelayLink
 from quarterdeck.backend.journal.reader import read_journal
 from quarterdeck.backend.pipeline.audit import audit
 from quarterdeck.backend.pipeline.judging.lines import TORN

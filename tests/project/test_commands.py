@@ -23,9 +23,9 @@ from quarterdeck.app.actions.registry import ACTIONS, command_words
 from quarterdeck.app.commands.command_text import describe, line_of, question
 from quarterdeck.app.commands.grammar import parse_line
 from quarterdeck.backend.clusters.remote.remote_commands import CommandTarget, requests_for
+from quarterdeck.backend.commands.catalogue import CATALOGUE, ArgumentKind, CommandDescription, description_of
 from quarterdeck.backend.core.cluster_profile import CLUSTER_STATES
-from quarterdeck.backend.core.commands.catalogue import CATALOGUE, ArgumentKind, CommandDescription, description_of
-from quarterdeck.backend.core.commands.commands import BlockMode, CallMap, Command, LinkFault, SetProperties, StopMember
+from quarterdeck.backend.core.commands import BlockMode, CallMap, Command, LinkFault, SetProperties, StopMember
 from quarterdeck.backend.core.events import EVENT_KINDS
 from quarterdeck.backend.core.messages import MESSAGE_KINDS
 from quarterdeck.backend.core.operations import Answer, Operation, PutAll

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from quarterdeck.backend.core.commands.commands import ArrangePartitions, CallMap, KillAt
+from quarterdeck.backend.core.commands import ArrangePartitions, CallMap, KillAt
 from quarterdeck.backend.core.operations import Get, Put, Remove
 from quarterdeck.backend.scenarios.format.actions import LoadAction
 from quarterdeck.backend.scenarios.format.reading import BadScenario, read_scenario

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from quarterdeck.backend.core.commands.check import refuse_outside_simulation
-from quarterdeck.backend.core.commands.commands import (
+from quarterdeck.backend.commands.check import refuse_outside_simulation
+from quarterdeck.backend.commands.links import LinkConditions, conditions_for, delay_us
+from quarterdeck.backend.core.commands import (
     CommandRefused,
     CutLink,
     DelayLink,
@@ -22,7 +23,6 @@ from quarterdeck.backend.core.commands.commands import (
     StartMember,
 )
 from quarterdeck.backend.core.link_condition import KindCondition, LinkChanged
-from quarterdeck.backend.core.links import LinkConditions, conditions_for, delay_us
 from quarterdeck.backend.scenarios.format.reading import BadScenario, load_scenario, read_scenario
 from quarterdeck.backend.scenarios.format.scenario import Scenario
 from quarterdeck.backend.scenarios.format.writing import scenario_text

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quarterdeck.backend.core.commands.commands import SetProperties
+from quarterdeck.backend.core.commands import SetProperties
 from quarterdeck.backend.scenarios.answers import RightAnswer
 from quarterdeck.backend.scenarios.format.questions import LETTERS, words_of
 from quarterdeck.backend.scenarios.format.reading import BadScenario, read_scenario

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from quarterdeck.backend.core.commands.commands import (
+from quarterdeck.backend.core.commands import (
     ChangeState,
     CutLink,
     DelayLink,

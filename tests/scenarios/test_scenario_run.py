@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from quarterdeck.backend.core.commands.commands import Command
+from quarterdeck.backend.core.commands import Command
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.picture.explain.causes import direct_causes
 from quarterdeck.backend.scenarios.format.reading import load_scenario, read_scenario

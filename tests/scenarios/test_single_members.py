@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.commands.commands import KillMember, StartMember
+from quarterdeck.backend.core.commands import KillMember, StartMember
 from quarterdeck.backend.scenarios.format.reading import BadScenario, read_scenario
 from quarterdeck.backend.scenarios.format.scenario import Scenario
 from quarterdeck.backend.scenarios.run_state import RunState

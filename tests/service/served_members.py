@@ -18,7 +18,7 @@ import msgspec
 import uvicorn
 
 from quarterdeck.backend.core.address import Address, parse_address, parse_join_list
-from quarterdeck.backend.core.commands.commands import ChangeState, Command, SearchClusters, SetJoinList, SetProperties
+from quarterdeck.backend.core.commands import ChangeState, Command, SearchClusters, SetJoinList, SetProperties
 from quarterdeck.backend.core.effects import Halt, Happened, OperationAnswered, Transmit
 from quarterdeck.backend.core.inputs import START, TICK, Call, Input, PeerUnreachable, Receive
 from quarterdeck.backend.core.link_condition import LinkChanged

@@ -13,9 +13,10 @@ import httpx
 import uvicorn
 from starlette.types import ASGIApp
 
+from quarterdeck.backend.commands.links import LinkConditions
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.cluster_snapshot import CapturedMember, MemberReport
-from quarterdeck.backend.core.commands.commands import (
+from quarterdeck.backend.core.commands import (
     Command,
     KillMember,
     MemberOrder,
@@ -29,7 +30,6 @@ from quarterdeck.backend.core.effects import Happened, OperationAnswered
 from quarterdeck.backend.core.events import Event, Record
 from quarterdeck.backend.core.inputs import START, TICK, Call, Input
 from quarterdeck.backend.core.link_condition import LinkChanged
-from quarterdeck.backend.core.links import LinkConditions
 from quarterdeck.backend.core.member import MemberConfiguration, MemberMachine
 from quarterdeck.backend.core.operations import Answer, Operation
 from quarterdeck.backend.core.properties import SECOND_US, Settings

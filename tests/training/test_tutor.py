@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from quarterdeck.backend.core.commands.commands import Command, KillMember, Operate
+from quarterdeck.backend.core.commands import Command, KillMember, Operate
 from quarterdeck.backend.picture.text.fact import Fact
 from quarterdeck.backend.scenarios.format.reading import read_scenario
 from quarterdeck.backend.scenarios.format.scenario import Scenario, paragraphs

@@ -23,7 +23,7 @@ from quarterdeck.backend.boards.network_board import (
     planned_links,
     zones_of,
 )
-from quarterdeck.backend.core.commands.commands import BlockMode
+from quarterdeck.backend.core.commands import BlockMode
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.link_condition import LinkChanged
 from quarterdeck.backend.judgement.what_if.blast_radius import (

@@ -19,9 +19,9 @@ from quarterdeck.backend.clusters.cluster import SNAPSHOTS, ConnectionStatus, Co
 from quarterdeck.backend.clusters.hazelcast.log_following import HOLD_US, LogFollowing, LogSource
 from quarterdeck.backend.clusters.hazelcast.operator_actions import CAN_DO, OperatorActions
 from quarterdeck.backend.clusters.record_order import RecordNumbering
+from quarterdeck.backend.commands.catalogue import CATALOGUE, command_text
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.commands.catalogue import CATALOGUE, command_text
-from quarterdeck.backend.core.commands.commands import Command, CommandRefused, SetJoinList
+from quarterdeck.backend.core.commands import Command, CommandRefused, SetJoinList
 from quarterdeck.backend.core.events import OperatorAsked, Record
 from quarterdeck.backend.core.membership.events import ListInstalled
 from quarterdeck.backend.core.operations import Answer, Operation

@@ -13,10 +13,10 @@ from urllib.parse import quote
 import httpx
 import msgspec
 
+from quarterdeck.backend.commands.catalogue import described
+from quarterdeck.backend.core import commands
 from quarterdeck.backend.core.address import Address, BadJoinList, make_address, parse_join_list
-from quarterdeck.backend.core.commands import commands
-from quarterdeck.backend.core.commands.catalogue import described
-from quarterdeck.backend.core.commands.commands import Command, CommandRefused, SetJoinList
+from quarterdeck.backend.core.commands import Command, CommandRefused, SetJoinList
 from quarterdeck.backend.hazelcast.wire import requests as wire
 from quarterdeck.backend.hazelcast.wire.connection import BadTlsFiles, NoAnswer, NotConnected, client_context
 from quarterdeck.backend.hazelcast.wire.member_configuration import ReportedConfiguration

@@ -18,7 +18,7 @@ from typing import ClassVar
 import msgspec
 
 from quarterdeck.backend.clusters.cluster import Source, refused
-from quarterdeck.backend.core.commands.commands import Command
+from quarterdeck.backend.core.commands import Command
 from quarterdeck.backend.core.events import CLUSTER_EVENTS, Record
 from quarterdeck.backend.core.operations import Answer, Operation
 from quarterdeck.backend.journal.files import RUN_PREFIX, NoJournal, journal_files, run_of_file, sealed_name

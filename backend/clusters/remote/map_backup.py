@@ -29,7 +29,7 @@ from quarterdeck.backend.clusters.remote.member_client import (
     table_pages,
 )
 from quarterdeck.backend.clusters.remote.remote_commands import call_map, in_batches, segment, value_of
-from quarterdeck.backend.core.commands.commands import CommandRefused
+from quarterdeck.backend.core.commands import CommandRefused
 from quarterdeck.backend.core.operations import PutAll
 from quarterdeck.backend.member_api.answers import ExportedEntry, PartitionHead
 from quarterdeck.backend.member_api.beliefs import ThisMember

@@ -16,7 +16,7 @@ from msgspec.json import Decoder
 
 from quarterdeck.backend.clusters.remote import access
 from quarterdeck.backend.clusters.remote.access import NOT_OURS, connection_failure_text, url_of_other
-from quarterdeck.backend.core.commands.commands import CommandRefused
+from quarterdeck.backend.core.commands import CommandRefused
 from quarterdeck.backend.core.events import Event, Record
 from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.membership.views.identity import Member

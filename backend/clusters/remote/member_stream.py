@@ -19,7 +19,7 @@ from quarterdeck.backend.clusters.cluster import Contact
 from quarterdeck.backend.clusters.remote.access import address_in, connection_failure_text, no_process_listens
 from quarterdeck.backend.clusters.remote.member_client import MemberClient, RequestRefused, decoded
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.commands.commands import CommandRefused
+from quarterdeck.backend.core.commands import CommandRefused
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.witnessed.events import ConnectionState
 from quarterdeck.backend.member_api.answers import ROOT, Gap, Hello, Records, StreamMessage

@@ -32,7 +32,7 @@ from quarterdeck.backend.clusters.remote.remote_commands import (
 )
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.cluster_snapshot import ClusterSnapshot
-from quarterdeck.backend.core.commands.commands import CallMap, Command, CommandRefused
+from quarterdeck.backend.core.commands import CallMap, Command, CommandRefused
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.membership.events import JoinListChanged, ListInstalled
 from quarterdeck.backend.core.operations import Answer, Get, Keys, Operation, Size

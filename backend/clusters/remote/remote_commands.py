@@ -18,13 +18,13 @@ import msgspec
 from msgspec.json import Decoder
 
 from quarterdeck.backend.clusters.remote.member_client import HttpRequest, MemberClient, Method, RequestRefused, decoded
+from quarterdeck.backend.commands.catalogue import HttpForm, description_of
+from quarterdeck.backend.commands.check import check, refuse_outside_simulation, with_addresses
+from quarterdeck.backend.commands.links import links_of
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.cluster_snapshot import ClusterSnapshot, MemberReport, MemberSnapshot, SilentMember
-from quarterdeck.backend.core.commands.catalogue import HttpForm, description_of
-from quarterdeck.backend.core.commands.check import check, refuse_outside_simulation, with_addresses
-from quarterdeck.backend.core.commands.commands import CallMap, Command, CommandRefused, CutLink, Heal, Partition
+from quarterdeck.backend.core.commands import CallMap, Command, CommandRefused, CutLink, Heal, Partition
 from quarterdeck.backend.core.link_condition import LinkChanged
-from quarterdeck.backend.core.links import links_of
 from quarterdeck.backend.core.member import MemberMachine
 from quarterdeck.backend.core.operations import Answer, Get, Keys, Operation, Put, PutAll, Remove, Size
 from quarterdeck.backend.core.snapshots import BadSnapshot

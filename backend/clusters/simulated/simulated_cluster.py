@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from quarterdeck.backend.clusters.cluster import Source, refused
 from quarterdeck.backend.clusters.simulated.lockstep_thread import LockstepThread
 from quarterdeck.backend.core.cluster_snapshot import ClusterSnapshot
-from quarterdeck.backend.core.commands.commands import CallMap, Command, CommandRefused
+from quarterdeck.backend.core.commands import CallMap, Command, CommandRefused
 from quarterdeck.backend.core.events import ProcessKilled, Record
 from quarterdeck.backend.core.membership.events import MemberStopped
 from quarterdeck.backend.core.operations import Answer, Operation

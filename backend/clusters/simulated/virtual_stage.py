@@ -5,7 +5,7 @@ from __future__ import annotations
 from concurrent.futures import Future
 
 from quarterdeck.backend.clusters.simulated.simulated_cluster import ObservedLedger
-from quarterdeck.backend.core.commands.commands import Command, CommandRefused
+from quarterdeck.backend.core.commands import Command, CommandRefused
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.scenarios.format.scenario import Scenario
 from quarterdeck.backend.scenarios.run_state import RecordSink

@@ -11,7 +11,7 @@ from __future__ import annotations
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.causes import ListCause, LiteRefusalCause, Reason
 from quarterdeck.backend.core.cluster_profile import allows_migrations
-from quarterdeck.backend.core.commands.commands import CommandRefused
+from quarterdeck.backend.core.commands import CommandRefused
 from quarterdeck.backend.core.membership.cluster_state import is_changing
 from quarterdeck.backend.core.membership.events import LiteChangeRefused
 from quarterdeck.backend.core.membership.views import publishing

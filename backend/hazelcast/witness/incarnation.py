@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from hashlib import blake2b
 
+from quarterdeck.backend.commands.discovery import JOINER
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.cluster_profile import ClusterState
 from quarterdeck.backend.core.events import Event
@@ -13,7 +14,6 @@ from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.partitions.events import Holder, PartitionLost
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.core.witnessed import events as witnessed
-from quarterdeck.backend.core.witnessed.discovery import JOINER
 from quarterdeck.backend.core.witnessed.events import ASPECTS, Aspect, MemberWitnessed, OwnersTold, Source
 from quarterdeck.backend.hazelcast.logs.incarnation_state import change_between
 from quarterdeck.backend.hazelcast.wire.member_configuration import ReportedConfiguration

@@ -21,7 +21,7 @@ from quarterdeck.backend.core.address import (
     parse_join_list,
     resolve_join_list,
 )
-from quarterdeck.backend.core.commands.commands import SetJoinList
+from quarterdeck.backend.core.commands import SetJoinList
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.membership.events import JoinListChanged, MemberStarted
 from quarterdeck.backend.picture.fold.picture import MemberBelief, Picture

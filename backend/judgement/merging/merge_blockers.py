@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Literal, NamedTuple
 
+from quarterdeck.backend.commands.discovery import JOINER, discovery_hint, discovery_remedies
+from quarterdeck.backend.commands.links import conditions_by_kind
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.cluster_profile import ClusterProfile, ProfiledMember, allows_joins
-from quarterdeck.backend.core.commands.commands import ChangeState, Command, HealLink, SearchClusters
+from quarterdeck.backend.core.commands import ChangeState, Command, HealLink, SearchClusters
 from quarterdeck.backend.core.link_condition import LinkChanged
-from quarterdeck.backend.core.links import conditions_by_kind
 from quarterdeck.backend.core.membership.split_brain.merge_decision import decide_merge
 from quarterdeck.backend.core.properties import SECOND_US
-from quarterdeck.backend.core.witnessed.discovery import JOINER, discovery_hint, discovery_remedies
 from quarterdeck.backend.judgement.merging.join_list_edit import EditPlan, members_of, plan_edit, spelt
 from quarterdeck.backend.picture.events.membership import VERDICTS
 from quarterdeck.backend.picture.fold.picture import MemberBelief, Picture

@@ -11,7 +11,7 @@ from functools import cache
 from itertools import combinations, islice
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.commands.commands import Command
+from quarterdeck.backend.core.commands import Command
 from quarterdeck.backend.core.membership.split_brain.merge_decision import RULES
 from quarterdeck.backend.judgement.merging.join_list_edit import EditPlan
 from quarterdeck.backend.judgement.merging.merge_blockers import Blocker, PairDiagnosis, PairState, profile

@@ -10,9 +10,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from quarterdeck.backend.commands.discovery import ANY, JOIN_LIST, JOINER, discovery_remedies
 from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.properties import SECOND_US
-from quarterdeck.backend.core.witnessed.discovery import ANY, JOIN_LIST, JOINER, discovery_remedies
 from quarterdeck.backend.core.witnessed.events import ConnectionChanged
 from quarterdeck.backend.hazelcast.logs import parsed_messages as logged
 from quarterdeck.backend.hazelcast.logs.interpretation import InterpretedMessage

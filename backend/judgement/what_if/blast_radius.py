@@ -12,9 +12,9 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from quarterdeck.backend.commands.catalogue import members_ended
 from quarterdeck.backend.core.cluster_profile import ClusterState, allows_joins, allows_migrations, allows_promotions
-from quarterdeck.backend.core.commands.catalogue import members_ended
-from quarterdeck.backend.core.commands.commands import (
+from quarterdeck.backend.core.commands import (
     BlockMode,
     ChangeState,
     Command,

@@ -9,8 +9,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from quarterdeck.backend.core.commands.catalogue import description_of, members_ended
-from quarterdeck.backend.core.commands.commands import Command, CutLink, Partition
+from quarterdeck.backend.commands.catalogue import description_of, members_ended
+from quarterdeck.backend.core.commands import Command, CutLink, Partition
 from quarterdeck.backend.core.membership.partial_disconnection.independent_set import components
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.judgement.what_if.blast_radius import incarnations_by_table, incarnations_left

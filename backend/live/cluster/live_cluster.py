@@ -16,10 +16,10 @@ from random import Random
 from typing import Any, Literal, TypedDict, Unpack, get_args
 from uuid import uuid4
 
+from quarterdeck.backend.commands.check import Condition, check, refuse_outside_simulation, with_addresses
+from quarterdeck.backend.core import commands
 from quarterdeck.backend.core.address import Address, make_address
 from quarterdeck.backend.core.cluster_snapshot import ClusterSnapshot, InFlight, MemberSnapshot, SilentMember
-from quarterdeck.backend.core.commands import commands
-from quarterdeck.backend.core.commands.check import Condition, check, refuse_outside_simulation, with_addresses
 from quarterdeck.backend.core.events import ProcessKilled, ProcessPaused, ProcessResumed, Record, StrangerRefused
 from quarterdeck.backend.core.member import MemberConfiguration
 from quarterdeck.backend.core.operations import Answer, Operation

@@ -24,7 +24,7 @@ from random import Random
 import msgspec
 
 from quarterdeck.backend.core.cluster_snapshot import CapturedMember
-from quarterdeck.backend.core.commands.commands import CommandRefused, KillAt
+from quarterdeck.backend.core.commands import CommandRefused, KillAt
 from quarterdeck.backend.core.events import Record, StrangerRefused
 from quarterdeck.backend.core.link_condition import LinkChanged
 from quarterdeck.backend.core.member import MemberConfiguration, MemberMachine

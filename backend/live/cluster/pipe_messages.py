@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.cluster_snapshot import CapturedMember
-from quarterdeck.backend.core.commands.commands import KillAt
+from quarterdeck.backend.core.commands import KillAt
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.link_condition import LinkChanged
 from quarterdeck.backend.core.member import MemberConfiguration

@@ -14,7 +14,7 @@ from msgspec import Struct
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.causes import RecordId, UnreachableCause
 from quarterdeck.backend.core.cluster_snapshot import CapturedMember, InFlight
-from quarterdeck.backend.core.commands.commands import CallMap, CommandRefused, KillAt, MemberOrder
+from quarterdeck.backend.core.commands import CallMap, CommandRefused, KillAt, MemberOrder
 from quarterdeck.backend.core.effects import Deliveries, Incarnations, carry_out
 from quarterdeck.backend.core.events import Record, StrangerRefused
 from quarterdeck.backend.core.inputs import START, TICK, Call, Input, PeerUnreachable, Receive

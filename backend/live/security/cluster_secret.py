@@ -19,7 +19,7 @@ import msgspec
 from msgspec import Struct
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.commands.commands import CommandRefused
+from quarterdeck.backend.core.commands import CommandRefused
 
 NONCE_BYTES = 32
 

@@ -11,9 +11,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from random import Random
 
+from quarterdeck.backend.commands.links import (
+    LinkConditions,
+    conditions_by_kind,
+    conditions_for,
+    delay_us,
+    set_condition,
+)
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.link_condition import LinkChanged
-from quarterdeck.backend.core.links import LinkConditions, conditions_by_kind, conditions_for, delay_us, set_condition
 from quarterdeck.backend.core.messages import Message
 
 

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from logging import WARNING
 from typing import Literal, NamedTuple, cast
 
-from quarterdeck.backend.core.commands import commands as do
+from quarterdeck.backend.commands.links import conditions_by_kind
+from quarterdeck.backend.core import commands as do
 from quarterdeck.backend.core.events import (
     JournalChanged,
     OperatorAsked,
@@ -16,7 +17,6 @@ from quarterdeck.backend.core.events import (
     StrangerRefused,
 )
 from quarterdeck.backend.core.link_condition import LinkChanged
-from quarterdeck.backend.core.links import conditions_by_kind
 from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.picture.events.event_row import EventRow, LandmarkMark, Mark
 from quarterdeck.backend.picture.text.formatting import NameOf, counted, duration_text

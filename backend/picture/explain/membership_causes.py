@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from quarterdeck.backend.commands.links import conditions_for
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.causes import SuspicionCause
 from quarterdeck.backend.core.events import OperatorAsked, ProcessKilled, ProcessPaused, ProcessResumed, Record
 from quarterdeck.backend.core.link_condition import LinkChanged
-from quarterdeck.backend.core.links import conditions_for
 from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.partitions.events import DrainFinished
 from quarterdeck.backend.core.properties import SECOND_US

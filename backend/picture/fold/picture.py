@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from copy import copy
 
+from quarterdeck.backend.commands.links import set_condition
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.data.events import CallFinished, DataMeasured, EntriesMerged
 from quarterdeck.backend.core.events import (
@@ -21,7 +22,6 @@ from quarterdeck.backend.core.events import (
     StrangerRefused,
 )
 from quarterdeck.backend.core.link_condition import LinkChanged
-from quarterdeck.backend.core.links import set_condition
 from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.partitions.events import PartitionLost

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from quarterdeck.backend.core.commands.commands import Command, HealLink, ResumeMember, StartMember
+from quarterdeck.backend.core.commands import Command, HealLink, ResumeMember, StartMember
 from quarterdeck.backend.core.events import ProcessKilled, ProcessPaused, ProcessResumed, Record
 from quarterdeck.backend.core.link_condition import LinkChanged
 from quarterdeck.backend.core.membership import events

@@ -13,9 +13,7 @@ from pydantic import BeforeValidator, Field, GetJsonSchemaHandler, PlainSerializ
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from quarterdeck.backend.core.cluster_profile import ClusterState
-from quarterdeck.backend.core.commands import commands as do
-from quarterdeck.backend.core.commands.catalogue import (
+from quarterdeck.backend.commands.catalogue import (
     CATALOGUE,
     Argument,
     ArgumentKind,
@@ -23,6 +21,8 @@ from quarterdeck.backend.core.commands.catalogue import (
     described,
     description_of,
 )
+from quarterdeck.backend.core import commands as do
+from quarterdeck.backend.core.cluster_profile import ClusterState
 from quarterdeck.backend.scenarios.format.values import (
     AddressText,
     Duration,

@@ -11,8 +11,8 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
+from quarterdeck.backend.commands.catalogue import description_of
 from quarterdeck.backend.core.cluster_profile import ClusterState
-from quarterdeck.backend.core.commands.catalogue import description_of
 from quarterdeck.backend.core.messages import MESSAGE_KINDS
 from quarterdeck.backend.core.properties import Settings
 from quarterdeck.backend.picture.fold.belief import Unsafety

@@ -11,8 +11,8 @@ from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.scalarstring import SingleQuotedScalarString
 
-from quarterdeck.backend.core.commands.catalogue import ArgumentKind, description_of
-from quarterdeck.backend.core.commands.commands import Command, HealLink
+from quarterdeck.backend.commands.catalogue import ArgumentKind, description_of
+from quarterdeck.backend.core.commands import Command, HealLink
 from quarterdeck.backend.scenarios.format.scenario import Scenario
 from quarterdeck.backend.scenarios.format.values import Members, duration_text
 

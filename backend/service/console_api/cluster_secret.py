@@ -12,7 +12,7 @@ from http import HTTPStatus
 
 from fastapi import APIRouter
 
-from quarterdeck.backend.core.commands.commands import CommandRefused
+from quarterdeck.backend.core.commands import CommandRefused
 from quarterdeck.backend.live.security.cluster_secret import ClusterKeyring, ClusterSecret
 from quarterdeck.backend.member_api import answers
 from quarterdeck.backend.service.console_api.route_classes import (

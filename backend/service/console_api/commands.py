@@ -9,10 +9,10 @@ from typing import Any, TypeVar
 import msgspec
 from fastapi import APIRouter, Request
 
+from quarterdeck.backend.commands.catalogue import CATALOGUE, CommandDescription, HttpForm, described
+from quarterdeck.backend.core import commands
 from quarterdeck.backend.core.address import BadJoinList, resolve_join_list
-from quarterdeck.backend.core.commands import commands
-from quarterdeck.backend.core.commands.catalogue import CATALOGUE, CommandDescription, HttpForm, described
-from quarterdeck.backend.core.commands.commands import LinkCommand
+from quarterdeck.backend.core.commands import LinkCommand
 from quarterdeck.backend.core.link_condition import LinkChanged
 from quarterdeck.backend.journal.files import NOT_DECODABLE
 from quarterdeck.backend.member_api import answers

@@ -22,7 +22,7 @@ from starlette.responses import Response
 from starlette.routing import Match
 
 from quarterdeck.backend.core.cluster_profile import ClusterState
-from quarterdeck.backend.core.commands.commands import CommandRefused
+from quarterdeck.backend.core.commands import CommandRefused
 from quarterdeck.backend.core.properties import FIXED_AT_START, PROPERTIES, BadProperty
 from quarterdeck.backend.documents.validation import message_of
 from quarterdeck.backend.member_api.answers import ROOT, Fail

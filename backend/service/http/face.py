@@ -9,7 +9,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from quarterdeck.backend.core.cluster_snapshot import MemberReport
-from quarterdeck.backend.core.commands.commands import Command
+from quarterdeck.backend.core.commands import Command
 from quarterdeck.backend.core.data.state import MemberState
 from quarterdeck.backend.core.link_condition import LinkChanged
 from quarterdeck.backend.core.operations import Answer, Operation

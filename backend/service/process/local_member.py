@@ -17,7 +17,7 @@ from random import Random
 import msgspec
 
 from quarterdeck.backend.core.address import host_of
-from quarterdeck.backend.core.commands.commands import CommandRefused
+from quarterdeck.backend.core.commands import CommandRefused
 from quarterdeck.backend.live.cluster import pipe_messages as pipe
 from quarterdeck.backend.live.transport.network import LiveNetwork
 from quarterdeck.backend.service.configuration.process_configuration import ENDPOINT_GROUPS, ProcessConfiguration

@@ -13,12 +13,12 @@ from uuid import uuid4
 
 import msgspec
 
+from quarterdeck.backend.commands.catalogue import command_text, description_of
+from quarterdeck.backend.commands.check import Condition, check, with_addresses, with_names
+from quarterdeck.backend.core import commands
 from quarterdeck.backend.core.address import BadAddress, parse_address
 from quarterdeck.backend.core.causes import RecordId
 from quarterdeck.backend.core.cluster_snapshot import MemberReport
-from quarterdeck.backend.core.commands import commands
-from quarterdeck.backend.core.commands.catalogue import command_text, description_of
-from quarterdeck.backend.core.commands.check import Condition, check, with_addresses, with_names
 from quarterdeck.backend.core.events import (
     FORM,
     Event,

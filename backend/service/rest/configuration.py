@@ -25,7 +25,7 @@ from ruamel.yaml.events import AliasEvent
 from starlette.responses import Response
 
 from quarterdeck.backend.core.address import Address, BadJoinList, parse_join_list
-from quarterdeck.backend.core.commands.commands import SetJoinList
+from quarterdeck.backend.core.commands import SetJoinList
 from quarterdeck.backend.core.properties import FIXED_AT_START, PropertyValue, Settings
 from quarterdeck.backend.documents.yaml_document import DEEPEST_NESTING, FieldPath, text_of
 from quarterdeck.backend.service.configuration.configuration_file import IGNORED, PRODUCT_PROPERTIES, PRODUCT_SECTIONS

@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from quarterdeck.backend.core.address import bracketed
 from quarterdeck.backend.core.cluster_profile import CLUSTER_STATES, ClusterProfile, ClusterState
-from quarterdeck.backend.core.commands.commands import ChangeState
+from quarterdeck.backend.core.commands import ChangeState
 from quarterdeck.backend.core.membership.events import ClusterStateRefused
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.service.http.audited_requests import request_note

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from quarterdeck.backend.core.commands.commands import CallMap
+from quarterdeck.backend.core.commands import CallMap
 from quarterdeck.backend.core.operations import Get, Put
 from quarterdeck.backend.invariants.convergence import convergence_bound_us
 from quarterdeck.backend.simulation.model_checking.histories import Histories

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.causes import RecordId
-from quarterdeck.backend.core.commands.commands import CommandRefused, KillAt
+from quarterdeck.backend.core.commands import CommandRefused, KillAt
 from quarterdeck.backend.core.effects import Deliveries, Effect, Incarnations, carry_out
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.inputs import START, Input

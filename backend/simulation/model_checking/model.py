@@ -8,7 +8,7 @@ from typing import Annotated, Literal, NamedTuple, get_args
 from msgspec import Struct
 from pydantic import Field
 
-from quarterdeck.backend.core.commands import commands as do
+from quarterdeck.backend.core import commands as do
 from quarterdeck.backend.core.properties import PropertyValue
 from quarterdeck.backend.scenarios.format.values import ScenarioModel
 

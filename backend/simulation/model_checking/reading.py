@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
 
-from quarterdeck.backend.core.commands.commands import Command, CutLink, Partition
+from quarterdeck.backend.core.commands import Command, CutLink, Partition
 from quarterdeck.backend.core.properties import BadProperty, PropertyValue, Settings
 from quarterdeck.backend.documents.validation import did_you_mean
 from quarterdeck.backend.documents.yaml_document import (

@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from quarterdeck.backend.core.commands.commands import CallMap, Command, Heal, KillMember, StartMember
+from quarterdeck.backend.core.commands import CallMap, Command, Heal, KillMember, StartMember
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.invariants import Violation
 from quarterdeck.backend.invariants.convergence import convergence_bound_us

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 
-from quarterdeck.backend.core.commands.commands import Command, CommandRefused
+from quarterdeck.backend.core.commands import Command, CommandRefused
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.inputs import PeerUnreachable
 from quarterdeck.backend.core.properties import SECOND_US, Settings

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from quarterdeck.backend.core.commands import commands as do
-from quarterdeck.backend.core.commands.check import with_addresses
+from quarterdeck.backend.commands.check import with_addresses
+from quarterdeck.backend.commands.links import LinkConditions
+from quarterdeck.backend.core import commands as do
 from quarterdeck.backend.core.events import FORM, Event, ProcessKilled, Record
 from quarterdeck.backend.core.inputs import TICK, Call, Input, PeerUnreachable, Receive
 from quarterdeck.backend.core.link_condition import LinkChanged
-from quarterdeck.backend.core.links import LinkConditions
 from quarterdeck.backend.core.member import MemberConfiguration
 from quarterdeck.backend.core.messages import Message
 from quarterdeck.backend.core.operations import Operation

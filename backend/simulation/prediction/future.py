@@ -14,7 +14,7 @@ import msgspec
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.cluster_snapshot import ClusterSnapshot
-from quarterdeck.backend.core.commands.commands import (
+from quarterdeck.backend.core.commands import (
     Command,
     CommandRefused,
     KillMember,

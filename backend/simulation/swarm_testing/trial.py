@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from quarterdeck.backend.core.commands import commands as do
+from quarterdeck.backend.core import commands as do
 from quarterdeck.backend.core.data.map_service import entries_of, held_partitions
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.properties import SECOND_US

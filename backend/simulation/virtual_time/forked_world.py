@@ -11,11 +11,11 @@ from collections.abc import Callable
 
 import msgspec
 
+from quarterdeck.backend.commands.links import set_condition
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.cluster_snapshot import ClusterSnapshot, InFlight, MemberSnapshot
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.inputs import Receive
-from quarterdeck.backend.core.links import set_condition
 from quarterdeck.backend.core.member import MemberMachine
 from quarterdeck.backend.core.operations import Answer
 from quarterdeck.backend.scenarios.format.clocks import Clock

@@ -7,13 +7,13 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec.structs import replace
 
+from quarterdeck.backend.commands.links import LinkConditions, conditions_for, delay_us
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.causes import RecordId, UnreachableCause
-from quarterdeck.backend.core.commands.commands import CommandRefused, ReplayMessages
+from quarterdeck.backend.core.commands import CommandRefused, ReplayMessages
 from quarterdeck.backend.core.effects import Deliveries
 from quarterdeck.backend.core.inputs import PeerUnreachable, Receive
 from quarterdeck.backend.core.link_condition import KindCondition, LinkChanged
-from quarterdeck.backend.core.links import LinkConditions, conditions_for, delay_us
 from quarterdeck.backend.core.member import MemberConfiguration
 from quarterdeck.backend.core.membership.messages import Heartbeat
 from quarterdeck.backend.core.messages import Message

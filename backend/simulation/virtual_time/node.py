@@ -8,7 +8,7 @@ from operator import itemgetter
 from msgspec import Struct
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.commands.commands import KillAt
+from quarterdeck.backend.core.commands import KillAt
 from quarterdeck.backend.core.effects import Deliveries, MemberProcess
 from quarterdeck.backend.core.inputs import PeerUnreachable, Receive
 from quarterdeck.backend.core.member import MemberConfiguration, MemberMachine

@@ -13,10 +13,10 @@ from typing import Any, get_args
 
 import msgspec
 
+from quarterdeck.backend.commands.check import Condition, check, with_addresses
+from quarterdeck.backend.core import commands as do
 from quarterdeck.backend.core.address import Address, parse_address
 from quarterdeck.backend.core.causes import RecordId
-from quarterdeck.backend.core.commands import commands as do
-from quarterdeck.backend.core.commands.check import Condition, check, with_addresses
 from quarterdeck.backend.core.effects import Deliveries, Effect, Incarnations, carry_out
 from quarterdeck.backend.core.events import FORM, Event, ProcessKilled, ProcessPaused, ProcessResumed, Record
 from quarterdeck.backend.core.inputs import START, TICK, Call, Input, PeersHeardSince, PeerUnreachable, Receive

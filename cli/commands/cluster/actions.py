@@ -17,9 +17,9 @@ import msgspec
 import typer
 
 from quarterdeck.backend.clusters.cluster import SnapshotSource
+from quarterdeck.backend.commands.catalogue import CATALOGUE, description_of
 from quarterdeck.backend.core.cluster_profile import CLUSTER_STATES
-from quarterdeck.backend.core.commands.catalogue import CATALOGUE, description_of
-from quarterdeck.backend.core.commands.commands import ChangeState, Command, CommandRefused, SetJoinList
+from quarterdeck.backend.core.commands import ChangeState, Command, CommandRefused, SetJoinList
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.witnessed.events import ConnectionChanged
 from quarterdeck.cli.commands.cluster.observation import (

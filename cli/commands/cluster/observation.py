@@ -18,7 +18,7 @@ from typing import Annotated, TypeVar, cast
 
 from quarterdeck.backend.clusters.cluster import ConnectionStatus, ProcessFacts, WatchedCluster, missed_members
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.commands.commands import CommandRefused
+from quarterdeck.backend.core.commands import CommandRefused
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.judgement.health.cluster_health import ClusterHealth, cluster_health
 from quarterdeck.backend.judgement.health.data_loss import CopyCounts

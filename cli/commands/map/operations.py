@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 import typer
 
-from quarterdeck.backend.core.commands.catalogue import CommandDescription
-from quarterdeck.backend.core.commands.commands import CallMap, CommandRefused
+from quarterdeck.backend.commands.catalogue import CommandDescription
+from quarterdeck.backend.core.commands import CallMap, CommandRefused
 from quarterdeck.backend.core.operations import Size
 from quarterdeck.cli.commands.map.session import (
     DEFAULT_VALUE_BYTES,

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from quarterdeck.backend.core.commands.catalogue import CATALOGUE, members_ended
-from quarterdeck.backend.core.commands.commands import Command, CommandRefused, StartMember
+from quarterdeck.backend.commands.catalogue import CATALOGUE, members_ended
+from quarterdeck.backend.core.commands import Command, CommandRefused, StartMember
 from quarterdeck.backend.core.operations import Answer, Get, Keys, Operation, Put, PutAll, Remove, Size
 from quarterdeck.cli.commands.console import read_settings
 from quarterdeck.cli.commands.run_options import new_run, recording, stopping

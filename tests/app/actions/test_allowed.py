@@ -10,7 +10,7 @@ from quarterdeck.app.commands.grammar import BadLine, parse_line
 from quarterdeck.app.console import Console
 from quarterdeck.app.key_map import keys_of
 from quarterdeck.backend.clusters.cluster import NOT_REMOTE, SNAPSHOTS
-from quarterdeck.backend.core.commands.catalogue import CATALOGUE
+from quarterdeck.backend.commands.catalogue import CATALOGUE
 from tests.app.fakes.fake_cluster import FIVE, FakeCluster
 from tests.app.fakes.screen_text import screen_text, settle
 

@@ -21,8 +21,8 @@ from quarterdeck.app.commands.command_text import (
     lines_of,
 )
 from quarterdeck.backend.clusters.traffic import Traffic, load_of
-from quarterdeck.backend.core.commands.catalogue import CATALOGUE
-from quarterdeck.backend.core.commands.commands import (
+from quarterdeck.backend.commands.catalogue import CATALOGUE
+from quarterdeck.backend.core.commands import (
     ArrangePartitions,
     CallMap,
     ChangeState,

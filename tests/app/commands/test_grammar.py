@@ -10,7 +10,7 @@ from quarterdeck.app.actions.views import VIEW_NAMES
 from quarterdeck.app.commands.command_text import describe, question
 from quarterdeck.app.commands.grammar import BadLine, ConsoleRequest, parse_line
 from quarterdeck.app.commands.prompt_lines import Vocabulary, complete_line
-from quarterdeck.backend.core.commands.commands import (
+from quarterdeck.backend.core.commands import (
     ArrangePartitions,
     CallMap,
     ChangeState,

@@ -7,7 +7,7 @@ import pytest
 from quarterdeck.app.actions.action import EVERYTHING
 from quarterdeck.app.commands.command_text import as_prompt_line, describe, lines_of
 from quarterdeck.app.commands.grammar import ConsoleRequest, parse_line
-from quarterdeck.backend.core.commands.commands import Command
+from quarterdeck.backend.core.commands import Command
 from tests.app.commands.test_grammar import LABELS
 
 CONNECTION = "--connect https://10.0.0.1:5701 --ca-file ca.pem"

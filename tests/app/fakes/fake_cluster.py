@@ -8,7 +8,7 @@ from typing import Any
 
 from quarterdeck.backend.clusters.cluster import Source
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.commands.commands import Command, CommandRefused
+from quarterdeck.backend.core.commands import Command, CommandRefused
 from quarterdeck.backend.core.events import Event, Record
 from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.membership.views.identity import Member

@@ -16,9 +16,9 @@ from quarterdeck.app.views.join_lists import JoinListEditor
 from quarterdeck.app.views.network.screen import NetworkScreen
 from quarterdeck.app.views.partitions import PartitionsScreen
 from quarterdeck.app.views.suspicions import SuspicionsScreen
-from quarterdeck.backend.core.commands import commands as core
-from quarterdeck.backend.core.commands.catalogue import CATALOGUE
-from quarterdeck.backend.core.commands.commands import Command
+from quarterdeck.backend.commands.catalogue import CATALOGUE
+from quarterdeck.backend.core import commands as core
+from quarterdeck.backend.core.commands import Command
 from tests.app.fakes.console_driver import ConsoleDriver
 from tests.app.fakes.screen_text import screen_text
 

@@ -11,7 +11,7 @@ from quarterdeck.app.console import Console
 from quarterdeck.backend.clusters.local import LocalCluster, ProcessCluster
 from quarterdeck.backend.clusters.simulated.copied_cluster import CopiedCluster
 from quarterdeck.backend.core.cluster_snapshot import ClusterSnapshot
-from quarterdeck.backend.core.commands.commands import CommandRefused, PauseMember
+from quarterdeck.backend.core.commands import CommandRefused, PauseMember
 from quarterdeck.backend.core.properties import Settings
 from tests.app.fakes.fake_cluster import FakeCluster
 from tests.app.fakes.screen_text import screen_text

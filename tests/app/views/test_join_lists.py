@@ -11,7 +11,7 @@ from textual.pilot import Pilot
 from quarterdeck.app.commands.confirmation import ConfirmScreen
 from quarterdeck.app.console import Console
 from quarterdeck.app.views.join_lists import JoinListEditor, JoinListsScreen
-from quarterdeck.backend.core.commands.commands import ChangeState, Command, HealLink, SetJoinList
+from quarterdeck.backend.core.commands import ChangeState, Command, HealLink, SetJoinList
 from quarterdeck.backend.core.events import ProcessKilled
 from quarterdeck.backend.core.link_condition import LinkChanged
 from quarterdeck.backend.core.membership import events

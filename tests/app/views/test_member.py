@@ -8,7 +8,7 @@ from textual.widgets import Input
 from quarterdeck.app.console import Console
 from quarterdeck.app.views.member import MemberScreen
 from quarterdeck.app.views.migrations import MigrationsScreen
-from quarterdeck.backend.core.commands.commands import (
+from quarterdeck.backend.core.commands import (
     ResumeMember,
 )
 from quarterdeck.backend.core.events import ProcessPaused

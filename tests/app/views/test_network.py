@@ -11,7 +11,8 @@ from textual.pilot import Pilot
 from quarterdeck.app.console import Console
 from quarterdeck.app.views.network.model import LinkModel
 from quarterdeck.app.views.network.screen import NetworkScreen
-from quarterdeck.backend.core.commands.commands import (
+from quarterdeck.backend.commands.links import LinkConditions
+from quarterdeck.backend.core.commands import (
     Command,
     CutLink,
     DelayLink,
@@ -21,7 +22,6 @@ from quarterdeck.backend.core.commands.commands import (
     ResumeMember,
 )
 from quarterdeck.backend.core.events import ProcessPaused
-from quarterdeck.backend.core.links import LinkConditions
 from quarterdeck.backend.picture.fold.picture import Picture
 from tests.app.fakes.fake_cluster import FakeCluster
 from tests.app.fakes.screen_text import screen_text, settle

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from quarterdeck.app.console import Console
 from quarterdeck.backend.clusters.simulated.simulated_cluster import SimulatedCluster
-from quarterdeck.backend.core.commands.commands import KillMember
+from quarterdeck.backend.core.commands import KillMember
 from quarterdeck.backend.core.events import ProcessKilled
 from quarterdeck.backend.core.link_condition import LinkChanged
 from quarterdeck.backend.core.membership.events import ClaimStarted

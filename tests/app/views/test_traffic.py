@@ -13,7 +13,7 @@ from quarterdeck.app.console import Console
 from quarterdeck.app.session import ConsoleSession
 from quarterdeck.app.views.partitions import PartitionsScreen
 from quarterdeck.backend.clusters.traffic import Traffic, load_of
-from quarterdeck.backend.core.commands.commands import SetJoinList
+from quarterdeck.backend.core.commands import SetJoinList
 from quarterdeck.backend.core.data.events import BackupLag, DataMeasured, MapMeasured
 from quarterdeck.backend.core.membership.events import JoinListChanged
 from quarterdeck.backend.core.operations import Answer, Operation

@@ -6,8 +6,9 @@ import pytest
 
 from quarterdeck.backend.clusters.hazelcast.operator_actions import DIAGNOSTICS
 from quarterdeck.backend.clusters.record_order import RecordNumbering
+from quarterdeck.backend.commands.discovery import JOINER
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.commands.commands import (
+from quarterdeck.backend.core.commands import (
     ChangeState,
     CommandRefused,
     Diagnose,
@@ -27,7 +28,6 @@ from quarterdeck.backend.core.membership.events import (
     SettingsChanged,
 )
 from quarterdeck.backend.core.properties import SECOND_US
-from quarterdeck.backend.core.witnessed.discovery import JOINER
 from quarterdeck.backend.core.witnessed.events import ConnectionChanged, MemberWitnessed, OwnersTold
 from quarterdeck.backend.hazelcast.wire.messages import MemberConfig, MembersView, NameResolved
 from quarterdeck.backend.hazelcast.wire.requests import (

@@ -12,7 +12,7 @@ import trustme
 
 from quarterdeck.backend.clusters.hazelcast.operator_actions import OperatorActions
 from quarterdeck.backend.core.address import Address, host_of, make_address
-from quarterdeck.backend.core.commands.commands import CommandRefused, SetJoinList
+from quarterdeck.backend.core.commands import CommandRefused, SetJoinList
 from quarterdeck.backend.hazelcast.wire.member_configuration import ReportedConfiguration
 from quarterdeck.backend.hazelcast.wire.messages import Answer
 from quarterdeck.backend.hazelcast.wire.requests import Command

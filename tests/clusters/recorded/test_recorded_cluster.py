@@ -11,7 +11,7 @@ import pytest
 
 from quarterdeck.backend.clusters.cluster import Cluster, StatusNotes
 from quarterdeck.backend.clusters.recorded.recorded_cluster import RECORDS_A_DRAIN, RecordedCluster
-from quarterdeck.backend.core.commands.commands import CommandRefused, Heal
+from quarterdeck.backend.core.commands import CommandRefused, Heal
 from quarterdeck.backend.core.events import Event, Record, StrangerRefused
 from quarterdeck.backend.core.operations import Get
 from quarterdeck.backend.journal.files import NoJournal

@@ -12,7 +12,7 @@ import pytest
 
 from quarterdeck.backend.clusters.remote.access import MemberCredentials, no_process_listens
 from quarterdeck.backend.clusters.remote.member_client import MemberClient
-from quarterdeck.backend.core.commands.commands import CommandRefused
+from quarterdeck.backend.core.commands import CommandRefused
 
 WEB_PAGE = b"HTTP/1.1 200 OK\r\nContent-Length: 15\r\n\r\n<html>hi</html>"
 NOT_FOUND = b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"

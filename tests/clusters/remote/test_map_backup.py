@@ -16,7 +16,7 @@ from quarterdeck.backend.clusters.remote import map_backup
 from quarterdeck.backend.clusters.remote.access import MemberCredentials
 from quarterdeck.backend.clusters.remote.map_backup import ExportFolder, export_maps, import_maps
 from quarterdeck.backend.clusters.remote.member_client import HttpRequest, MemberClient, Unreachable
-from quarterdeck.backend.core.commands.commands import CommandRefused
+from quarterdeck.backend.core.commands import CommandRefused
 from quarterdeck.backend.core.inputs import Call
 from quarterdeck.backend.core.operations import Put
 from quarterdeck.backend.service.application import console_routes

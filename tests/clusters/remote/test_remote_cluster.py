@@ -24,7 +24,7 @@ from quarterdeck.backend.clusters.remote.member_client import (
 from quarterdeck.backend.clusters.remote.member_stream import StreamTimings
 from quarterdeck.backend.clusters.remote.remote_cluster import RemoteCluster
 from quarterdeck.backend.clusters.remote.remote_commands import PartiallyDone
-from quarterdeck.backend.core.commands.commands import (
+from quarterdeck.backend.core.commands import (
     CommandRefused,
     CutLink,
     Heal,

@@ -18,8 +18,9 @@ from quarterdeck.backend.clusters.remote.access import (
 )
 from quarterdeck.backend.clusters.remote.member_stream import StreamBackoff
 from quarterdeck.backend.clusters.remote.remote_commands import CommandTarget, requests_for
+from quarterdeck.backend.commands.links import LinkConditions
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.commands.commands import (
+from quarterdeck.backend.core.commands import (
     Command,
     CommandRefused,
     CutLink,
@@ -33,7 +34,6 @@ from quarterdeck.backend.core.commands.commands import (
     SetProperties,
     StopMember,
 )
-from quarterdeck.backend.core.links import LinkConditions
 
 LABELS = ("a", "b", "c", "d")
 MEMBERS = {label: CommandTarget(label, Address(f"{label}:5701"), f"http://{label}:5701") for label in LABELS}

@@ -7,7 +7,7 @@ import pytest
 from quarterdeck.backend.boards.migration_lanes import LaneRow, MigrationLanes
 from quarterdeck.backend.clusters.remote.member_stream import StreamTimings
 from quarterdeck.backend.clusters.remote.remote_cluster import RemoteCluster
-from quarterdeck.backend.core.commands.commands import ArrangePartitions, StartMember
+from quarterdeck.backend.core.commands import ArrangePartitions, StartMember
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.operations import Put
 from quarterdeck.backend.core.partitions.events import (

@@ -9,7 +9,7 @@ import pytest
 
 from quarterdeck.backend.clusters.remote.remote_cluster import RemoteCluster
 from quarterdeck.backend.core.cluster_snapshot import ClusterSnapshot
-from quarterdeck.backend.core.commands.commands import CommandRefused, CutLink, Heal, PauseMember, ResumeMember
+from quarterdeck.backend.core.commands import CommandRefused, CutLink, Heal, PauseMember, ResumeMember
 from quarterdeck.backend.core.properties import SECOND_US, Settings
 from quarterdeck.backend.live.cluster.local_clusters import ProcessCluster
 from quarterdeck.backend.simulation.virtual_time.forked_world import forked_world

@@ -8,7 +8,7 @@ import pytest
 from quarterdeck.backend.clusters.predictor import Predictor
 from quarterdeck.backend.clusters.simulated.copied_cluster import CopiedCluster, read_copy, write_copy
 from quarterdeck.backend.core.cluster_snapshot import ClusterSnapshot, SilentMember
-from quarterdeck.backend.core.commands.commands import KillMember
+from quarterdeck.backend.core.commands import KillMember
 from quarterdeck.backend.core.events import ProcessKilled, Record
 from quarterdeck.backend.core.member import MemberMachine
 from quarterdeck.backend.core.properties import SECOND_US

@@ -11,7 +11,7 @@ import pytest
 
 from quarterdeck.backend.clusters.cluster import StatusNotes, TimeControl
 from quarterdeck.backend.clusters.simulated.simulated_cluster import ScheduledCommand, SimulatedCluster
-from quarterdeck.backend.core.commands.commands import (
+from quarterdeck.backend.core.commands import (
     CallMap,
     Command,
     CommandRefused,

@@ -7,7 +7,7 @@ from typing import Any, get_args
 import pytest
 
 from quarterdeck.backend.core import member
-from quarterdeck.backend.core.commands.commands import Heal, KillMember, Partition, StartMember
+from quarterdeck.backend.core.commands import Heal, KillMember, Partition, StartMember
 from quarterdeck.backend.core.membership import handlers
 from quarterdeck.backend.core.membership.facts import (
     AdmissionEnded,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from quarterdeck.backend.core.commands.commands import ArrangePartitions, StopCluster
+from quarterdeck.backend.core.commands import ArrangePartitions, StopCluster
 from quarterdeck.backend.core.data.state import MergeEntries
 from quarterdeck.backend.core.membership.events import MemberRemoved, SuspicionRaised
 from quarterdeck.backend.core.membership.messages import Leave

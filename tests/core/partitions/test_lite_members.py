@@ -3,7 +3,7 @@
 import pytest
 
 from quarterdeck.backend.core.cluster_profile import ClusterState
-from quarterdeck.backend.core.commands.commands import (
+from quarterdeck.backend.core.commands import (
     ArrangePartitions,
     CommandRefused,
     DemoteMember,

@@ -17,7 +17,7 @@ import trustme
 from quarterdeck.backend.clusters.hazelcast.hazelcast_cluster import HazelcastCluster
 from quarterdeck.backend.clusters.hazelcast.log_following import LogSource
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.commands.commands import CommandRefused, Diagnose, StopCluster
+from quarterdeck.backend.core.commands import CommandRefused, Diagnose, StopCluster
 from quarterdeck.backend.core.membership.events import (
     HeartbeatLate,
     ListInstalled,

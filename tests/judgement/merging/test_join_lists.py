@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from quarterdeck.backend.boards.join_list_board import JoinListBoard, clusters_text, join_list_facts
 from quarterdeck.backend.core.address import Address, parse_join_list
-from quarterdeck.backend.core.commands.commands import SetJoinList
+from quarterdeck.backend.core.commands import SetJoinList
 from quarterdeck.backend.core.events import ProcessKilled, ProcessPaused, Record
 from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.properties import SECOND_US

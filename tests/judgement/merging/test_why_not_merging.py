@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from quarterdeck.backend.core.commands.commands import (
+from quarterdeck.backend.core.commands import (
     ChangeState,
     Command,
     CommandRefused,

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from quarterdeck.backend.core.witnessed.discovery import discovery_hint, discovery_remedies
+from quarterdeck.backend.commands.discovery import discovery_hint, discovery_remedies
 from quarterdeck.backend.judgement.observations.story import RecordObservers
 from tests.hazelcast.logs.written_logs import A, B, D, Logs, member
 

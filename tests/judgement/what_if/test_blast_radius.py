@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from quarterdeck.backend.core.commands.commands import ChangeState, Heal, KillAt, KillMember, SearchClusters, StopMember
+from quarterdeck.backend.core.commands import ChangeState, Heal, KillAt, KillMember, SearchClusters, StopMember
 from quarterdeck.backend.core.events import ProcessKilled, ProcessPaused
 from quarterdeck.backend.core.membership.events import ClusterStateChanged, MemberStopped, MergeVerdict
 from quarterdeck.backend.judgement.what_if.blast_radius import blast_radius

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from quarterdeck.backend.core.commands.commands import (
+from quarterdeck.backend.core.commands import (
     ChangeState,
     Command,
     CutLink,

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.commands.commands import CutLink
+from quarterdeck.backend.core.commands import CutLink
 from quarterdeck.backend.core.events import Event, Record
 from quarterdeck.backend.core.membership.events import (
     DisconnectionReported,

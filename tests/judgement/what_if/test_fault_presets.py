@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quarterdeck.backend.core.commands.commands import CutLink, Partition
-from quarterdeck.backend.core.links import LinkConditions
+from quarterdeck.backend.commands.links import LinkConditions
+from quarterdeck.backend.core.commands import CutLink, Partition
 from quarterdeck.backend.judgement.what_if.blast_radius import (
     PRESET_NAMES,
     FaultPlan,

@@ -7,7 +7,7 @@ import socket
 
 from quarterdeck.app.console import Console
 from quarterdeck.backend.core.address import port_of
-from quarterdeck.backend.core.commands.commands import StartMember
+from quarterdeck.backend.core.commands import StartMember
 from quarterdeck.backend.live.cluster.live_cluster import LiveCluster
 from quarterdeck.backend.live.cluster.local_clusters import LocalCluster
 from tests.app.fakes.screen_text import until_shown

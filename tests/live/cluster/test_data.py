@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from quarterdeck.backend.core.commands.commands import (
+from quarterdeck.backend.core.commands import (
     ArrangePartitions,
     CallMap,
     CommandRefused,

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from quarterdeck.backend.core.causes import RecordId
-from quarterdeck.backend.core.commands.commands import (
+from quarterdeck.backend.core.commands import (
     CommandRefused,
     KillAt,
     KillMember,

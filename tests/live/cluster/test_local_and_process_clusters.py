@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from quarterdeck.backend.core.address import port_of
-from quarterdeck.backend.core.commands.commands import (
+from quarterdeck.backend.core.commands import (
     ChangeState,
     CommandRefused,
     CutLink,

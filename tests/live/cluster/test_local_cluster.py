@@ -13,7 +13,7 @@ import pytest
 from quarterdeck.backend.clusters.cluster import Cluster
 from quarterdeck.backend.core.address import port_of
 from quarterdeck.backend.core.causes import RecordId
-from quarterdeck.backend.core.commands.commands import (
+from quarterdeck.backend.core.commands import (
     Command,
     CommandRefused,
     CutLink,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.commands.commands import (
+from quarterdeck.backend.core.commands import (
     ArrangePartitions,
     CallMap,
     ChangeState,

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from quarterdeck.backend.core.address import Address, host_of, port_of
-from quarterdeck.backend.core.commands.commands import CommandRefused, KillMember, Operate, PauseMember, StartMember
+from quarterdeck.backend.core.commands import CommandRefused, KillMember, Operate, PauseMember, StartMember
 from quarterdeck.backend.core.events import ProcessKilled, StrangerRefused
 from quarterdeck.backend.core.membership.events import ObserverPaused
 from quarterdeck.backend.live.cluster import local_clusters
@@ -26,7 +26,7 @@ ROOT = Path(__file__).parents[3]
 
 OWNER = """
 import sys, time
-from quarterdeck.backend.core.commands.commands import PauseMember
+from quarterdeck.backend.core.commands import PauseMember
 from quarterdeck.backend.live.cluster.local_clusters import ProcessCluster
 cluster = ProcessCluster(3, base_port=int(sys.argv[1]))
 cluster.started.result(60)

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from quarterdeck.backend.core.commands.commands import DelayLink, KillMember, PauseMember
+from quarterdeck.backend.core.commands import DelayLink, KillMember, PauseMember
 from quarterdeck.backend.core.properties import SECOND_US, Settings
 from quarterdeck.backend.live.cluster.live_cluster import LiveCluster
 from quarterdeck.backend.live.cluster.local_clusters import LocalCluster, ProcessCluster

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.commands.commands import CommandRefused
+from quarterdeck.backend.core.commands import CommandRefused
 from quarterdeck.backend.live.security.cluster_secret import (
     NONCE_BYTES,
     ClusterKeyring,

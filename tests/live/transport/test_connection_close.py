@@ -7,7 +7,7 @@ import gc
 
 import pytest
 
-from quarterdeck.backend.core.commands.commands import CutLink
+from quarterdeck.backend.core.commands import CutLink
 from tests.live.transport.transports import Member, net
 from tests.waiting import until
 

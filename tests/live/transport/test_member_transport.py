@@ -9,7 +9,7 @@ import time
 import pytest
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.commands.commands import (
+from quarterdeck.backend.core.commands import (
     CutLink,
     DelayLink,
     DropMessages,

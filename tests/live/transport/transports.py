@@ -10,7 +10,7 @@ from typing import TypedDict, Unpack
 
 from quarterdeck.backend.core.address import Address, make_address
 from quarterdeck.backend.core.causes import RecordId, UnreachableCause
-from quarterdeck.backend.core.commands.commands import LinkCommand
+from quarterdeck.backend.core.commands import LinkCommand
 from quarterdeck.backend.core.events import StrangerRefused
 from quarterdeck.backend.core.membership.messages import JoinRefused
 from quarterdeck.backend.core.messages import Message

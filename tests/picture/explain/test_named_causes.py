@@ -7,7 +7,7 @@ from collections import defaultdict
 import pytest
 
 from quarterdeck.backend.core.causes import RecordId
-from quarterdeck.backend.core.commands.commands import ChangeState
+from quarterdeck.backend.core.commands import ChangeState
 from quarterdeck.backend.core.data.events import BackupOutOfStep
 from quarterdeck.backend.core.events import EVENT_KINDS, JournalChanged, Record, StrangerRefused
 from quarterdeck.backend.core.membership import events

@@ -5,7 +5,8 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from quarterdeck.backend.core.commands.commands import (
+from quarterdeck.backend.commands.links import LinkConditions
+from quarterdeck.backend.core.commands import (
     Command,
     CutLink,
     DelayLink,
@@ -19,7 +20,6 @@ from quarterdeck.backend.core.commands.commands import (
     StartMember,
 )
 from quarterdeck.backend.core.events import ProcessKilled, ProcessPaused, ProcessResumed, Record
-from quarterdeck.backend.core.links import LinkConditions
 from quarterdeck.backend.core.membership.events import MemberStarted
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.judgement.what_if.blast_radius import preset

@@ -7,7 +7,7 @@ from random import Random
 
 import msgspec
 
-from quarterdeck.backend.core.commands.commands import ArrangePartitions, CallMap, KillMember, StartMember
+from quarterdeck.backend.core.commands import ArrangePartitions, CallMap, KillMember, StartMember
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.membership.events import ListInstalled
 from quarterdeck.backend.core.operations import Get, Put

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from starlette.applications import Starlette
 
-from quarterdeck.backend.core.commands.commands import Heal, KillMember, PauseMember, ResumeMember
+from quarterdeck.backend.core.commands import Heal, KillMember, PauseMember, ResumeMember
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.membership.events import LiteChangeRefused, MergeVerdict, NotMerging, SuspicionRaised
 from quarterdeck.backend.service.application import console_app, console_routes, openapi_description

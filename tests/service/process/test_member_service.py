@@ -11,9 +11,9 @@ from typing import Any
 import httpx
 import pytest
 
+from quarterdeck.backend.commands.catalogue import command_text
 from quarterdeck.backend.core.address import Address, make_address
-from quarterdeck.backend.core.commands.catalogue import command_text
-from quarterdeck.backend.core.commands.commands import (
+from quarterdeck.backend.core.commands import (
     CallMap,
     ChangeState,
     CommandRefused,

@@ -8,7 +8,7 @@ from itertools import product
 
 import pytest
 
-from quarterdeck.backend.core.commands.commands import ChangeState
+from quarterdeck.backend.core.commands import ChangeState
 from quarterdeck.backend.service.member_log import LEVEL_LOGGER
 from quarterdeck.backend.service.rest import management
 from tests.service.served_members import ALL_GROUPS, Client, ServedMembers, configured, one_member

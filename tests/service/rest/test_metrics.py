@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from quarterdeck.backend.core.causes import RefusalCause
-from quarterdeck.backend.core.commands.commands import ArrangePartitions
+from quarterdeck.backend.core.commands import ArrangePartitions
 from quarterdeck.backend.core.events import EVENT_KINDS, ProcessPaused, Record
 from quarterdeck.backend.core.membership.events import SuspicionRaised
 from quarterdeck.backend.journal.writer import JournalCondition

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.commands.commands import KillMember, StartMember, SuspectMember
+from quarterdeck.backend.core.commands import KillMember, StartMember, SuspectMember
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.membership.events import MemberAdmitted
 from quarterdeck.backend.core.membership.facts import LinkProven

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from quarterdeck.backend.core.commands.commands import KillMember, Partition, StartMember
+from quarterdeck.backend.core.commands import KillMember, Partition, StartMember
 from quarterdeck.backend.simulation.model_checking.model import Bounds
 from quarterdeck.backend.simulation.model_checking.reading import BadModel, load_model, read_model, shipped_models
 

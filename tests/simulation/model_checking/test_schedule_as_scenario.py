@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from quarterdeck.backend.core.commands.commands import KillMember, StartMember
+from quarterdeck.backend.core.commands import KillMember, StartMember
 from quarterdeck.backend.core.membership.views.member_list import MemberList
 from quarterdeck.backend.journal.writer import JournalWriter
 from quarterdeck.backend.scenarios.format.actions import ScenarioAction

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from quarterdeck.backend.core.commands.commands import Command, CutLink, Heal, KillMember, Partition, PauseMember
+from quarterdeck.backend.core.commands import Command, CutLink, Heal, KillMember, Partition, PauseMember
 from quarterdeck.backend.judgement.what_if.prediction import FaultPrediction, with_present_table
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.simulation.prediction.future import NotFounded, foundation_of, founded, predictions

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from quarterdeck.backend.core.commands.commands import (
+from quarterdeck.backend.core.commands import (
     ArrangePartitions,
     CutLink,
     Heal,

@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from quarterdeck.backend.core.commands.commands import (
+from quarterdeck.backend.core.commands import (
     ChangeState,
     Command,
     CommandRefused,

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from quarterdeck.backend.core.cluster_snapshot import ClusterSnapshot, SilentMember
-from quarterdeck.backend.core.commands.commands import (
+from quarterdeck.backend.core.commands import (
     CallMap,
     CommandRefused,
     CutLink,

@@ -9,7 +9,7 @@ from random import Random
 
 import pytest
 
-from quarterdeck.backend.core.commands.commands import (
+from quarterdeck.backend.core.commands import (
     Command,
     CommandRefused,
     CutLink,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec import Struct
 
-from quarterdeck.backend.core.commands.commands import (
+from quarterdeck.backend.core.commands import (
     ChangeState,
     Command,
     CommandRefused,

@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 from typing import cast
 
+from quarterdeck.backend.commands.discovery import JOIN_LIST
 from quarterdeck.backend.core.address import DEFAULT_PORT
 from quarterdeck.backend.core.cluster_profile import CLUSTER_STATES, ClusterState
 from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.membership.split_brain.merge_decision import MergeDirection
-from quarterdeck.backend.core.witnessed.discovery import JOIN_LIST
 from quarterdeck.backend.core.witnessed.events import JoinerRefused
 from quarterdeck.backend.hazelcast.logs import parsed_messages as logged
 from quarterdeck.backend.hazelcast.logs.lines.layout import to_address

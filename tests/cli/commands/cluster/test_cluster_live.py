@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from quarterdeck.backend.clusters.remote.remote_cluster import RemoteCluster
-from quarterdeck.backend.core.commands.commands import CutLink, Heal
+from quarterdeck.backend.core.commands import CutLink, Heal
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.operations import Get, Put
 from tests.cli.conftest import Quarterdeck

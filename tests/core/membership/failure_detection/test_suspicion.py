@@ -2,7 +2,7 @@
 
 import pytest
 
-from quarterdeck.backend.core.commands.commands import StopMember
+from quarterdeck.backend.core.commands import StopMember
 from quarterdeck.backend.core.inputs import TICK
 from quarterdeck.backend.core.membership.events import ExplicitSuspicionReceived, MemberRemoved, ObserverPaused
 from quarterdeck.backend.core.membership.messages import (

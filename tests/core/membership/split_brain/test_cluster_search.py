@@ -5,7 +5,7 @@ import pytest
 
 from quarterdeck.backend.core.causes import Reason
 from quarterdeck.backend.core.cluster_profile import ClusterStanding
-from quarterdeck.backend.core.commands.commands import CommandRefused
+from quarterdeck.backend.core.commands import CommandRefused
 from quarterdeck.backend.core.membership.events import (
     ClusterStateChanged,
     ExplicitSuspicionSent,

@@ -3,7 +3,7 @@ size)."""
 
 import pytest
 
-from quarterdeck.backend.core.commands.commands import CommandRefused, Operate
+from quarterdeck.backend.core.commands import CommandRefused, Operate
 from quarterdeck.backend.core.membership.events import ProtectionChanged
 from quarterdeck.backend.core.membership.messages import MergeClusters
 from tests.core.stepped_cluster import SteppedCluster, address_of, training_settings

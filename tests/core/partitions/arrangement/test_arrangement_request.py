@@ -1,6 +1,6 @@
 """The first arrangement of partitions (Hazelcast: first arrangement; Decisions: First arrangement)."""
 
-from quarterdeck.backend.core.commands.commands import ArrangePartitions
+from quarterdeck.backend.core.commands import ArrangePartitions
 from quarterdeck.backend.core.partitions.events import TableChanged
 from quarterdeck.backend.core.partitions.messages import ArrangeRequest, TableUpdate
 from tests.core.stepped_partitions import SteppedPartitions

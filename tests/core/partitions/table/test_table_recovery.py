@@ -2,7 +2,7 @@
 
 import pytest
 
-from quarterdeck.backend.core.commands.commands import ArrangePartitions
+from quarterdeck.backend.core.commands import ArrangePartitions
 from quarterdeck.backend.core.membership.messages import MembersUpdate
 from quarterdeck.backend.core.partitions.events import (
     MigrationDecided,

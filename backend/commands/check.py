@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeVar, cast
 
 import msgspec
 
+from quarterdeck.backend.commands.catalogue import CATALOGUE, ArgumentKind, CommandDescription, description_of
 from quarterdeck.backend.core.address import (
     DEFAULT_PORT_TRY_COUNT,
     Address,
@@ -19,8 +20,7 @@ from quarterdeck.backend.core.address import (
     parse_address,
     resolve_join_list,
 )
-from quarterdeck.backend.core.commands.catalogue import CATALOGUE, ArgumentKind, CommandDescription, description_of
-from quarterdeck.backend.core.commands.commands import Command, CommandRefused, DelayLink
+from quarterdeck.backend.core.commands import Command, CommandRefused, DelayLink
 from quarterdeck.backend.core.events import EVENT_KINDS
 from quarterdeck.backend.core.messages import MESSAGE_KINDS
 

@@ -12,8 +12,8 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
+from quarterdeck.backend.core import commands as do
 from quarterdeck.backend.core import operations
-from quarterdeck.backend.core.commands import commands as do
 from quarterdeck.backend.core.operations import Operation
 
 ArgumentKind = Literal[

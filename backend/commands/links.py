@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from quarterdeck.backend.core.commands import commands as do
+from quarterdeck.backend.core import commands as do
 from quarterdeck.backend.core.link_condition import KindCondition, LinkChanged
 
 Randomness = Callable[[], float]
