@@ -221,6 +221,13 @@ class Console(App[None]):
 
         self.push_screen(asked, answered)
 
+    def begin_load(self, text: str) -> None:
+        """Put the load that `text` describes on the cluster in sight, as far as its members take calls."""
+        from quarterdeck.backend.clusters.traffic import Traffic, load_of
+
+        session = self.session
+        session.traffic = Traffic(session.cluster, load_of(text, session.labels), session.cluster.now_us())
+
     def type_line(self, line: str) -> None:
         self.top.prompt.ask(":", line)
 

@@ -131,6 +131,13 @@ class ConsoleInterface(Protocol):
     def request(self, action_id: str, commands: Sequence[Command]) -> None:
         """Do `commands` to the current cluster, after asking if the action is destructive, and report how they end."""
 
+    def begin_load(self, text: str) -> None:
+        """Put the load that `text` describes on the cluster in sight.
+
+        Raises:
+            ValueError: `text` is no load; the message is a sentence for people.
+        """
+
     def type_line(self, line: str) -> None:
         """Open the prompt with the beginning of a line, for the operator to finish."""
 

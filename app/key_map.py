@@ -277,7 +277,7 @@ def works(action: Action, session: ConsoleSession, targets: Sequence[str]) -> bo
     if action.id == "heal":
         return bool(session.picture.links)
     if action.id == "fault-undo":
-        if session.picture.links or (session.traffic is not None and not session.traffic.over):
+        if session.picture.links:
             return True
         return any(belief.status in STOPPED or belief.join_list_edition for belief in session.picture.members.values())
     if not action.aims or not (conditions := _conditions_of(action.id)):

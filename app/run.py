@@ -37,10 +37,12 @@ def run_console(
     state_file: Path | None = None,
     at_us: int | None = None,
     view: ViewName | None = None,
+    load: str = "",
 ) -> None:
     """Show `cluster`, whose members are `starting`, until the operator quits. The caller closes it.
 
-    The console opens on `view`, if one is given. With `at_us`, that moment of the run is shown once it has come.
+    The console opens on `view`, if one is given. With `at_us`, that moment of the run is shown once it has come. Once the members
+    have started, the console puts `load` on them, written as after `:load`.
 
     Raises:
         SystemExit: The console ended otherwise: by a signal, without a terminal, or with a failure of its own.
@@ -50,12 +52,20 @@ def run_console(
         console.session.playhead.wait_for(at_us)
     if view is not None:
         console.call_later(console.goto, view)
+    if load and starting is not None:
+        starting.add_done_callback(lambda started: _begin_load(console, started, load))
     try:
         asyncio.run(_run(console))
     finally:
         console.close_owned()
     if console.return_code:
         raise SystemExit(console.return_code)
+
+
+def _begin_load(console: Console, started: Future[None], load: str) -> None:
+    """Put `load` on the members that have `started`. Called from any thread."""
+    if not started.cancelled() and started.exception() is None:
+        console.call_later(console.begin_load, load)
 
 
 async def _run(console: Console) -> None:

@@ -72,7 +72,7 @@ FAULT_ACTIONS = _headed(
         "U",
         words=one_word(
             "undo", "text", "[NUMBER]",
-            meaning="undo a fault, the latest has number 1; without a number what was done last, loads and join lists, too",
+            meaning="undo a fault, the latest has number 1; without a number the latest fault or edit of a join list",
         ),
         needs=frozenset({"heal", "heal-link", "resume", "start"}), needs_write=True,
     ),

@@ -92,20 +92,16 @@ def do_heal(view: ViewScreen, _: str) -> None:
 
 
 def do_fault_undo(view: ViewScreen, text: str) -> None:
-    """Undo the fault with the number in `text`; without one what is latest of faults, loads and edits of join lists."""
+    """Undo the fault with the number in `text`; without one the latest of the faults and edits of join lists."""
     from quarterdeck.backend.judgement.merging.join_list_edit import edit_in_force
     from quarterdeck.backend.picture.network.faults import FaultLedger, undo_commands
 
     session = view.session
     faults = FaultLedger.of(session.picture, session.recent, session.cluster.labels).faults()
-    edit, load = edit_in_force(session.recent, session.picture.label_of), session.traffic
+    edit = edit_in_force(session.recent, session.picture.label_of)
     fault_us = (faults[0].since_us or 0) if faults else -1
     edit_us = edit.at_us if edit is not None else -1
-    load_us = load.began_us if load is not None and not load.over else -1
-    if not text and load_us > max(fault_us, edit_us):
-        do_load(view, "off")
-        view.console.show_message("the load ends")
-    elif not text and edit is not None and edit_us > fault_us:
+    if not text and edit is not None and edit_us > fault_us:
         view.console.request("fault-undo", [edit.undo])
     else:
         view.console.request("fault-undo", undo_commands(faults, text))
@@ -124,19 +120,16 @@ def do_data(view: ViewScreen, _: str) -> None:
 
 def do_load(view: ViewScreen, text: str) -> None:
     """Start the load that `text` describes in place of the present one; `off` stops it, an empty text asks for more words."""
-    from quarterdeck.backend.clusters.traffic import Traffic, load_of
-
     session, going_on = view.session, view.session.traffic
     if not text:
         view.console.type_line("load ")
     elif text.strip() != "off":
-        running = [label for label, belief in session.picture.members.items() if belief.running]
         try:
-            load = load_of(text, running)
+            view.console.begin_load(text)
         except ValueError as problem:
             raise Refusal(str(problem)) from problem
-        session.traffic = Traffic(session.cluster, load, session.cluster.now_us())
-        view.console.show_message(f"{load.text()}; :load off ends it")
+        assert session.traffic is not None
+        view.console.show_message(f"{session.traffic.load.text()}; :load off ends it")
     elif going_on is None or going_on.over:
         view.console.show_message("no load was begun here, or it is over")
     else:

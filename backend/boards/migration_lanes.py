@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from msgspec import Struct, field
 
 from quarterdeck.backend.boards.migration_board import waiting_text
+from quarterdeck.backend.boards.overview_rows import NO_TABLE
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.partitions.events import (
@@ -118,6 +119,11 @@ class MigrationLanes:
                     self._given_ever[migrated.source] += 1
                     self._taken_ever[migrated.destination] += 1
 
+    @property
+    def moved(self) -> bool:
+        """Whether any migration was seen to move a copy."""
+        return bool(self._slots or self._given_ever)
+
     def rows(self, picture: Picture, now_us: int) -> Callable[[str], LaneRow]:
         """Return what makes the row of a member: of a large cluster few are in sight."""
         now = now_us // SLOT_US
@@ -158,6 +164,15 @@ class MigrationLanes:
         if not self._slots or self._slots[-1].number < number:
             self._slots.append(Slot(number))
         return self._slots[-1]
+
+
+def nothing_moved(picture: Picture) -> str:
+    """Return why no member has given or taken a partition yet."""
+    if picture.without("migration-ends") is not None:
+        return f"migrations are {NOT_REPORTED}"
+    if any(belief.table is not None for belief in picture.members.values()):
+        return "nothing has moved yet: partitions move when a member stops, ends or joins"
+    return NO_TABLE
 
 
 def queue_figure(picture: Picture, now_us: int) -> tuple[str, Tone]:

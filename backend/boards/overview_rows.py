@@ -90,6 +90,14 @@ class TableRows:
         )  # fmt: skip
 
 
+NO_TABLE = "no table yet: the first put or load arranges the partitions"
+
+
+def no_table_yet(picture: Picture) -> bool:
+    """Return whether every member reports that it has no partition table."""
+    return all(belief.table is None and belief.shows("owners") for belief in picture.members.values())
+
+
 def table_figure(picture: Picture, labels: Sequence[str], now_us: int) -> tuple[str, Tone]:
     """How many tables there are among the running members, in a word or two."""
     digests = table_digests(picture, iter(labels), now_us)

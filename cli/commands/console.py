@@ -37,6 +37,8 @@ DEFAULT_SPEED = 1.0
 CLUSTER_NAME = "dev"
 CITIES = ("athens", "byzantium", "cyrene", "delphi", "euphesus")
 """Labels of the first members, as in the scripted demos; those after them are called n6, n7 and so on."""
+CALM_LOAD = "10 keys=500 reads=0.5 map=orders"
+"""The load on a new cluster, so that its tables, migrations and data show something."""
 WEB_DRIVER = "textual.drivers.web_driver:WebDriver"
 """What Textual's variable says when a web server runs the console."""
 
@@ -49,6 +51,7 @@ def console(
         PresetName, option("Timing properties: seconds for training, or the documented defaults.")
     ] = "training",
     properties: run_options.PropertyOption = None,
+    empty: Annotated[bool, flag("Start members without data: no map is written to.", "--empty")] = False,
     journal: run_options.JournalOption = None,
     no_journal: run_options.NoJournalOption = False,
     processes: run_options.ProcessesOption = False,
@@ -84,7 +87,7 @@ def console(
         if given is not None and wanted is None:
             raise BadUsage(f"{name} is for a run that is opened with {needed}")
     if replay is not None or simulate is not None:
-        if any((processes, properties, journal, log, write, connection.urls, replay and simulate)):
+        if any((processes, properties, empty, journal, log, write, connection.urls, replay and simulate)):
             problem = "--replay and --simulate start no members; leave out all that makes or reaches some"
             raise BadUsage(problem)
         _require_terminal("see `quarterdeck journal cat` and `quarterdeck simulate`")
@@ -99,9 +102,9 @@ def console(
                 show(simulated, console_settings(theme))
         return
     if connection.urls:
-        here_only = (processes, properties, journal, log)
+        here_only = (processes, properties, empty, journal, log)
         if any(here_only):
-            problem = "--processes, --property, --journal and --log are for a cluster that is started here"
+            problem = "--processes, --property, --empty, --journal and --log are for a cluster that is started here"
             raise BadUsage(problem)
         open_running_cluster(connection, write=write, theme=theme)
         return
@@ -121,6 +124,7 @@ def console(
         wanted=not no_journal,
         processes=processes,
         writable=not read_only,
+        load="" if empty else CALM_LOAD,
     )
 
 
@@ -145,6 +149,7 @@ def show(
     write: bool = False,
     at_us: int | None = None,
     view: ViewName | None = None,
+    load: str = "",
 ) -> None:
     """Show `cluster` in the console, at the moment `at_us` of a recording; with `write` others may be opened for changes."""
     from quarterdeck.app.run import run_console
@@ -158,6 +163,7 @@ def show(
         state_file=console_state_file(),
         at_us=at_us,
         view=view,
+        load=load,
     )
 
 
@@ -256,8 +262,12 @@ def open_new_cluster(
     processes: bool = False,
     writable: bool = True,
     view: ViewName | None = None,
+    load: str = "",
 ) -> None:
-    """Open the console on a new cluster in this process, or with `processes` in some of its own; recorded, if `wanted`."""
+    """Open the console on a new cluster in this process, or with `processes` in some of its own; recorded, if `wanted`.
+
+    The console puts `load` on it, written as after `:load`.
+    """
     from quarterdeck.backend.clusters.starting_cluster import StartingCluster
 
     with run_options.recording(journal, run_options.new_run(CLUSTER_NAME) if wanted else "", wanted=wanted) as writer:
@@ -269,7 +279,7 @@ def open_new_cluster(
             return kind(labels, name=CLUSTER_NAME, settings=settings, journal=writer)
 
         with closing(StartingCluster(labels, make, name=CLUSTER_NAME, writable=writable)) as cluster:
-            show(cluster, looks or console_settings(None), cluster.started, view=view)
+            show(cluster, looks or console_settings(None), cluster.started, view=view, load=load)
 
 
 def console_settings(theme: str | None) -> ConsoleSettings:

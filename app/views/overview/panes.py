@@ -20,12 +20,14 @@ from quarterdeck.app.session import ConsoleSession
 from quarterdeck.app.views.beliefs import BeliefMatrixModel
 from quarterdeck.backend.boards.belief_matrix import DIGEST_SHOWN
 from quarterdeck.backend.boards.member_detail import member_detail
-from quarterdeck.backend.boards.migration_lanes import SLOTS, LaneRow, MigrationLanes, queue_figure
+from quarterdeck.backend.boards.migration_lanes import SLOTS, LaneRow, MigrationLanes, nothing_moved, queue_figure
 from quarterdeck.backend.boards.overview_rows import (
+    NO_TABLE,
     SuspicionRow,
     SuspicionRows,
     TableRow,
     TableRows,
+    no_table_yet,
     suspicion_figure,
     suspicion_rows,
     table_figure,
@@ -268,7 +270,9 @@ class TablesPane(TablePane):
 
     def paint(self, labels: Sequence[str], marks: Mapping[str, str]) -> None:
         picture, now_us = self.session.picture, self.session.now_us()
-        self.model.show_rows(labels, lambda label: self._rows.row(picture, label, now_us // SECOND_US))
+        shown = () if no_table_yet(picture) else labels
+        self.model.show_rows(shown, lambda label: self._rows.row(picture, label, now_us // SECOND_US))
+        self.table.say_when_empty(NO_TABLE)
         self.model.widen("member", [longest(tuple(labels))], LONGEST_NAME)
         parts = [TableCell(*table_figure(picture, labels, now_us))]
         if self.folded:
@@ -309,7 +313,8 @@ class MigrationsPane(TablePane):
         picture, now_us = self.session.picture, self.session.now_us()
         self.edge.show(TableCell(*queue_figure(picture, now_us)))
         if not self.folded:
-            self.model.show_rows(labels, self._lanes.rows(picture, now_us))
+            self.model.show_rows(labels if self._lanes.moved else (), self._lanes.rows(picture, now_us))
+            self.table.say_when_empty(nothing_moved(picture))
             self.model.widen("member", [longest(tuple(labels))], LONGEST_NAME)
             self.table.show()
 

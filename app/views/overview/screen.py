@@ -29,6 +29,7 @@ from quarterdeck.app.views.overview.panes import (
 )
 from quarterdeck.backend.boards.overview_rows import Activity
 from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.link_condition import LinkChanged
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.text.formatting import Refusal
 from quarterdeck.widgets.line_table import LineTable, TableCell
@@ -55,6 +56,10 @@ WORTH_A_TRY = (
     ("help", "? all keys"),
 )  # fmt: skip
 """What nothing else resembles, and how to get to it: shown as far as the action is bound."""
+
+FIRST_STEPS = "try: space marks two · c cuts them off · two masters lead · h heals"
+"""What to do first in a cluster whose network may be cut, until a cut was seen."""
+HEALING = "two sides now: 7 says why they do not merge · h heals"
 
 NEW_US = 60 * SECOND_US
 CALM_US = 5 * SECOND_US
@@ -84,6 +89,8 @@ class OverviewScreen(ViewScreen):
         self._latest_half = HALVES[-1]
         self._detail_waits = False
         self._activity = Activity()
+        self._has_cut = False
+        """Whether a link was ever cut in the run as far as it is shown."""
         self._pointed: PaneName = "lists"
         """The pane that has the focus, or had it last, of those whose rows have a detail."""
         self.verdict = StatusLine(id="verdict", most_lines=3)
@@ -148,25 +155,26 @@ class OverviewScreen(ViewScreen):
         self._say_sentence()
 
     def _quiet_line(self) -> Sequence[TableCell]:
-        """Return what to try, while the cluster is new or calm. Small screens have no room for it."""
+        """Return the next step to try: cut, then heal, then more while the cluster is calm. Small screens have no room for it."""
         session = self.session
         now_us = session.now_us()
-        if (
-            self.size.height < ROOMY_ROWS
-            or self.console.has_way_back
-            or not session.live
-            or NEW_US < now_us < session.tape.end_us + CALM_US
-        ):
+        if self.size.height < ROOMY_ROWS or self.console.has_way_back or not session.live:
+            return ()
+        if "cut" in self.bound_actions and (session.picture.links or not self._has_cut):
+            return [TableCell(HEALING if session.picture.links else FIRST_STEPS, "faint")]
+        if NEW_US < now_us < session.tape.end_us + CALM_US:
             return ()
         return [TableCell(" · ".join(text for name, text in WORTH_A_TRY if name in self.bound_actions), "faint")]
 
     def receive(self, records: Sequence[Record]) -> None:
         self._activity.take(records)
+        self._has_cut = self._has_cut or any(isinstance(record.event, LinkChanged) for record in records)
         for pane in self.panes.values():
             pane.receive(records)
 
     def restart(self, records: Sequence[Record]) -> None:
         self._activity.restart(records)
+        self._has_cut = any(isinstance(record.event, LinkChanged) for record in records)
         for pane in self.panes.values():
             pane.restart(records)
 

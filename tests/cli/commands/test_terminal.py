@@ -241,11 +241,11 @@ def test_a_stranger_learns_cuts_asks_why_heals_and_leaves_by_what_the_screen_say
     with console(tmp_path, RUN, "--members", "3", size=size) as terminal:
         stranger = Stranger(terminal, size)
         see, press = stranger.see, stranger.press
-        see("? all keys")
+        see("h heals")
         press("?")
         see("esc closes")
         press("\x1b")
-        see("D a three-minute lesson")
+        see("h heals")
         press("D")
         see("▸ cluster-states")
         press("j")
