@@ -11,11 +11,11 @@ record them.
 
 from quarterdeck.backend.invariants.incarnations import RunIncarnations
 from quarterdeck.backend.invariants.invariant import Invariant, Violation
-from quarterdeck.backend.invariants.invariant_checker import Conclusion, InvariantChecker
+from quarterdeck.backend.invariants.invariant_checker import CheckedRun, InvariantChecker
 
 PROVEN_BY_WITNESSES = frozenset(
     ("numbering", "view integrity", "version", "unique content", "one master", "view order", "age order", "one author")
 )
 """Invariants that their witnesses alone prove, whatever else is missing. Everything else needs all records of a run."""
 
-__all__ = ["PROVEN_BY_WITNESSES", "Conclusion", "Invariant", "InvariantChecker", "RunIncarnations", "Violation"]
+__all__ = ["PROVEN_BY_WITNESSES", "CheckedRun", "Invariant", "InvariantChecker", "RunIncarnations", "Violation"]

@@ -55,7 +55,7 @@ from quarterdeck.backend.invariants.table_invariants import (
 )
 
 
-class Conclusion(Struct, frozen=True):
+class CheckedRun(Struct, frozen=True):
     """The verdict at the end of a run.
 
     `violations` are all that were found, online and at the end. `open` says what is owed still and cannot be judged,
@@ -121,7 +121,7 @@ class InvariantChecker:
         unjudged = acknowledged - self.operations.judged() - self.operations.found()
         return JudgedWrites(acknowledged, self.writes.survived(), unjudged)
 
-    def conclude(self, at_us: int, bound_us: int) -> Conclusion:
+    def conclude(self, at_us: int, bound_us: int) -> CheckedRun:
         """Return the verdict at `at_us`. It changes nothing, so the run may go on and be concluded again.
 
         What is owed is a violation when it has been owed for more than `bound_us`, nothing was done to the cluster for as
@@ -139,7 +139,7 @@ class InvariantChecker:
                 else:
                     found = pending.violation
                     violations.append(found if pending.bound_us is None else _after(found, waited_us))
-        return Conclusion(tuple(violations), tuple(still_open))
+        return CheckedRun(tuple(violations), tuple(still_open))
 
 
 def _after(violation: Violation, calm_us: int) -> Violation:

@@ -15,7 +15,7 @@ Standing = Literal["stands", "past", "healed", "refuted"]
 """Whether the conclusion holds now, held once, was made good, or turned out to be false."""
 
 
-class Evidence(NamedTuple):
+class Statement(NamedTuple):
     """One statement of a member, or of the watcher itself, on which a conclusion rests."""
 
     source: str
@@ -34,7 +34,7 @@ class Conclusion(Struct, frozen=True):
     value: object = None
     """More than yes or no, as the question defines it: labels, a number, the way in which a member is absent."""
     since_us: int | None = None
-    evidence: tuple[Evidence, ...] = ()
+    evidence: tuple[Statement, ...] = ()
     standing: Standing = "stands"
 
     @property

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from quarterdeck.app.console import Console
+from quarterdeck.app.views.overview.screen import FIRST_STEPS, HEALING
 from quarterdeck.backend.core.link_condition import LinkChanged
 from quarterdeck.backend.core.properties import SECOND_US
-from quarterdeck.app.views.overview.screen import FIRST_STEPS, HEALING
 from tests.app.fakes.fake_cluster import formed
 from tests.app.fakes.screen_text import screen_text, settle
 
