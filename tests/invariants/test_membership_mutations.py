@@ -33,7 +33,7 @@ from quarterdeck.backend.core.membership.undertakings import HAS_JOINED, Claim, 
 from quarterdeck.backend.core.membership.views import admission, publishing, readmission
 from quarterdeck.backend.core.membership.views.member_list import MemberList
 from quarterdeck.backend.core.properties import SECOND_US, Settings
-from quarterdeck.backend.invariants import Conclusion, InvariantChecker
+from quarterdeck.backend.invariants import CheckedRun, InvariantChecker
 from quarterdeck.backend.invariants.invariant_checker import membership_invariants
 from quarterdeck.backend.simulation.virtual_time.world import World
 from tests.invariants.mutation import SEEDS, Mutation, Patch
@@ -65,7 +65,7 @@ def take(world: World, command: Command, seconds: float) -> None:
     world.run_until(world.now_us + int(seconds * SECOND_US))
 
 
-def concluded(steps: tuple[Step, ...], seed: int = 1) -> Conclusion:
+def concluded(steps: tuple[Step, ...], seed: int = 1) -> CheckedRun:
     """The verdict after everything was mended and left alone for long enough."""
     world, invariant_checker = play((*steps, (Heal(), 2 * BOUND_US / SECOND_US)), seed)
     return invariant_checker.conclude(world.now_us, BOUND_US)
