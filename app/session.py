@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, NamedTuple
 
-from quarterdeck.backend.boards.member_board import members_by_age
-from quarterdeck.backend.clusters.cluster import Cluster, ConnectionStatusSource, missed_members
+from quarterdeck.backend.clusters.cluster import Cluster, ConnectionStatusSource, watcher_of
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.properties import SECOND_US
-from quarterdeck.backend.judgement.health.cluster_health import ClusterHealth, cluster_health
+from quarterdeck.backend.judgement.health.cluster_health import ClusterHealth
 from quarterdeck.backend.judgement.health.data_loss import CopyCounts
+from quarterdeck.backend.judgement.judge import Judge
 from quarterdeck.backend.picture.explain.episodes.episodes import Episodes
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.replay.tape import Playhead, ReorderBuffer, Tape
@@ -85,7 +85,10 @@ class ConsoleSession:
         self._episodes.extend(self.tape.last(EPISODE_RECORDS))
         self._past: _PastEpisodes | None = None
         self._copy_counts = CopyCounts()
-        self._judged: tuple[object, ClusterHealth] | None = None
+        self._judged: tuple[object, Judge] | None = None
+        self._health: tuple[object, ClusterHealth] | None = None
+        self._folded = 0
+        """How many records `poll` has folded."""
         self._ordered: tuple[object, tuple[str, ...]] | None = None
         self.traffic: Traffic | None = None
         """The last load that was started here."""
@@ -111,13 +114,22 @@ class ConsoleSession:
     @property
     def health(self) -> ClusterHealth:
         """Whether the cluster that is shown is whole, and its data safe."""
+        judge = self.judge
+        news = judge.picture.at if len(judge.picture.members) <= JUDGED_ALWAYS else 0
+        subject = (self.epoch, judge.now_us // SECOND_US, news, judge.watcher)
+        if self._health is None or self._health[0] != subject:
+            self._health = subject, judge.health
+        return self._health[1]
+
+    @property
+    def judge(self) -> Judge:
+        """The judge of what is shown: the same one until a record comes, or a second has passed."""
         picture, now_us = self.picture, self.now_us()
-        news = picture.at if len(picture.members) <= JUDGED_ALWAYS else 0
         reached = self.cluster if self.live and isinstance(self.cluster, ConnectionStatusSource) else None
-        missed = missed_members({} if reached is None else reached.connection_status())
-        subject = (self.epoch, now_us // SECOND_US, news, missed)
+        watcher = watcher_of({} if reached is None else reached.connection_status())
+        subject = (self.epoch, now_us // SECOND_US, self._folded if self.live else picture.at, watcher)
         if self._judged is None or self._judged[0] != subject:
-            self._judged = subject, cluster_health(picture, now_us, *missed, counts=self._copy_counts)
+            self._judged = subject, Judge(picture, watcher, now_us, self._copy_counts)
         return self._judged[1]
 
     @property
@@ -135,12 +147,12 @@ class ConsoleSession:
     @property
     def labels(self) -> tuple[str, ...]:
         """Labels of all members by age, the order of all tables."""
-        picture, labels = self.picture, tuple(self.cluster.labels)
+        labels = tuple(self.cluster.labels)
         if len(labels) <= JUDGED_ALWAYS:
-            return members_by_age(picture, labels)
-        subject = (self.epoch, self.now_us() // SECOND_US, len(picture.members), labels)
+            return self.judge.agreement.by_age(labels)
+        subject = (self.epoch, self.now_us() // SECOND_US, len(self.picture.members), labels)
         if self._ordered is None or self._ordered[0] != subject:
-            self._ordered = subject, members_by_age(picture, labels)
+            self._ordered = subject, self.judge.agreement.by_age(labels)
         return self._ordered[1]
 
     @property
@@ -198,6 +210,7 @@ class ConsoleSession:
         for record in fresh:
             apply(record)
         self.arrived = fresh
+        self._folded += len(fresh)
         self._busy_polls = self._busy_polls + 1 if fresh else 0
         self.tape.append(fresh, self._head)
         self._order.take(fresh)

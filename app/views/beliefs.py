@@ -26,6 +26,7 @@ from quarterdeck.backend.boards.belief_matrix import (
     state_word,
     summarize_beliefs,
 )
+from quarterdeck.backend.judgement.agreement import Agreement
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.text.formatting import distinguishable, one_line
 from quarterdeck.widgets.line_table import MARKER_WIDTH, Column, LineTable, TableCell
@@ -121,12 +122,12 @@ class BeliefMatrixModel(MatrixModel[BeliefRow]):
         self._glyphs_only = self._with_tables = False
         self._name_width = 0
         self._fitted: object = None
-        self.summary: BeliefSummary = summarize_beliefs(picture)
+        self.summary: BeliefSummary = summarize_beliefs(Agreement(picture))
 
-    def update(self, picture: Picture, labels: Sequence[str], marks: Mapping[str, str]) -> None:
+    def update(self, agreement: Agreement, labels: Sequence[str], marks: Mapping[str, str]) -> None:
         """Compare the beliefs again. `marks` has the age of each outdated report, by label."""
-        self._picture, self._marks = picture, marks
-        self.summary = summarize_beliefs(picture)
+        picture = self._picture = agreement.picture
+        self._marks, self.summary = marks, summarize_beliefs(agreement)
         keys = tuple(labels)
         self.show_rows(keys, self._observer)
         for belief in picture.members.values():
@@ -297,7 +298,7 @@ class BeliefsScreen(ViewScreen):
     def paint(self) -> None:
         self._marks = self.connections.marks()
         self._matrix.fit(self.matrix.size.width or self.app.size.width)
-        self._matrix.update(self.session.picture, self.session.labels, self._marks)
+        self._matrix.update(self.session.judge.agreement, self.session.labels, self._marks)
         summary = self._matrix.summary
         self.verdict.show(*verdict_cells(summary, self.session.picture))
         quoted = [[TableCell("∦", "warning"), TableCell(sentence)] for sentence in summary.apart[:MASTERS_QUOTED]]

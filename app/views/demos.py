@@ -249,7 +249,7 @@ class DemosScreen(ViewScreen):
             TableCell(tutor.summary.score_text() if tutor.predictions else ""),
             TableCell("live" if demo_cluster.seed is None else f"simulated, seed {demo_cluster.seed}", "faint"),
         )
-        self._matrix.update(self.session.picture, self.session.labels, {})
+        self._matrix.update(self.session.judge.agreement, self.session.labels, {})
         summary = self._matrix.summary
         agreed = not summary.dissenters
         self.verdict.show(

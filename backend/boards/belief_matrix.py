@@ -12,7 +12,7 @@ from typing import Literal
 from msgspec import Struct
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.membership.views.identity import Member
+from quarterdeck.backend.judgement.agreement import Agreement, HeldList
 from quarterdeck.backend.judgement.table_agreement import LASTING_US, differs_from_master, table_digests
 from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.picture import Picture
@@ -94,24 +94,10 @@ GLYPHS: dict[BeliefState, str] = {
 BELIEF_CELLS: dict[BeliefState, BeliefCell] = {state: BeliefCell(glyph, state) for state, glyph in GLYPHS.items()}
 
 
-class ListBelief(Struct, frozen=True):
-    """One list, and the labels of the running members that believe in it."""
-
-    version: int
-    lineage: str
-    """Changes with each mastership: two lists of one lineage are of one cluster, and one of them is behind."""
-    master: Address | None
-    members: tuple[Member, ...]
-    held_by: tuple[str, ...]
-    state: str
-    """The state of the cluster as those believe it to be, with names where they differ; empty when it is ACTIVE. It says where it
-    is not known."""
-
-
 class BeliefSummary(Struct, frozen=True):
     """Where the running members stand: the lists they hold, the most widely held first, and who differs from it."""
 
-    lists: tuple[ListBelief, ...]
+    lists: tuple[HeldList, ...]
     dissenters: frozenset[str]
     sentence: str
     apart: tuple[str, ...]
@@ -174,39 +160,11 @@ def cells(picture: Picture, observer: str, members: Iterable[str]) -> Iterator[B
         yield BELIEF_CELLS["unknown" if belief is None else _state(belief, address)]
 
 
-def summarize_beliefs(picture: Picture) -> BeliefSummary:
-    """Compare the lists of the running members.
-
-    The most widely held list is the majority; of equally many holders the first in order of appearance. Frozen and
-    ended members do not count: they cannot agree to anything new.
-    """
-    groups: list[tuple[MemberBelief, list[str]]] = []
-    by_list: dict[tuple[str, int, Address | None, int], tuple[MemberBelief, list[str]]] = {}
-    by_version: dict[tuple[str, int, Address | None], list[tuple[MemberBelief, list[str]]]] = {}
-    for label, belief in picture.members.items():
-        if not belief.version or not belief.running:
-            continue
-        which = (belief.lineage, belief.version, belief.master, id(belief.listed))
-        group = by_list.get(which)
-        if group is None:
-            same_version = by_version.setdefault(which[:3], [])
-            # Those that came by one message share their addresses.
-            group = next((known for known in same_version if known[0].members == belief.members), None)
-            if group is None:
-                group = (belief, [])
-                same_version.append(group)
-                groups.append(group)
-            by_list[which] = group
-        group[1].append(label)
-    groups.sort(key=lambda group: -len(group[1]))
-    lists = tuple(
-        ListBelief(
-            first.version, first.lineage, first.master, first.members, tuple(holders), _cluster_state(picture, holders)
-        )
-        for first, holders in groups
-    )
-    dissenters = frozenset(label for row in lists[1:] for label in row.held_by)
-    return BeliefSummary(lists, dissenters, _sentence(picture, lists), _apart(picture) if len(lists) > 1 else ())
+def summarize_beliefs(agreement: Agreement) -> BeliefSummary:
+    """Say where the members stand that run; frozen and ended ones cannot agree to anything new."""
+    picture, lists = agreement.picture, agreement.lists
+    sentence = _sentence(picture, lists)
+    return BeliefSummary(lists, agreement.dissenters, sentence, _apart(agreement) if len(lists) > 1 else ())
 
 
 def how_it_differs(picture: Picture, survey: BeliefSummary, label: str) -> str:
@@ -223,6 +181,7 @@ def how_it_differs(picture: Picture, survey: BeliefSummary, label: str) -> str:
 
 
 def _cluster_state(picture: Picture, holders: Sequence[str]) -> str:
+    """Return the state of a cluster by its members, with names where they differ; empty when it is ACTIVE."""
     by_state: dict[str, list[str]] = {}
     for label in holders:
         belief = picture.members[label]
@@ -233,10 +192,10 @@ def _cluster_state(picture: Picture, holders: Sequence[str]) -> str:
     return ", ".join(f"{state} at {_names(labels)}" for state, labels in by_state.items() if state != "ACTIVE")
 
 
-def _apart(picture: Picture) -> tuple[str, ...]:
-    lines = []
-    for label in picture.masters():
-        belief = picture.members[label]
+def _apart(agreement: Agreement) -> tuple[str, ...]:
+    picture, lines = agreement.picture, []
+    for belief in agreement.masters:
+        label = belief.label
         if belief.merging:
             lines.append(f"{one_line(label)} is merging into the cluster of {_name(picture, belief.merging)}")
         elif belief.not_merging:
@@ -256,14 +215,14 @@ def _state(belief: MemberBelief, address: Address) -> BeliefState:
     return "removed" if address in belief.ever_listed else "unknown"
 
 
-def _sentence(picture: Picture, lists: tuple[ListBelief, ...]) -> str:
+def _sentence(picture: Picture, lists: tuple[HeldList, ...]) -> str:
     """Each lineage by the list that most of it hold, and how those differ from it who are ahead or behind."""
     if not lists:
         return "no running member holds a list"
     if len(lists) == 1:
         only = lists[0]
         return f"1 list: v{only.version} of {counted(len(only.members), 'member')} {_leadership(picture, only)}"
-    lineages: dict[str, list[ListBelief]] = {}
+    lineages: dict[str, list[HeldList]] = {}
     for row in lists:
         lineages.setdefault(row.lineage, []).append(row)
     several = len(lineages) > 1
@@ -274,7 +233,7 @@ def _sentence(picture: Picture, lists: tuple[ListBelief, ...]) -> str:
     return f"{what}: {' / '.join(spelt)}"
 
 
-def _spell_out(picture: Picture, lists: Sequence[ListBelief], several: bool) -> str:
+def _spell_out(picture: Picture, lists: Sequence[HeldList], several: bool) -> str:
     """One lineage. Where it is the only one there is room for how each list differs; else the others are short."""
     most, others = lists[0], lists[1:]
     content = [picture.label_of(member.address) for member in most.members]
@@ -288,14 +247,14 @@ def _spell_out(picture: Picture, lists: Sequence[ListBelief], several: bool) -> 
     return "; ".join(parts)
 
 
-def _spell_out_other(picture: Picture, most: ListBelief, belief: ListBelief) -> str:
+def _spell_out_other(picture: Picture, most: HeldList, belief: HeldList) -> str:
     ahead = belief.version - most.version
     standing = "ahead at" if ahead > 0 else "behind at" if ahead < 0 else "at another"
     leads = "" if belief.master == most.master else f" {_leadership(picture, belief)}"
     return f"{_names(belief.held_by)} {standing} v{belief.version}{leads}: {_difference(picture, most, belief)}"
 
 
-def _difference(picture: Picture, most: ListBelief, belief: ListBelief) -> str:
+def _difference(picture: Picture, most: HeldList, belief: HeldList) -> str:
     if belief.members is most.members:
         return "the same members"
     theirs = {member.address: member.uuid for member in most.members}
@@ -307,8 +266,9 @@ def _difference(picture: Picture, most: ListBelief, belief: ListBelief) -> str:
     return ", ".join(f"{word} {_names(names)}" for names, word in parts if names) or "the same members"
 
 
-def _leadership(picture: Picture, belief: ListBelief) -> str:
-    return f"(master {', '.join(filter(None, (_name(picture, belief.master), belief.state)))})"
+def _leadership(picture: Picture, belief: HeldList) -> str:
+    state = _cluster_state(picture, belief.held_by)
+    return f"(master {', '.join(filter(None, (_name(picture, belief.master), state)))})"
 
 
 def _names(labels: Sequence[str]) -> str:

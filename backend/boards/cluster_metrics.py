@@ -7,11 +7,13 @@ maps of the cluster.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, get_args
 
 from quarterdeck.backend.core.properties import SECOND_US
-from quarterdeck.backend.judgement.health.cluster_health import ClusterHealth, Condition, is_merging
+from quarterdeck.backend.judgement.absence import is_merging
+from quarterdeck.backend.judgement.health.cluster_health import ClusterHealth, Condition
+from quarterdeck.backend.judgement.judge import Judge
 from quarterdeck.backend.judgement.table_agreement import is_unsettled, table_digests
 from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.member_data import Stored, answered
@@ -33,21 +35,19 @@ class ClusterMetric(NamedTuple):
     """It is a counter: it never goes down while the exporter runs."""
 
 
-def cluster_metrics(
-    picture: Picture, health: ClusterHealth, connections: Mapping[str, str], now_us: int
-) -> Iterator[ClusterMetric]:
-    """Yield the metrics of the cluster as it is at `now_us`.
+def cluster_metrics(judge: Judge, connections: Mapping[str, str]) -> Iterator[ClusterMetric]:
+    """Yield the metrics of the cluster at the judge's moment.
 
     `connections` has the state of the watcher's connection to each member, by label.
     """
-    yield from _health(health)
+    picture, now_us, running = judge.picture, judge.now_us, judge.agreement.holders
+    yield from _health(judge.health)
     reached = Counter(connections.values())
     yield _metric("connections", "Members that are looked for, by how they are reached.", reached, "state")
-    running = [belief for belief in picture.members.values() if belief.running and belief.version]
-    yield from _lists(picture, running)
+    yield from _lists(judge)
     yield from _tables(picture, running, now_us)
     yield from _migrations(picture, running)
-    yield from _data(picture, health, running, now_us)
+    yield from _data(picture, judge.health, running, now_us)
     yield from _processes(running)
 
 
@@ -59,11 +59,10 @@ def _health(health: ClusterHealth) -> Iterator[ClusterMetric]:
     yield _gauge("copies", "Copies of each partition, where all have the same number.", health.replicas.copies)
 
 
-def _lists(picture: Picture, running: list[MemberBelief]) -> Iterator[ClusterMetric]:
-    masters = [belief for belief in running if belief.leads]
+def _lists(judge: Judge) -> Iterator[ClusterMetric]:
+    picture, running, masters, lists = judge.picture, judge.agreement.holders, judge.masters, judge.agreement.lists
     yield _gauge("masters", "Members that lead; more than one is a split.", len(masters) if running else None)
-    lists = {(belief.lineage, belief.version, belief.listed) for belief in running}
-    lineages = {belief.lineage for belief in running}
+    lineages = {held.lineage for held in lists}
     yield _gauge("lineages", "Lineages of member lists that are held.", len(lineages) if running else None)
     yield _gauge("lists_agree", "All members that are reached hold one list.", len(lists) == 1 if running else None)
     sizes = {master.label: len(master.members) for master in masters}
@@ -76,13 +75,13 @@ def _lists(picture: Picture, running: list[MemberBelief]) -> Iterator[ClusterMet
     yield _gauge("suspected_members", "Members that another one suspects.", len(suspects) if known else None)
 
 
-def _tables(picture: Picture, running: list[MemberBelief], now_us: int) -> Iterator[ClusterMetric]:
+def _tables(picture: Picture, running: Sequence[MemberBelief], now_us: int) -> Iterator[ClusterMetric]:
     digests = table_digests(picture, (belief.label for belief in running), now_us)
     agree = None if not digests or is_unsettled(picture, now_us) else len(digests) == 1
     yield _gauge("tables_agree", "All members that report a partition table report the same.", agree)
 
 
-def _migrations(picture: Picture, running: list[MemberBelief]) -> Iterator[ClusterMetric]:
+def _migrations(picture: Picture, running: Sequence[MemberBelief]) -> Iterator[ClusterMetric]:
     waiting: dict[str, float] = {}
     for master in (belief for belief in running if belief.leads):
         if master.shows("migration-queue"):
@@ -97,7 +96,9 @@ def _migrations(picture: Picture, running: list[MemberBelief]) -> Iterator[Clust
         yield metric._replace(counts_up=True)
 
 
-def _data(picture: Picture, health: ClusterHealth, running: list[MemberBelief], now_us: int) -> Iterator[ClusterMetric]:
+def _data(
+    picture: Picture, health: ClusterHealth, running: Sequence[MemberBelief], now_us: int
+) -> Iterator[ClusterMetric]:
     lost = {loss.side: loss.partitions for loss in health.losses}
     if picture.without("losses") is None and running:
         yield _metric("lost_partitions", "Partitions that the cluster of a master lost, for good.", lost, "master")
@@ -149,7 +150,7 @@ PROCESS_METRICS = {
 """By name: the field of `MemberMeasured`, what it is divided by, and the meaning."""
 
 
-def _processes(running: list[MemberBelief]) -> Iterator[ClusterMetric]:
+def _processes(running: Sequence[MemberBelief]) -> Iterator[ClusterMetric]:
     for name, (field, divisor, meaning) in PROCESS_METRICS.items():
         values = {
             belief.label: value / divisor

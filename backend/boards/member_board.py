@@ -257,19 +257,3 @@ def _role(belief: MemberBelief, order: int) -> str:
 def _names(labels: Sequence[str]) -> str:
     named = ", ".join(map(one_line, labels[:OBSERVERS_NAMED]))
     return named + (" and others" if len(labels) > OBSERVERS_NAMED else "")
-
-
-def members_by_age(picture: Picture, labels: Sequence[str]) -> tuple[str, ...]:
-    """`labels` as the lists of the running members have them, the list that most of them hold first.
-
-    Members of another cluster come after those of the first, in the order of their own list. A member on no list of a running
-    member comes last: when it starts again it is the youngest. Lists of one cluster that differ do not move a member that is on
-    both.
-    """
-    lists = {id(belief.members): belief.members for belief in picture.members.values() if belief.running}
-    holders = Counter(id(belief.members) for belief in picture.members.values() if belief.running and belief.members)
-    ordered: dict[str, None] = {}
-    for which, _ in holders.most_common():  # which keeps the order of appearance of equals
-        ordered.update(dict.fromkeys(picture.label_of(member.address) for member in lists[which]))
-    wanted = frozenset(labels)
-    return tuple(dict.fromkeys((*filter(wanted.__contains__, ordered), *labels)))

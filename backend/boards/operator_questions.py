@@ -18,7 +18,8 @@ from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.properties import SECOND_US
-from quarterdeck.backend.judgement.health.cluster_health import has_ended, is_merging, unseen_members
+from quarterdeck.backend.judgement.absence import has_ended, is_merging, unlisted
+from quarterdeck.backend.judgement.agreement import Agreement
 from quarterdeck.backend.judgement.health.data_loss import data_losses
 from quarterdeck.backend.judgement.merging.why_not_merging import why_not_merging
 from quarterdeck.backend.picture.fold.belief import MemberBelief
@@ -77,7 +78,6 @@ def _doubtful(picture: Picture, master: MemberBelief) -> str:
     merging = [label for label, belief in picture.members.items() if is_merging(belief)]
     if merging:
         return f"{listed(merging, MEMBERS_NAMED)} {'merges' if len(merging) == 1 else 'merge'}"
-    on_lists = {address for belief in picture.members.values() if belief.running for address in belief.listed}
     removed = [
         label
         for label, belief in picture.members.items()
@@ -87,7 +87,10 @@ def _doubtful(picture: Picture, master: MemberBelief) -> str:
         verb = "was removed from its list and has" if len(removed) == 1 else "were removed from its list and have"
         return f"{listed(removed, MEMBERS_NAMED)} {verb} another one"
     gone = map(picture.label_of, master.ever_listed - master.listed)
-    unseen = [*unseen_members(picture, on_lists), *(label for label in gone if label not in picture.members)]
+    unseen = [
+        *(label for label, _ in unlisted(Agreement(picture))),
+        *(label for label in gone if label not in picture.members),
+    ]
     if len(unseen) > 1:
         return f"{listed(unseen, MEMBERS_NAMED)} are not seen and may have a master of their own"
     return f"{unseen[0]} is not seen and may lead on its own" if unseen else ""

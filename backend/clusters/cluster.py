@@ -16,6 +16,7 @@ from quarterdeck.backend.commands.catalogue import CATALOGUE
 from quarterdeck.backend.core.commands import Command, CommandRefused
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.operations import Answer, Operation
+from quarterdeck.backend.judgement.watcher import Missed, Watcher
 
 if TYPE_CHECKING:
     from quarterdeck.backend.core.cluster_snapshot import ClusterSnapshot
@@ -125,20 +126,15 @@ class ConnectionStatus(Struct, frozen=True):
     """It was reached before, its host answers, and no process is there any more: the member has ended."""
 
 
-class MissedMembers(NamedTuple):
-    """The members that a watcher does not reach, by label or address."""
-
-    away: tuple[str, ...]
-    """Those that may be there."""
-    gone: tuple[str, ...]
-    """Those whose process has ended."""
-
-
-def missed_members(status: Mapping[str, ConnectionStatus]) -> MissedMembers:
-    """Return which members are not reached."""
-    missed = {label: known for label, known in status.items() if known.contact != "connected"}
-    gone = tuple(label for label, known in missed.items() if known.is_gone)
-    return MissedMembers(tuple(label for label, known in missed.items() if not known.is_gone), gone)
+def watcher_of(status: Mapping[str, ConnectionStatus]) -> Watcher:
+    """Return the watcher that reaches members as `status` says."""
+    return Watcher(
+        {
+            label: Missed(known.since_us, known.is_gone, known.refused, known.contact != "connecting", known.why)
+            for label, known in status.items()
+            if known.contact != "connected"
+        }
+    )
 
 
 class ProcessFacts(NamedTuple):

@@ -119,7 +119,7 @@ class ClusterExporter(Collector):
             if not self._cluster.is_settled:
                 return
             now_us = self._cluster.now_us()
-            health = self._followed.health()
+            health = self._followed.judge().health
             fields = health.as_fields(now_us)
             masters = sorted(label for label, belief in self._followed.picture.members.items() if belief.leads)
         lost: Any = fields["data_lost"]
@@ -142,7 +142,7 @@ class ClusterExporter(Collector):
             connections = self._cluster.connection_status()
             states = {label: status.state or status.contact for label, status in connections.items()}
             now_us = self._cluster.now_us()
-            found = [*cluster_metrics(self._followed.picture, self._followed.health(), states, now_us)]
+            found = [*cluster_metrics(self._followed.judge(), states)]
             story = story_of(self._cluster)
             if story is not None:
                 seen = ((known.kind, ", ".join(known.members), known.is_open) for known in story.observations)

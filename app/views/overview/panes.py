@@ -202,7 +202,7 @@ class ListsPane(TablePane):
 
     def paint(self, labels: Sequence[str], marks: Mapping[str, str]) -> None:
         self.model.fit(self.body.size.width)
-        self.model.update(self.session.picture, labels, marks)
+        self.model.update(self.session.judge.agreement, labels, marks)
         dissenters = self.model.summary.dissenters
         if dissenters and len(labels) > self.body.size.height - 1:
             self.model.lead_with(dissenters)

@@ -6,14 +6,16 @@ is not dead, and one that is on no list that is seen may be on one that is not.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from msgspec import Struct
 
-from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.properties import SECOND_US
-from quarterdeck.backend.judgement.health.data_loss import CopyCounts, DataLoss, data_losses, most_copies
+from quarterdeck.backend.judgement.absence import Absence, has_ended
+from quarterdeck.backend.judgement.agreement import Agreement
+from quarterdeck.backend.judgement.health.data_loss import CopyCounts, DataLoss, most_copies
 from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.text.fact import NOT_REPORTED, Tone
@@ -41,9 +43,6 @@ SHOWN: dict[Condition, tuple[str, Tone]] = {
     "unknown": ("unknown", "warning"),
 }
 """The word that a sentence begins with, and its tone."""
-
-Absence = Literal["gone", "frozen", "silent", "not reached", "not ready", "joining"]
-"""Why a member does not count as reached. Only what is gone or frozen is known to be so."""
 
 
 class ClusterHealth(Struct, frozen=True):
@@ -94,40 +93,24 @@ class ClusterHealth(Struct, frozen=True):
 
 
 def cluster_health(
-    picture: Picture,
-    now_us: int,
-    away: Collection[str] = (),
-    gone: Collection[str] = (),
-    counts: CopyCounts | None = None,
+    agreement: Agreement, absences: Sequence[Absence], losses: Sequence[DataLoss], counts: CopyCounts | None = None
 ) -> ClusterHealth:
-    """Judge `picture` at `now_us`.
+    """Judge a cluster by its lists, by who is absent and by what was lost.
 
-    The watcher does not reach the members in `away`, and knows that those in `gone` have ended; by label or address, also of
-    members that were never seen. `counts` keeps what it counts of tables for the next time.
+    `counts` keeps what it counts of tables for the next time.
     """
-    return _Judgement(picture, now_us, tuple(away), frozenset(gone), counts or CopyCounts()).health()
+    return _Judgement(agreement, absences, losses, counts or CopyCounts()).health()
 
 
 class _Judgement:
     def __init__(
-        self, picture: Picture, now_us: int, away: Sequence[str], gone: frozenset[str], counts: CopyCounts
+        self, agreement: Agreement, absences: Sequence[Absence], losses: Sequence[DataLoss], counts: CopyCounts
     ) -> None:
-        self._picture, self._now_us, self._away, self._gone = picture, now_us, away, gone
-        missed = gone.union(away)
-        self._running = [
-            belief
-            for label, belief in picture.members.items()
-            if belief.running and belief.version and label not in missed and belief.address not in missed
-        ]
-        self._masters = sorted(
-            (belief for belief in self._running if belief.leads), key=lambda belief: -len(belief.members)
-        )
-        self._lists: dict[tuple[str, int, frozenset[Address]], list[MemberBelief]] = {}
-        for belief in self._running:
-            self._lists.setdefault((belief.lineage, belief.version, belief.listed), []).append(belief)
+        self._agreement, self._absences, self._losses = agreement, absences, tuple(losses)
+        self._picture, self._now_us = agreement.picture, agreement.now_us
+        self._running, self._masters, self._lists = agreement.holders, agreement.masters, agreement.lists
         judged = self._masters or self._running[:1]
-        self._replicas = replica_safety(picture, judged, self._running, counts, now_us // SECOND_US)
-        self._losses = tuple(data_losses(picture, now_us))
+        self._replicas = replica_safety(self._picture, judged, self._running, counts, self._now_us // SECOND_US)
         self._lost = [loss for loss in self._losses if loss.entries != 0]
 
     def health(self) -> ClusterHealth:
@@ -136,10 +119,9 @@ class _Judgement:
         if len(self._masters) > 1:
             return self._split()
         troubles, unknown = self._troubles()
-        unseen = self._unseen()
-        settled = len(self._lists) == 1 and len(self._masters) == 1
-        since_us = max(belief.list_since_us for belief in self._running)
-        changing = not settled and self._now_us - since_us < SETTLING_US
+        unseen = [absence.label for absence in self._absences if absence.way == "not reached" and not absence.is_listed]
+        settled = self._agreement.is_settled
+        changing = not settled and self._now_us - self._agreement.list_since_us < SETTLING_US
         joins = list(unknown) == ["joining"] and not unseen
         whole: bool | None = not troubles
         if whole and (changing or unknown or unseen):
@@ -186,13 +168,9 @@ class _Judgement:
 
     def _without_members(self) -> ClusterHealth:
         """Nothing runs as far as is seen: all are known to be gone, or begin, or nothing is known."""
-        members = self._picture.members
-        joining = [
-            label
-            for label, belief in members.items()
-            if belief.status == "joining" and label not in self._away and label not in self._gone
-        ]
-        ended = [label for label, belief in members.items() if label in self._gone or has_ended(belief)]
+        members, gone = self._picture.members, self._agreement.watcher.gone
+        joining = [absence for absence in self._absences if absence.way == "joining" and not absence.is_listed]
+        ended = [label for label, belief in members.items() if label in gone or has_ended(belief)]
         whole: bool | None = False
         condition: Condition
         if joining:
@@ -234,107 +212,40 @@ class _Judgement:
 
     def _troubles(self) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
         """Return the members on lists that are known to be in trouble, by what that is, and those that are not heard."""
-        listed_ones = {member.address: member.uuid for holders in self._lists.values() for member in holders[0].members}
-        suspects: dict[Address, int] = {}
-        for belief in self._running:
-            for suspect in belief.suspicions:
-                if suspect in listed_ones:
-                    suspects[suspect] = suspects.get(suspect, 0) + 1
+        listed, label_of = self._agreement.incarnations, self._picture.label_of
+        suspects = Counter(suspect for belief in self._running for suspect in belief.suspicions if suspect in listed)
+        ways = {absence.address: absence.way for absence in self._absences if absence.is_listed}
         troubles: dict[str, list[str]] = {}
         unknown: dict[str, list[str]] = {}
-        for address, uuid in listed_ones.items():
-            label = self._picture.label_of(address)
-            absence = self._absence(address, uuid)
+        for address in listed:
+            way = ways.get(address)
             if address in suspects:
                 by = f"suspected by {suspects[address]}"
-                troubles.setdefault(f"frozen, {by}" if absence == "frozen" else by, []).append(label)
-            elif absence in ("silent", "not ready", "joining"):
-                unknown.setdefault(absence, []).append(label)
-            elif absence is not None:
-                troubles.setdefault(absence, []).append(label)
-        joining = [
-            label
-            for label, belief in self._picture.members.items()
-            if (belief.status == "joining" and belief.reached and label not in self._away and label not in self._gone)
-            or is_merging(belief)
-        ]
-        if joining:
-            unknown["joining"] = list(dict.fromkeys((*unknown.get("joining", ()), *joining)))
+                troubles.setdefault(f"frozen, {by}" if way == "frozen" else by, []).append(label_of(address))
+            elif way is not None:
+                kind = unknown if way in ("silent", "not ready", "joining") else troubles
+                kind.setdefault(way, []).append(label_of(address))
+        for absence in self._absences:
+            if absence.way == "joining" and not absence.is_listed:
+                unknown.setdefault("joining", []).append(absence.label)
         claiming = [belief.label for belief in self._running if belief.claiming]
         if claiming:
             troubles[f"{'claims' if len(claiming) == 1 else 'claim'} the mastership"] = claiming
         return troubles, unknown
 
-    def _absence(self, address: Address, uuid: str) -> Absence | None:
-        belief = self._picture.members.get(self._picture.label_of(address))
-        if address in self._gone or (belief is not None and belief.label in self._gone):
-            return "gone"
-        if belief is None:
-            return "not reached"
-        if belief.uuid != uuid and belief.witnessed_by and not belief.running:
-            return "joining"  # a list has its next incarnation, which the watcher has not met yet
-        if belief.uuid != uuid or belief.status in ("stopped", "killed"):
-            return "gone"
-        if belief.status == "paused":
-            return "frozen"
-        if belief.connection is None or belief.connection.state == "connected":
-            away = address in self._away or belief.label in self._away
-            return "not reached" if away else "joining" if belief.status == "joining" else None
-        if belief.witnessed_by == ("logs",):
-            return "silent"  # its log is over, which says nothing about the member
-        state = belief.connection.state
-        is_met = belief.version > 0  # else others list it, and it was never reached
-        return "not ready" if state == "merging" else "gone" if state == "gone" and is_met else "not reached"
-
-    def _unseen(self) -> list[str]:
-        """Members on no list that is seen, of which it is not known that they have ended: whom they follow is not known."""
-        listed_ones = {address for holders in self._lists.values() for address in holders[0].listed}
-        found = unseen_members(self._picture, listed_ones, self._away, self._gone)
-        met = {belief.address for belief in self._picture.members.values()} | self._picture.members.keys()
-        return [*found, *(label for label in self._away if label not in met and label not in listed_ones)]
-
     def _agreed(self) -> str:
-        holders = max(self._lists.values(), key=len)
-        size = len(holders[0].members)
-        if len(holders) == size:
+        most = self._lists[0]
+        size, holders = len(most.members), len(most.held_by)
+        if holders == size:
             return f"{size} members agree" if size > 1 else "1 member"
-        return f"{len(holders)} of {size} members agree"
+        return f"{holders} of {size} members agree"
 
     def _disagreement(self, names: int) -> Iterator[str]:
         if not self._masters and not any(belief.claiming for belief in self._running):
             yield "no master is seen"
         if len(self._lists) > 1:
-            _, *others = sorted(self._lists.values(), key=len, reverse=True)
-            others_text = _names([belief.label for holders in others for belief in holders], names)
+            others_text = _names([label for held in self._lists[1:] for label in held.held_by], names)
             yield f"{len(self._lists)} member lists, another one at {others_text}"
-
-
-def unseen_members(
-    picture: Picture, listed_ones: Collection[Address], away: Collection[str] = (), gone: Collection[str] = ()
-) -> list[str]:
-    """Return the members on none of the lists that are seen, of which it is not known that they have ended."""
-    return [
-        label
-        for label, belief in picture.members.items()
-        if belief.address not in listed_ones
-        and (belief.status in ("member", "paused") or belief.left_to_merge)
-        and not is_merging(belief)
-        and label not in gone
-        and (label in away or (belief.connection and belief.connection.state in ("silent", "refused", "merging")))
-    ]
-
-
-def has_ended(belief: MemberBelief) -> bool:
-    """Return whether a member's process is known to have ended: it stopped, was killed, or none is found at its address."""
-    if belief.status in ("stopped", "killed"):
-        return True
-    return belief.connection is not None and belief.connection.state == "gone" and belief.witnessed_by != ("logs",)
-
-
-def is_merging(belief: MemberBelief) -> bool:
-    """Return whether a member has left its cluster to merge into another one, as it says itself or as it is seen."""
-    state = "" if belief.connection is None else belief.connection.state
-    return (belief.status == "joining" and state == "merging") or (belief.left_to_merge and state == "connected")
 
 
 def _named(members: Mapping[str, Sequence[str]], names: int) -> Iterator[str]:

@@ -16,12 +16,12 @@ from http import HTTPStatus
 from itertools import islice
 from typing import Annotated, TypeVar, cast
 
-from quarterdeck.backend.clusters.cluster import ConnectionStatus, ProcessFacts, WatchedCluster, missed_members
+from quarterdeck.backend.clusters.cluster import ConnectionStatus, ProcessFacts, WatchedCluster, watcher_of
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.commands import CommandRefused
 from quarterdeck.backend.core.events import Record
-from quarterdeck.backend.judgement.health.cluster_health import ClusterHealth, cluster_health
 from quarterdeck.backend.judgement.health.data_loss import CopyCounts
+from quarterdeck.backend.judgement.judge import Judge
 from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.text.formatting import one_line, with_names
@@ -255,7 +255,7 @@ class RecordStream:
     def _say_health(self) -> None:
         if not self._cluster.is_settled:
             return
-        health = self._followed.health()
+        health = self._followed.judge().health
         judged = health.condition, sum(loss.partitions for loss in health.losses)
         if judged != self._judged:
             self._judged = judged
@@ -290,7 +290,7 @@ class FollowedCluster:
         self._known = known
         return fresh
 
-    def health(self) -> ClusterHealth:
-        """Return whether the cluster is whole and its data safe now."""
-        missed = missed_members(self.cluster.connection_status())
-        return cluster_health(self.picture, self.cluster.now_us(), *missed, counts=self._copy_counts)
+    def judge(self) -> Judge:
+        """Return the judge of the cluster as it is now."""
+        watcher = watcher_of(self.cluster.connection_status())
+        return Judge(self.picture, watcher, self.cluster.now_us(), self._copy_counts)

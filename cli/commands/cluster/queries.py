@@ -14,10 +14,10 @@ import msgspec
 import typer
 from msgspec.structs import asdict
 
-from quarterdeck.backend.clusters.cluster import missed_members
+from quarterdeck.backend.clusters.cluster import watcher_of
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.witnessed.events import LinkMeasured, MemberMeasured
-from quarterdeck.backend.judgement.health.cluster_health import ClusterHealth, cluster_health
+from quarterdeck.backend.judgement.judge import Judge
 from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.member_data import MemberData, Stored, answered
 from quarterdeck.backend.picture.text.fact import not_told
@@ -59,7 +59,8 @@ def status(
 ) -> None:
     """Print whether the cluster is whole and its data safe; then which lists and tables there are, and who holds them."""
     with observe(connection, history=True, tables=True) as seen:
-        health, found = health_of(seen), summary(seen)
+        judge = judge_of(seen)
+        health, found = judge.health, summary(seen, judge)
     fields = health.as_fields(seen.now_us)
     if output is Format.TABLE:
         print(fields.pop("sentence"))
@@ -172,19 +173,16 @@ def why(connection: ConnectionTarget, member: MemberOption = None, output: Forma
             say(f"  {line}")
 
 
-def health_of(seen: ObservedCluster) -> ClusterHealth:
-    """Return whether the cluster is whole and its data safe."""
-    return cluster_health(seen.picture, seen.now_us, *missed_members(seen.connections))
+def judge_of(seen: ObservedCluster) -> Judge:
+    """Return the judge of what was observed."""
+    return Judge(seen.picture, watcher_of(seen.connections), seen.now_us)
 
 
-def summary(seen: ObservedCluster) -> Row:
+def summary(seen: ObservedCluster, judge: Judge) -> Row:
     """Return where the members stand. They agree when all are reached and hold one list and one table."""
-    present = seen.present
-    lists: dict[tuple[str, int, tuple[str, ...]], list[str]] = {}
+    present, lists = seen.present, judge.agreement.lists
     tables: dict[tuple[int | None, str], list[str]] = {}
     for label, belief in present.items():
-        uuids = tuple(member.uuid for member in belief.members)
-        lists.setdefault((belief.lineage, belief.version, uuids), []).append(label)
         versioned = belief.shows("table-version")
         if belief.table is not None:
             version = belief.table.version if versioned else None
@@ -200,12 +198,12 @@ def summary(seen: ObservedCluster) -> Row:
         "masters": seen.masters,
         "lists": [
             {
-                "version": present[holders[0]].version,
-                "master": seen.name_of(present[holders[0]].master),
-                "members": [seen.name_of(member.address) for member in present[holders[0]].members],
-                "held_by": holders,
+                "version": held.version,
+                "master": seen.name_of(held.master),
+                "members": [seen.name_of(member.address) for member in held.members],
+                "held_by": list(held.held_by),
             }
-            for holders in sorted(lists.values(), key=len, reverse=True)
+            for held in lists
         ],
         "states": dict(Counter(state for state in states if state is not None)),
         "tables": [

@@ -137,12 +137,10 @@ def _judged(
     stop: threading.Event | None = None,
 ) -> StopVerdict:
     """Return the verdict as soon as it settles the matter, or the one that stands at `until`; say what is waited for."""
-    from quarterdeck.backend.judgement.stop_verdict import may_stop as judge
-
     stop, said = stop or threading.Event(), ""
     while True:
         followed.follow()
-        verdict = judge(followed.picture, followed.health(), label, followed.cluster.now_us(), minimum)
+        verdict = followed.judge().may_stop(label, minimum)
         if settles(verdict) or time.monotonic() >= until or stop.wait(POLL_SECONDS):
             return verdict
         kinds = ", ".join(dict.fromkeys(reason.kind for reason in verdict.reasons))
@@ -182,7 +180,7 @@ def _plan(followed: FollowedCluster, state: Path) -> dict[str, str]:
             return plan
         masters = followed.picture.masters()
         if len(masters) != 1:
-            raise CommandFailed(ExitCode.CHECK_FAILED, followed.health().sentence)
+            raise CommandFailed(ExitCode.CHECK_FAILED, followed.judge().health.sentence)
         listed = followed.picture.members[masters[0]].members
         plan = {followed.picture.label_of(member.address): member.uuid for member in reversed(listed)}
         _write_plan(plan, state)

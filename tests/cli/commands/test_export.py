@@ -19,7 +19,8 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from quarterdeck.backend.boards.cluster_metrics import PREFIX, cluster_metrics, observed_metrics
-from quarterdeck.backend.judgement.health.cluster_health import Condition, cluster_health
+from quarterdeck.backend.judgement.health.cluster_health import Condition
+from quarterdeck.backend.judgement.judge import Judge
 from quarterdeck.backend.judgement.observations.observation import ObservationKind
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.cli.commands import exporter as exporter_module
@@ -154,8 +155,7 @@ def test_promtool_accepts_the_rules_and_they_fire() -> None:
 @pytest.mark.parametrize("asking", [RULES, DASHBOARD], ids=["rules", "dashboard"])
 def test_rules_and_dashboard_ask_for_metrics_that_there_are(asking: Path) -> None:
     asked = {name.removesuffix("_total") for name in re.findall(rf"{PREFIX}\w+", asking.read_text())}
-    health = cluster_health(Picture(), 0)
-    known = [*cluster_metrics(Picture(), health, {}, 0), *observed_metrics([])]
+    known = [*cluster_metrics(Judge(Picture()), {}), *observed_metrics([])]
     of_exporter = {"lost_partitions", "last_record_age_seconds", "hooks_failed"}
     assert asked <= {PREFIX + name for name in of_exporter.union(metric.name for metric in known)}
 

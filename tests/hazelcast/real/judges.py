@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from quarterdeck.backend.boards.operator_questions import operator_questions
-from quarterdeck.backend.clusters.cluster import ConnectionStatus, missed_members
+from quarterdeck.backend.clusters.cluster import ConnectionStatus, watcher_of
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.membership.events import MemberStarted
 from quarterdeck.backend.core.witnessed.events import ConnectionChanged
-from quarterdeck.backend.judgement.health.cluster_health import cluster_health
 from quarterdeck.backend.judgement.health.data_loss import DataLoss
+from quarterdeck.backend.judgement.judge import Judge
 from quarterdeck.backend.judgement.merging.why_not_merging import why_not_merging
 from quarterdeck.backend.picture.fold.picture import Picture
 from tests.hazelcast.real.truth import Truth, TruthAtMoment
@@ -58,9 +58,9 @@ def statements(
     at_us: int,
 ) -> Iterator[Statement]:
     """Yield all that the program says now; `now_us` is on its clock, `at_us` on that of the members' logs."""
-    missed = missed_members(connections)
-    health = cluster_health(picture, now_us, *missed)
-    unreached = frozenset((*missed.away, *missed.gone))
+    watcher = watcher_of(connections)
+    health = Judge(picture, watcher, now_us).health
+    unreached = frozenset(watcher.missed)
     yield Statement(at_us, "whole", (), health.whole, health.sentence, unreached=unreached)
     yield Statement(at_us, "data safe", (), health.data_safe, health.sentence)
     yield Statement(at_us, "split", (), True if health.condition == "split" else None, health.sentence)

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from quarterdeck.backend.boards.migration_board import migration_board
 from quarterdeck.backend.boards.operator_questions import operator_questions
-from quarterdeck.backend.clusters.cluster import ConnectionStatus, missed_members
+from quarterdeck.backend.clusters.cluster import ConnectionStatus, watcher_of
 from quarterdeck.backend.core.events import Record
-from quarterdeck.backend.judgement.health.cluster_health import cluster_health
+from quarterdeck.backend.judgement.judge import Judge
 from quarterdeck.backend.picture.fold.picture import Picture
 from tests.hazelcast.real.judges import Statement
 
@@ -21,9 +21,9 @@ def texts(
     at_us: int,
 ) -> Iterator[Statement]:
     """Yield every text that is shown now; `now_us` is on the program's clock, `at_us` on that of the members' logs."""
-    missed = missed_members(connections)
-    unreached = frozenset((*missed.away, *missed.gone))
-    health = cluster_health(picture, now_us, *missed)
+    watcher = watcher_of(connections)
+    unreached = frozenset(watcher.missed)
+    health = Judge(picture, watcher, now_us).health
     for part in health.sentence.split(" · "):
         yield Statement(at_us, "status", (), part, health.sentence, unreached=unreached)
     heading = ""

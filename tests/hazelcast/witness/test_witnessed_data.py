@@ -27,8 +27,8 @@ from quarterdeck.backend.hazelcast.wire.messages import (
     PartitionsView,
     ReplicaMigrationEvent,
 )
-from quarterdeck.backend.judgement.health.cluster_health import cluster_health
 from quarterdeck.backend.judgement.health.data_loss import data_losses
+from quarterdeck.backend.judgement.judge import Judge
 from quarterdeck.backend.picture.fold.member_data import Answered, answered
 from tests.hazelcast.witness.test_cluster_witness import A, B, Watched, view
 
@@ -123,7 +123,7 @@ def test_the_slowest_operations_are_of_all_the_time_and_of_all_owners() -> None:
     assert (row.answered.slowest_read_us, row.answered.slowest_write_us) == (35_000, 36_000)
     (fact,) = data_facts(picture, picture.members[B], 60_000_000)
     assert fact.text.endswith("the slowest read so far 20 ms, the slowest write so far 21 ms")
-    (metric,) = (one for one in cluster_metrics(picture, cluster_health(picture, 0), {}, 0) if "slowest" in one.name)
+    (metric,) = (one for one in cluster_metrics(Judge(picture, now_us=0), {}) if "slowest" in one.name)
     assert metric.samples == {("orders", "read"): 0.035, ("orders", "write"): 0.036}
 
 

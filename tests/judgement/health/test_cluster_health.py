@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from quarterdeck.backend.boards.operator_questions import operator_questions
@@ -12,8 +14,10 @@ from quarterdeck.backend.core.membership.events import ListInstalled, MemberMerg
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.partitions.events import ALL_LOST, Holder, PartitionLost
 from quarterdeck.backend.core.witnessed.events import ConnectionChanged, MemberWitnessed, OwnersTold, Source
-from quarterdeck.backend.judgement.health.cluster_health import LONGEST, ClusterHealth, cluster_health
+from quarterdeck.backend.judgement.health.cluster_health import LONGEST, ClusterHealth
 from quarterdeck.backend.judgement.health.data_loss import most_copies
+from quarterdeck.backend.judgement.judge import Judge
+from quarterdeck.backend.judgement.watcher import Missed, Watcher
 from quarterdeck.backend.picture.fold.picture import Picture
 from tests.app.fakes.fake_cluster import FakeCluster, fold
 
@@ -23,10 +27,15 @@ LATER = 3 * SECOND
 """After so long members have heard of a list."""
 
 
+def missing(away: Sequence[str] = (), gone: Sequence[str] = ()) -> Watcher:
+    """Return a watcher that does not reach these members, and knows that those in `gone` have ended."""
+    return Watcher({label: Missed(0, has_ended=label in gone) for label in (*away, *gone)})
+
+
 def judged(cluster: FakeCluster, picture: Picture | None = None, after_us: int = LATER) -> ClusterHealth:
     picture = picture or Picture()
     fold(cluster, picture)
-    health = cluster_health(picture, cluster.now_us() + after_us)
+    health = Judge(picture, now_us=cluster.now_us() + after_us).health
     assert len(health.sentence) <= LONGEST
     return health
 
@@ -213,7 +222,7 @@ def test_a_member_on_its_way_into_the_cluster_is_not_passed_over(is_seen_to_merg
     if is_seen_to_merge:
         cluster.happen("cyrene", ConnectionChanged("merging", "it merges, for its process goes on"))
     picture = fold(cluster)
-    health = cluster_health(picture, cluster.now_us() + LATER, away=["cyrene"])
+    health = Judge(picture, missing(away=["cyrene"]), cluster.now_us() + LATER).health
     assert health.whole is None
     assert health.sentence == "changing · 2 members agree · cyrene joining · backups unknown"
     answer = next(it.text for it in operator_questions(picture, (), LATER) if it.heading == "is it one cluster")
@@ -244,12 +253,12 @@ def test_the_end_of_a_log_says_nothing_of_its_member() -> None:
 def test_members_that_the_watcher_does_not_reach() -> None:
     cluster = formed(data=False)
     picture = fold(cluster)
-    health = cluster_health(picture, LATER, away=["delphi", "10.0.0.9:5701"])
+    health = Judge(picture, missing(away=["delphi", "10.0.0.9:5701"]), LATER).health
     assert health.sentence == "degraded · delphi not reached · not seen: 10.0.0.9:5701"
     assert health.whole is False
-    health = cluster_health(picture, LATER, gone=["delphi", "10.0.0.9:5701"])
+    health = Judge(picture, missing(gone=["delphi", "10.0.0.9:5701"]), LATER).health
     assert health.sentence == "degraded · delphi gone", "where a host answers and no process is, none is missed"
-    assert cluster_health(picture, LATER, gone=CITIES).sentence == "down · no member runs: 5 members ended"
+    assert Judge(picture, missing(gone=CITIES), LATER).health.sentence == "down · no member runs: 5 members ended"
 
 
 # Lost data

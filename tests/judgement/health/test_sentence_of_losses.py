@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from quarterdeck.backend.core.partitions.events import ALL_LOST, PartitionLost
 from quarterdeck.backend.core.witnessed.events import ConnectionChanged, ConnectionState, MemberWitnessed
-from quarterdeck.backend.judgement.health.cluster_health import LONGEST, cluster_health
+from quarterdeck.backend.judgement.health.cluster_health import LONGEST
+from quarterdeck.backend.judgement.judge import Judge
 from tests.app.fakes.fake_cluster import FakeCluster, fold
 
 SECOND = 1_000_000
@@ -78,7 +79,7 @@ def test_a_loss_is_in_the_sentence_of_every_state(state: State) -> None:
     for name, connection in zip(names[:0:-1], state.connections, strict=False):
         cluster.happen(name, ConnectionChanged(connection, "said so"))
     picture = fold(cluster)
-    health = cluster_health(picture, cluster.now_us() + state.ago_s * SECOND)
+    health = Judge(picture, now_us=cluster.now_us() + state.ago_s * SECOND).health
     assert health.losses
     assert len(health.sentence) <= LONGEST
     assert re.search(r"lost \d+ partition|DATA LOST · \d+ partition", health.sentence), health.sentence

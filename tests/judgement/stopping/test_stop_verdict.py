@@ -15,8 +15,8 @@ from quarterdeck.backend.core.witnessed.events import (
     MemberWitnessed,
     ReplicaMigrated,
 )
-from quarterdeck.backend.judgement.health.cluster_health import cluster_health
-from quarterdeck.backend.judgement.stop_verdict import QUIET_US, StopVerdict, may_stop
+from quarterdeck.backend.judgement.judge import Judge
+from quarterdeck.backend.judgement.stop_verdict import QUIET_US, StopVerdict
 from tests.app.fakes.fake_cluster import FakeCluster, fold
 from tests.judgement.health.test_cluster_health import CITIES, LATER, SECOND, formed, witnessed
 
@@ -26,7 +26,7 @@ QUIET = QUIET_US + LATER
 def judged(cluster: FakeCluster, label: str = "byzantium", minimum: int = 1, after_us: int = LATER) -> StopVerdict:
     picture = fold(cluster)
     now_us = cluster.now_us() + after_us
-    return may_stop(picture, cluster_health(picture, now_us), label, now_us, minimum)
+    return Judge(picture, now_us=now_us).may_stop(label, minimum)
 
 
 def kinds(verdict: StopVerdict) -> set[str]:

@@ -1,0 +1,105 @@
+"""Who is absent, and how: ended, frozen, silent, not reached, or on its way in.
+
+A member that is silent is not dead, and one that is on no list that is seen may be on one that is not.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.judgement.agreement import Agreement
+from quarterdeck.backend.picture.fold.belief import MemberBelief
+
+Way = Literal["gone", "frozen", "silent", "not reached", "not ready", "joining"]
+"""How a member is absent. Only what is gone or frozen is known to be so."""
+
+
+class Absence(Struct, frozen=True):
+    """A member that takes no part, as far as is seen."""
+
+    label: str
+    address: Address
+    way: Way
+    is_listed: bool
+    """Whether it stands on a list that is seen. Whom an unlisted member follows is not known."""
+
+
+def absences(agreement: Agreement) -> tuple[Absence, ...]:
+    """Return the members that are absent: those on lists in the order of the lists, then those on none."""
+    label_of = agreement.picture.label_of
+    found = [
+        Absence(label_of(address), address, way, is_listed=True)
+        for address, uuid in agreement.incarnations.items()
+        if (way := _way_of(agreement, address, uuid)) is not None
+    ]
+    found += (Absence(label, address, "not reached", is_listed=False) for label, address in unlisted(agreement))
+    listed = {absence.label for absence in found}
+    found += (
+        Absence(belief.label, belief.address, "joining", belief.address in agreement.incarnations)
+        for belief in agreement.picture.members.values()
+        if belief.label not in listed and _is_joining(agreement, belief)
+    )
+    return tuple(found)
+
+
+def has_ended(belief: MemberBelief) -> bool:
+    """Return whether a member's process is known to have ended: it stopped, was killed, or none is found at its address."""
+    if belief.status in ("stopped", "killed"):
+        return True
+    return belief.connection is not None and belief.connection.state == "gone" and belief.witnessed_by != ("logs",)
+
+
+def is_merging(belief: MemberBelief) -> bool:
+    """Return whether a member has left its cluster to merge into another one, as it says itself or as it is seen."""
+    state = "" if belief.connection is None else belief.connection.state
+    return (belief.status == "joining" and state == "merging") or (belief.left_to_merge and state == "connected")
+
+
+def _way_of(agreement: Agreement, address: Address, uuid: str) -> Way | None:
+    """Return how the incarnation `uuid`, which is on a list, is absent; None where it is present."""
+    picture, watcher = agreement.picture, agreement.watcher
+    label = picture.label_of(address)
+    belief = picture.members.get(label)
+    missed = watcher.missed.get(address) or watcher.missed.get(label)
+    if missed is not None and missed.has_ended:
+        return "gone"
+    if belief is None:
+        return "not reached"
+    if belief.uuid != uuid and belief.witnessed_by and not belief.running:
+        return "joining"  # a list has its next incarnation, which the watcher has not met yet
+    if belief.uuid != uuid or belief.status in ("stopped", "killed"):
+        return "gone"
+    if belief.status == "paused":
+        return "frozen"
+    if belief.connection is None or belief.connection.state == "connected":
+        return "not reached" if missed is not None else "joining" if belief.status == "joining" else None
+    if belief.witnessed_by == ("logs",):
+        return "silent"  # its log is over, which says nothing about the member
+    state = belief.connection.state
+    is_met = belief.version > 0  # else others list it, and it was never reached
+    return "not ready" if state == "merging" else "gone" if state == "gone" and is_met else "not reached"
+
+
+def unlisted(agreement: Agreement) -> list[tuple[str, Address]]:
+    """Return the members on no list, of which it is not known that they have ended: whom they follow is not known."""
+    listed, missed, members = agreement.incarnations, agreement.watcher.missed, agreement.picture.members
+    found = [
+        (label, belief.address)
+        for label, belief in members.items()
+        if belief.address not in listed
+        and (belief.status in ("member", "paused") or belief.left_to_merge)
+        and not is_merging(belief)
+        and not (label in missed and missed[label].has_ended)
+        and (label in missed or (belief.connection and belief.connection.state in ("silent", "refused", "merging")))
+    ]
+    met = {belief.address for belief in members.values()} | members.keys()
+    never_met = (Address(label) for label, known in missed.items() if label not in met and not known.has_ended)
+    return [*found, *((address, address) for address in never_met if address not in listed)]
+
+
+def _is_joining(agreement: Agreement, belief: MemberBelief) -> bool:
+    joins = belief.status == "joining" and belief.reached and belief.label not in agreement.watcher.missed
+    return joins or is_merging(belief)

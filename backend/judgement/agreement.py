@@ -1,0 +1,108 @@
+"""Who holds which member list at one moment, which masters lead, and who differs from most.
+
+Every comparison of the beliefs of several members starts here: members are grouped once a moment, by lineage, version and the
+incarnations on their list. Only members that run and that the watcher reaches have a say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+from msgspec import Struct
+
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.membership.views.identity import Member
+from quarterdeck.backend.judgement.watcher import WATCHES_ALL, Watcher
+from quarterdeck.backend.picture.fold.belief import MemberBelief
+from quarterdeck.backend.picture.fold.picture import Picture
+
+
+class HeldList(Struct, frozen=True):
+    """One member list, and the labels of the members that hold it."""
+
+    version: int
+    lineage: str
+    """Changes with each mastership: two lists of one lineage are of one cluster, and one of them is behind."""
+    master: Address | None
+    """The master that the first holder follows."""
+    members: tuple[Member, ...]
+    listed: frozenset[Address]
+    held_by: tuple[str, ...]
+
+
+class Agreement:
+    """The member lists of one moment with their holders. Parts are made when they are asked for, and kept."""
+
+    def __init__(self, picture: Picture, watcher: Watcher = WATCHES_ALL, now_us: int = 0) -> None:
+        self.picture, self.watcher, self.now_us = picture, watcher, now_us
+
+    @cached_property
+    def holders(self) -> tuple[MemberBelief, ...]:
+        """Return the members that run, are reached and hold a list, in order of appearance."""
+        missed = self.watcher.missed
+        return tuple(
+            belief
+            for label, belief in self.picture.members.items()
+            if belief.running and belief.version and label not in missed and belief.address not in missed
+        )
+
+    @cached_property
+    def lists(self) -> tuple[HeldList, ...]:
+        """Return the lists, the most widely held first; of equally many holders the first in order of appearance."""
+        groups: list[tuple[MemberBelief, list[str]]] = []
+        # Members that received one message share its addresses: most are grouped without a look at what they hold.
+        by_list: dict[tuple[str, int, int], tuple[MemberBelief, list[str]]] = {}
+        by_version: dict[tuple[str, int], list[tuple[MemberBelief, list[str]]]] = {}
+        for belief in self.holders:
+            which = (belief.lineage, belief.version, id(belief.listed))
+            group = by_list.get(which)
+            if group is None:
+                same_version = by_version.setdefault(which[:2], [])
+                group = next((known for known in same_version if known[0].members == belief.members), None)
+                if group is None:
+                    group = (belief, [])
+                    same_version.append(group)
+                    groups.append(group)
+                by_list[which] = group
+            group[1].append(belief.label)
+        groups.sort(key=lambda group: -len(group[1]))
+        return tuple(
+            HeldList(first.version, first.lineage, first.master, first.members, first.listed, tuple(labels))
+            for first, labels in groups
+        )
+
+    @cached_property
+    def dissenters(self) -> frozenset[str]:
+        """Return the members that hold another list than most."""
+        return frozenset(label for other in self.lists[1:] for label in other.held_by)
+
+    @cached_property
+    def masters(self) -> tuple[MemberBelief, ...]:
+        """Return the members that lead with full powers, the one with the longest list first."""
+        return tuple(sorted((belief for belief in self.holders if belief.leads), key=lambda it: -len(it.members)))
+
+    @cached_property
+    def incarnations(self) -> dict[Address, str]:
+        """Return the incarnation at each address that stands on a list."""
+        return {member.address: member.uuid for held in self.lists for member in held.members}
+
+    @property
+    def is_settled(self) -> bool:
+        """Return whether there is one list with one master."""
+        return len(self.lists) == 1 and len(self.masters) == 1
+
+    @property
+    def list_since_us(self) -> int:
+        """Return when a list was installed last."""
+        return max((belief.list_since_us for belief in self.holders), default=0)
+
+    def by_age(self, labels: Sequence[str]) -> tuple[str, ...]:
+        """Return `labels` as the lists have them, the most widely held list first.
+
+        Members of another cluster come after those of the first, in the order of their own list. A member on no list comes last:
+        when it starts again it is the youngest. Lists of one cluster that differ do not move a member that is on both.
+        """
+        label_of, wanted = self.picture.label_of, frozenset(labels)
+        ordered = dict.fromkeys(label_of(member.address) for held in self.lists for member in held.members)
+        return tuple(dict.fromkeys((*filter(wanted.__contains__, ordered), *labels)))

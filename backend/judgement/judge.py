@@ -1,0 +1,62 @@
+"""The judge of one moment: every question about a cluster is answered once, for all that show or print the answer."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from quarterdeck.backend.judgement.absence import Absence, absences
+from quarterdeck.backend.judgement.agreement import Agreement
+from quarterdeck.backend.judgement.health.cluster_health import ClusterHealth, cluster_health
+from quarterdeck.backend.judgement.health.data_loss import CopyCounts, DataLoss, data_losses
+from quarterdeck.backend.judgement.stop_verdict import StopVerdict, may_stop
+from quarterdeck.backend.judgement.watcher import WATCHES_ALL, Watcher
+from quarterdeck.backend.picture.fold.belief import MemberBelief
+from quarterdeck.backend.picture.fold.picture import Picture
+
+
+class Judge:
+    """What is concluded of a cluster at one moment. Each part is made when it is asked for, and kept.
+
+    A judge is of the picture as it is now: after the next record ask a new one.
+    """
+
+    def __init__(
+        self,
+        picture: Picture,
+        watcher: Watcher = WATCHES_ALL,
+        now_us: int | None = None,
+        counts: CopyCounts | None = None,
+    ) -> None:
+        """Judge `picture` at `now_us`, or at its latest record. `counts` keeps what is counted of tables for the next judge."""
+        self.picture, self.watcher = picture, watcher
+        self.now_us = picture.at if now_us is None else now_us
+        self._counts = counts or CopyCounts()
+
+    @cached_property
+    def agreement(self) -> Agreement:
+        """Return who holds which list."""
+        return Agreement(self.picture, self.watcher, self.now_us)
+
+    @property
+    def masters(self) -> tuple[MemberBelief, ...]:
+        """Return the members that lead, the one with the longest list first."""
+        return self.agreement.masters
+
+    @cached_property
+    def absences(self) -> tuple[Absence, ...]:
+        """Return who is absent, and how."""
+        return absences(self.agreement)
+
+    @cached_property
+    def losses(self) -> tuple[DataLoss, ...]:
+        """Return what was lost, one for each side."""
+        return tuple(data_losses(self.picture, self.now_us))
+
+    @cached_property
+    def health(self) -> ClusterHealth:
+        """Return whether the cluster is whole and its data safe, in one sentence."""
+        return cluster_health(self.agreement, self.absences, self.losses, self._counts)
+
+    def may_stop(self, label: str, minimum: int = 1) -> StopVerdict:
+        """Return whether the member called `label` may be stopped, so that at least `minimum` members are left."""
+        return may_stop(self.picture, self.health, label, self.now_us, minimum)
