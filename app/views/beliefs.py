@@ -26,7 +26,7 @@ from quarterdeck.backend.boards.belief_matrix import (
     state_word,
     summarize_beliefs,
 )
-from quarterdeck.backend.judgement.agreement import Agreement
+from quarterdeck.backend.judgement.agreement import ListAgreement
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.text.formatting import distinguishable, one_line
 from quarterdeck.widgets.line_table import MARKER_WIDTH, Column, LineTable, TableCell
@@ -122,9 +122,9 @@ class BeliefMatrixModel(MatrixModel[BeliefRow]):
         self._glyphs_only = self._with_tables = False
         self._name_width = 0
         self._fitted: object = None
-        self.summary: BeliefSummary = summarize_beliefs(Agreement(picture))
+        self.summary: BeliefSummary = summarize_beliefs(ListAgreement(picture))
 
-    def update(self, agreement: Agreement, labels: Sequence[str], marks: Mapping[str, str]) -> None:
+    def update(self, agreement: ListAgreement, labels: Sequence[str], marks: Mapping[str, str]) -> None:
         """Compare the beliefs again. `marks` has the age of each outdated report, by label."""
         picture = self._picture = agreement.picture
         self._marks, self.summary = marks, summarize_beliefs(agreement)

@@ -12,7 +12,7 @@ from typing import Literal
 from msgspec import Struct
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.judgement.agreement import Agreement, HeldList
+from quarterdeck.backend.judgement.agreement import HeldList, ListAgreement
 from quarterdeck.backend.judgement.table_agreement import LASTING_US, differs_from_master, table_digests
 from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.picture import Picture
@@ -160,7 +160,7 @@ def cells(picture: Picture, observer: str, members: Iterable[str]) -> Iterator[B
         yield BELIEF_CELLS["unknown" if belief is None else _state(belief, address)]
 
 
-def summarize_beliefs(agreement: Agreement) -> BeliefSummary:
+def summarize_beliefs(agreement: ListAgreement) -> BeliefSummary:
     """Say where the members stand that run; frozen and ended ones cannot agree to anything new."""
     picture, lists = agreement.picture, agreement.lists
     sentence = _sentence(picture, lists)
@@ -192,7 +192,7 @@ def _cluster_state(picture: Picture, holders: Sequence[str]) -> str:
     return ", ".join(f"{state} at {_names(labels)}" for state, labels in by_state.items() if state != "ACTIVE")
 
 
-def _apart(agreement: Agreement) -> tuple[str, ...]:
+def _apart(agreement: ListAgreement) -> tuple[str, ...]:
     picture, lines = agreement.picture, []
     for belief in agreement.masters:
         label = belief.label

@@ -18,7 +18,7 @@ from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.commands import CutLink, Partition
 from quarterdeck.backend.core.link_condition import LinkChanged
 from quarterdeck.backend.core.witnessed.events import IDLE_US
-from quarterdeck.backend.judgement.agreement import Agreement
+from quarterdeck.backend.judgement.agreement import ListAgreement
 from quarterdeck.backend.picture.events.faults import GLYPHS, heading_of, impairments_of
 from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.picture import Picture
@@ -224,7 +224,7 @@ def _end_glyph(word: LinkWord, planned: bool) -> str:
 
 def by_age(picture: Picture) -> tuple[str, ...]:
     """Return the running members, oldest first; those of another cluster come after those of the first."""
-    return Agreement(picture).by_age([label for label, belief in picture.members.items() if belief.running])
+    return ListAgreement(picture).by_age([label for label, belief in picture.members.items() if belief.running])
 
 
 def zones_of(picture: Picture) -> dict[str, str]:

@@ -19,7 +19,7 @@ from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.judgement.absence import has_ended, is_merging, unlisted
-from quarterdeck.backend.judgement.agreement import Agreement
+from quarterdeck.backend.judgement.agreement import ListAgreement
 from quarterdeck.backend.judgement.health.data_loss import data_losses
 from quarterdeck.backend.judgement.merging.why_not_merging import why_not_merging
 from quarterdeck.backend.picture.fold.belief import MemberBelief
@@ -88,7 +88,7 @@ def _doubtful(picture: Picture, master: MemberBelief) -> str:
         return f"{listed(removed, MEMBERS_NAMED)} {verb} another one"
     gone = map(picture.label_of, master.ever_listed - master.listed)
     unseen = [
-        *(label for label, _ in unlisted(Agreement(picture))),
+        *(label for label, _ in unlisted(ListAgreement(picture))),
         *(label for label in gone if label not in picture.members),
     ]
     if len(unseen) > 1:

@@ -8,7 +8,7 @@ from itertools import islice
 from msgspec import Struct
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.judgement.agreement import Agreement
+from quarterdeck.backend.judgement.agreement import ListAgreement
 from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.text.fact import NOT_REPORTED, Fact, Tone, not_told, not_told_fact, under
@@ -77,7 +77,7 @@ def summarize_suspicions(picture: Picture, *, all_members: bool) -> SuspicionSum
         mutual = sum(is_mutual(picture, belief, other) for belief in suspicious for other in belief.suspicions) // 2
     labels = {picture.label_of(address) for address in suspected}
     observers = {belief.label for belief in suspicious}
-    order = Agreement(picture).by_age((*picture.members, *sorted(labels)))
+    order = ListAgreement(picture).by_age((*picture.members, *sorted(labels)))
     rows = order if all_members else tuple(label for label in order if label in observers)
     columns = order if all_members else tuple(label for label in order if label in labels)
     sentence = _sentence(raised, len(suspicious), len(suspected), mutual) + _what_is_not_known(picture, raised)

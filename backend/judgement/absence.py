@@ -10,7 +10,7 @@ from typing import Literal
 from msgspec import Struct
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.judgement.agreement import Agreement
+from quarterdeck.backend.judgement.agreement import ListAgreement
 from quarterdeck.backend.picture.fold.belief import MemberBelief
 
 Way = Literal["gone", "frozen", "silent", "not reached", "not ready", "joining"]
@@ -27,7 +27,7 @@ class Absence(Struct, frozen=True):
     """Whether it stands on a list that is seen. Whom an unlisted member follows is not known."""
 
 
-def absences(agreement: Agreement) -> tuple[Absence, ...]:
+def absences(agreement: ListAgreement) -> tuple[Absence, ...]:
     """Return the members that are absent: those on lists in the order of the lists, then those on none."""
     label_of = agreement.picture.label_of
     found = [
@@ -58,7 +58,7 @@ def is_merging(belief: MemberBelief) -> bool:
     return (belief.status == "joining" and state == "merging") or (belief.left_to_merge and state == "connected")
 
 
-def _way_of(agreement: Agreement, address: Address, uuid: str) -> Way | None:
+def _way_of(agreement: ListAgreement, address: Address, uuid: str) -> Way | None:
     """Return how the incarnation `uuid`, which is on a list, is absent; None where it is present."""
     picture, watcher = agreement.picture, agreement.watcher
     label = picture.label_of(address)
@@ -83,7 +83,7 @@ def _way_of(agreement: Agreement, address: Address, uuid: str) -> Way | None:
     return "not ready" if state == "merging" else "gone" if state == "gone" and is_met else "not reached"
 
 
-def unlisted(agreement: Agreement) -> list[tuple[str, Address]]:
+def unlisted(agreement: ListAgreement) -> list[tuple[str, Address]]:
     """Return the members on no list, of which it is not known that they have ended: whom they follow is not known."""
     listed, missed, members = agreement.incarnations, agreement.watcher.missed, agreement.picture.members
     found = [
@@ -100,6 +100,6 @@ def unlisted(agreement: Agreement) -> list[tuple[str, Address]]:
     return [*found, *((address, address) for address in never_met if address not in listed)]
 
 
-def _is_joining(agreement: Agreement, belief: MemberBelief) -> bool:
+def _is_joining(agreement: ListAgreement, belief: MemberBelief) -> bool:
     joins = belief.status == "joining" and belief.reached and belief.label not in agreement.watcher.missed
     return joins or is_merging(belief)

@@ -31,7 +31,7 @@ class HeldList(Struct, frozen=True):
     held_by: tuple[str, ...]
 
 
-class Agreement:
+class ListAgreement:
     """The member lists of one moment with their holders. Parts are made when they are asked for, and kept."""
 
     def __init__(self, picture: Picture, watcher: Watcher = WATCHES_ALL, now_us: int = 0) -> None:

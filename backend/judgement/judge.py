@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 
 from quarterdeck.backend.judgement.absence import Absence, absences
-from quarterdeck.backend.judgement.agreement import Agreement
+from quarterdeck.backend.judgement.agreement import ListAgreement
 from quarterdeck.backend.judgement.health.cluster_health import ClusterHealth, cluster_health
 from quarterdeck.backend.judgement.health.data_loss import CopyCounts, DataLoss, data_losses
 from quarterdeck.backend.judgement.stop_verdict import StopVerdict, may_stop
@@ -33,9 +33,9 @@ class Judge:
         self._counts = counts or CopyCounts()
 
     @cached_property
-    def agreement(self) -> Agreement:
+    def agreement(self) -> ListAgreement:
         """Return who holds which list."""
-        return Agreement(self.picture, self.watcher, self.now_us)
+        return ListAgreement(self.picture, self.watcher, self.now_us)
 
     @property
     def masters(self) -> tuple[MemberBelief, ...]:

@@ -37,7 +37,7 @@ from quarterdeck.backend.boards.suspicion_board import (
 )
 from quarterdeck.backend.core.commands import KillMember
 from quarterdeck.backend.core.witnessed.events import LinkMeasured, MemberMeasured, MemberWitnessed, OwnersTold
-from quarterdeck.backend.judgement.agreement import Agreement
+from quarterdeck.backend.judgement.agreement import ListAgreement
 from quarterdeck.backend.judgement.merging.why_not_merging import why_not_merging
 from quarterdeck.backend.judgement.observations.run_reader import RecordsRead, read_run
 from quarterdeck.backend.judgement.what_if.blast_radius import blast_radius, loss_facts, loss_of
@@ -118,7 +118,7 @@ def test_nobody_is_said_to_be_in_time_whose_heartbeats_are_not_told(split: Pictu
 def test_logs_tell_suspicions_and_the_state_of_lives_that_they_show_from_the_start(split: Picture) -> None:
     assert "not reported" not in summarize_suspicions(split, all_members=True).sentence
     assert suspicion_cell(split, H1, H2, split.at).text == "·"
-    assert "not reported" not in summarize_beliefs(Agreement(split)).sentence
+    assert "not reported" not in summarize_beliefs(ListAgreement(split)).sentence
     assert "cluster: ACTIVE" in texts(member_detail(split, H1, split.at))
 
 
@@ -129,7 +129,7 @@ def test_what_clients_are_told_has_no_suspicions_and_no_state(attached: Picture)
     assert WITH_LOGS in suspicion_sentence(attached, "n1", attached.at)
     assert f"suspects: not reported: {WITH_LOGS}" in texts(suspicion_facts(attached, "n1", attached.at))
     assert "suspects (not reported)" in member_sentence(attached, "n1", row_of(attached, "n1"))
-    assert "state not reported" in summarize_beliefs(Agreement(attached)).sentence
+    assert "state not reported" in summarize_beliefs(ListAgreement(attached)).sentence
 
 
 def test_what_a_master_was_reported_is_not_told_without_its_log(attached: Picture, split: Picture) -> None:

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.judgement.absence import Absence, has_ended
-from quarterdeck.backend.judgement.agreement import Agreement
+from quarterdeck.backend.judgement.agreement import ListAgreement
 from quarterdeck.backend.judgement.health.data_loss import CopyCounts, DataLoss, most_copies
 from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.picture import Picture
@@ -93,7 +93,7 @@ class ClusterHealth(Struct, frozen=True):
 
 
 def cluster_health(
-    agreement: Agreement, absences: Sequence[Absence], losses: Sequence[DataLoss], counts: CopyCounts | None = None
+    agreement: ListAgreement, absences: Sequence[Absence], losses: Sequence[DataLoss], counts: CopyCounts | None = None
 ) -> ClusterHealth:
     """Judge a cluster by its lists, by who is absent and by what was lost.
 
@@ -104,7 +104,7 @@ def cluster_health(
 
 class _Judgement:
     def __init__(
-        self, agreement: Agreement, absences: Sequence[Absence], losses: Sequence[DataLoss], counts: CopyCounts
+        self, agreement: ListAgreement, absences: Sequence[Absence], losses: Sequence[DataLoss], counts: CopyCounts
     ) -> None:
         self._agreement, self._absences, self._losses = agreement, absences, tuple(losses)
         self._picture, self._now_us = agreement.picture, agreement.now_us

@@ -6,7 +6,7 @@ import pytest
 
 from quarterdeck.backend.boards.belief_matrix import summarize_beliefs
 from quarterdeck.backend.core.witnessed.events import ConnectionChanged
-from quarterdeck.backend.judgement.agreement import Agreement
+from quarterdeck.backend.judgement.agreement import ListAgreement
 from quarterdeck.backend.judgement.observations.reader import read_logs
 from quarterdeck.backend.picture.fold.picture import Picture
 from tests.hazelcast.logs.written_logs import A, B, C, D, Logs, member
@@ -60,7 +60,7 @@ def test_a_master_that_removed_the_majority_is_alone_and_the_others_are_led(
     picture = picture_of(logs)
     assert picture.masters() == (A, B)
     assert all(belief.running for belief in picture.members.values())
-    assert summarize_beliefs(Agreement(picture)).sentence.startswith(f"2 lineages: v6 {B},{C},{D}")
+    assert summarize_beliefs(ListAgreement(picture)).sentence.startswith(f"2 lineages: v6 {B},{C},{D}")
     (alone,) = logs.observed()
     assert (alone.kind, alone.is_open) == ("lone-master", True)
     assert alone.headline.startswith(f"{A} led itself alone against 4 others: ")

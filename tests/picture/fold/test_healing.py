@@ -8,7 +8,7 @@ from quarterdeck.backend.boards.belief_matrix import cells, observer_facts, summ
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.membership import events
-from quarterdeck.backend.judgement.agreement import Agreement
+from quarterdeck.backend.judgement.agreement import ListAgreement
 from quarterdeck.backend.picture.fold.belief import Resolved, VerdictOn, WaitsForLinks
 from quarterdeck.backend.picture.fold.picture import Picture
 from tests.app.fakes.fake_cluster import FIVE, FakeCluster, fold
@@ -94,7 +94,9 @@ def test_verdicts_and_the_reason_for_not_merging() -> None:
     found = belief.verdicts[n4]
     assert found == VerdictOn(n4, "remote-merges", "data-members", why, found.since_us)
     assert belief.not_merging == why
-    assert summarize_beliefs(Agreement(picture)).apart == ("n1 is not merging: n1 has 3 and n4 has 2, so n4 merges",)
+    assert summarize_beliefs(ListAgreement(picture)).apart == (
+        "n1 is not merging: n1 has 3 and n4 has 2, so n4 merges",
+    )
     cluster.install("n1", 9, ["n1", "n2", "n3", "n4"])
     assert not fold(cluster, picture).members["n1"].not_merging, "the other cluster has merged"
     cluster.happen("n1", events.NotMerging("nobody answers"))
@@ -114,7 +116,7 @@ def test_a_merge_ends_one_life_and_begins_the_next() -> None:
     belief = picture.members["n4"]
     assert (belief.merging, belief.not_merging, belief.cluster_state) == (n1, "", "FROZEN")
     assert observer_facts(picture, "n4").list_version == "merging v6"
-    assert summarize_beliefs(Agreement(picture)).apart == ("n4 is merging into the cluster of n1",)
+    assert summarize_beliefs(ListAgreement(picture)).apart == ("n4 is merging into the cluster of n1",)
     cluster.happen("n4", events.MemberMerging(n1, "n4-life-2"))
     fold(cluster, picture)
     assert belief.status == "joining" and observer_facts(picture, "n4").list_version == "merging v6"
@@ -149,13 +151,14 @@ def test_states_other_than_active_are_said_with_the_list() -> None:
     for label in FIVE:
         cluster.happen(label, events.ClusterStateChanged("FROZEN", "the master decided it"))
     assert (
-        summarize_beliefs(Agreement(fold(cluster, picture))).sentence == "1 list: v5 of 5 members (master n1, FROZEN)"
+        summarize_beliefs(ListAgreement(fold(cluster, picture))).sentence
+        == "1 list: v5 of 5 members (master n1, FROZEN)"
     )
     cluster.happen("n1", events.ClusterStateChanged("ACTIVE", "the master decided it"))
     cluster.happen("n2", events.ClusterStateChanged("PASSIVE", "the master decided it"))
-    said = summarize_beliefs(Agreement(fold(cluster, picture))).sentence
+    said = summarize_beliefs(ListAgreement(fold(cluster, picture))).sentence
     assert said == "1 list: v5 of 5 members (master n1, PASSIVE at n2, FROZEN at n3,n4,n5)"
-    assert not summarize_beliefs(Agreement(picture)).apart, (
+    assert not summarize_beliefs(ListAgreement(picture)).apart, (
         "nobody is asked why it does not merge while there is one cluster"
     )
 
