@@ -76,7 +76,7 @@ class ConnectionSummary:
                 yield Fact("connection", f"{status.url}, connected since {age}")
             case "stale":
                 yield Fact("connection", f"{status.url}, last heard {age} ago{why}", "warning")
-                yield Fact("", "what follows is what it believed then", "faint")
+                yield Fact("", "its last known belief:", "faint")
             case _:
                 yield Fact("connection", f"{status.url}, not reached, tried for {age}{why}", "warning")
         if status.incomplete:

@@ -91,9 +91,9 @@ def _standing(picture: Picture, belief: MemberBelief, now_us: int) -> Iterator[F
     if not belief.reached and belief.connection is not None:
         yield Fact("", with_names(belief.connection.reason, picture.label_of), "warning")
     if belief.status in ("paused", "stopped", "killed"):
-        yield Fact("", "what follows is what it believed last", "faint")
+        yield Fact("", "its last known belief:", "faint")
     place = f"{belief.address or 'address not known'}, uuid {belief.uuid}"
-    yield Fact("", f"{place}, come out of a merge" if belief.merged_from else place)
+    yield Fact("", f"{place}, since a merge" if belief.merged_from else place)
     if not belief.version:
         return
     if belief.shows("cluster-state"):

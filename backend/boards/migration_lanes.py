@@ -182,9 +182,12 @@ def queue_figure(picture: Picture, now_us: int) -> tuple[str, Tone]:
         return "searching the latest table", "warning"
     running, waiting = sum(len(led.running) for led in leading), sum(led.waiting for led in leading)
     if picture.without("migration-queue") is not None:
-        ended = "ends too" if picture.without("migration-ends") is not None else f"{picture.history.done_count} done"
-        waiting_now = waiting_text(picture, idle="none waits") or f"queue {NOT_REPORTED}"
-        return f"{waiting_now}, {ended}", "strong" if waiting_text(picture, idle="") else "faint"
+        waiting_now = waiting_text(picture, idle="none waits")
+        if picture.without("migration-ends") is not None:
+            said = f"{waiting_now}, ends {NOT_REPORTED}" if waiting_now else NOT_REPORTED
+        else:
+            said = f"{waiting_now or f'queue {NOT_REPORTED}'}, {picture.history.done_count} done"
+        return said, "strong" if waiting_text(picture, idle="") else "faint"
     if not running and not waiting:
         done, failed = picture.history.done_count, picture.history.failed_count
         if failed:

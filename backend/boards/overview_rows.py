@@ -93,9 +93,10 @@ class TableRows:
 NO_TABLE = "no table yet: the first put or load arranges the partitions"
 
 
-def no_table_yet(picture: Picture) -> bool:
-    """Return whether every member reports that it has no partition table."""
-    return all(belief.table is None and belief.shows("owners") for belief in picture.members.values())
+def no_table_yet(picture: Picture, labels: Iterable[str]) -> bool:
+    """Return whether every member of `labels` reports that it has no partition table."""
+    beliefs = map(picture.members.get, labels)
+    return all(belief is not None and belief.table is None and belief.shows("owners") for belief in beliefs)
 
 
 def table_figure(picture: Picture, labels: Sequence[str], now_us: int) -> tuple[str, Tone]:

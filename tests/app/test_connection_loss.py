@@ -51,7 +51,7 @@ def test_all_of_a_remote_cluster_vanishes_and_returns() -> None:
                 if view in before:
                     assert len(list(app.top.rows())) == before[view]
                 if view == "member":
-                    assert "last heard" in text and "what follows is what it believed then" in text
+                    assert "last heard" in text and "its last known belief:" in text
                 while app.top.view != "overview":
                     app.back()
 

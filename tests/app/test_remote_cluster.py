@@ -81,7 +81,7 @@ async def test_beliefs_of_a_silent_member_stay_and_grow_older_without_any_record
         await settle(pilot)
         text = screen_text(app)
         assert "http://b:5701, last heard 13 s ago: no answer in time" in text
-        assert "what follows is what it believed then" in text
+        assert "its last known belief:" in text
 
 
 async def test_who_was_never_reached_has_a_row_and_a_torn_history_is_named() -> None:

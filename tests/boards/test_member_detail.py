@@ -53,7 +53,7 @@ def test_nobody_and_those_whose_process_stands_still() -> None:
     cluster = formed()
     cluster.happen("dev", ProcessPaused("n1"))
     facts = facts_of(cluster, "n1")
-    assert facts[0][1].startswith("paused, is master") and facts[1][1] == "what follows is what it believed last"
+    assert facts[0][1].startswith("paused, is master") and facts[1][1] == "its last known belief:"
 
 
 def test_suspicions_reports_and_how_they_were_settled() -> None:

@@ -270,7 +270,7 @@ class TablesPane(TablePane):
 
     def paint(self, labels: Sequence[str], marks: Mapping[str, str]) -> None:
         picture, now_us = self.session.picture, self.session.now_us()
-        shown = () if no_table_yet(picture) else labels
+        shown = () if no_table_yet(picture, labels) else labels
         self.model.show_rows(shown, lambda label: self._rows.row(picture, label, now_us // SECOND_US))
         self.table.say_when_empty(NO_TABLE)
         self.model.widen("member", [longest(tuple(labels))], LONGEST_NAME)

@@ -114,7 +114,7 @@ MEMBERSHIP = (
         mark=("✗ v{version}{sender:name}", "bad"),
     ),
     EventRow(
-        events.MasterChanged, "follows {master:name} as master: {reason}", "strong", mark=("★ {master:name}", "plain"),
+        events.MasterChanged, "has {master:name} as master: {reason}", "strong", mark=("★ {master:name}", "plain"),
         mark_weight=2, part="detail",
     ),
     EventRow(
@@ -229,7 +229,7 @@ MEMBERSHIP = (
         lambda event, _: (
             f"{'finds no other cluster' if event.cause in NONE_FOUND else 'is not merging'}: {event.reason}"
             if event.reason
-            else "what kept it from merging is over"
+            else "nothing keeps it from merging any more"
         ),
         level=DEBUG, decides=16, follows=(Follows(events.MergeVerdict, "that is what it found"),),
     ),

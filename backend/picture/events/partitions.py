@@ -58,19 +58,32 @@ def _started(event: events.MigrationStarted, name_of: NameOf) -> str:
     return f"begins p{event.partition} {event.type}: {migration_path_text(event, name_of)}{lowers}"
 
 
+def replica_name(index: int) -> str:
+    """Return the name of the replica with this index: the owner, or a backup by its number."""
+    return f"backup {index}" if index else "owner"
+
+
 def migration_path_text(migration: events.MigrationStarted, name_of: NameOf) -> str:
-    """Return which member gets which replica, and what becomes of the one there: ``n4 to 0, n1 goes to 2``."""
-    came = f" from {migration.destination_current}" if migration.destination_current >= 0 else ""
-    arrival = f"{name_of(migration.destination)}{came} to {migration.destination_new}"
+    """Return which member takes which replica, and what becomes of its holder: ``n4 becomes owner, n1 becomes backup 2``."""
+    was = f" (was {replica_name(migration.destination_current)})" if migration.destination_current >= 0 else ""
+    arrival = f"{name_of(migration.destination)} becomes {replica_name(migration.destination_new)}{was}"
     if migration.source is None:
         return arrival
-    went = f" to {migration.source_new}" if migration.source_new >= 0 else ""
-    return f"{arrival}, {name_of(migration.source)} goes{went}"
+    source = name_of(migration.source)
+    if migration.source_new >= 0:
+        return f"{arrival}, {source} becomes {replica_name(migration.source_new)}"
+    return f"{arrival} in place of {source}"
 
 
 def _change(event: events.MigrationAccepted | events.MigrationFinished) -> str:
     current, new = event.current_replica_index, event.new_replica_index
-    return f"{current if current >= 0 else NO_HOLDER_TEXT} → {new if new >= 0 else NO_HOLDER_TEXT}"
+    if new < 0:
+        return f"from {replica_name(current)} to no replica" if current >= 0 else "without a replica"
+    if current < 0:
+        return f"to {replica_name(new)}"
+    return (
+        f"from {replica_name(current)} to {replica_name(new)}" if current != new else f"and stays {replica_name(new)}"
+    )
 
 
 def _decided(event: events.MigrationDecided, name_of: NameOf) -> str:
@@ -166,12 +179,12 @@ PARTITIONS = (
     ),
     EventRow(
         events.MigrationAccepted,
-        lambda event, _: f"takes part in p{event.partition} as {event.endpoint} {_change(event)}", "faint", DEBUG,
+        lambda event, _: f"accepts the migration of p{event.partition} as {event.endpoint}, {_change(event)}", "faint", DEBUG,
         mark=("· p{partition}", "faint"), part="frequent",
         follows=(Follows(events.MigrationStarted, "the master began it", same="migration_id"),),
     ),
     EventRow(
-        events.MigrationRejected, "takes no part in p{partition} as {endpoint}: {reason}", "warning", DEBUG,
+        events.MigrationRejected, "rejects the migration of p{partition} as {endpoint}: {reason}", "warning", DEBUG,
         mark=("✗ p{partition}", "warning"), part="frequent",
         follows=(Follows(events.MigrationStarted, "the master began it", same="migration_id"),),
     ),
@@ -199,7 +212,7 @@ PARTITIONS = (
     ),
     EventRow(
         events.MigrationFinished,
-        lambda event, _: f"is done with p{event.partition} as {event.endpoint} "
+        lambda event, _: f"ends the migration of p{event.partition} as {event.endpoint}, "
         + (_change(event) if event.committed else "without a change"),
         "faint", DEBUG, mark=lambda event: (f"{'✓' if event.committed else '✗'} p{event.partition}", "plain"),
         part="frequent",

@@ -86,7 +86,7 @@ async def test_migrations_stay_up_to_date_and_no_key_acts_on_a_member_out_of_sig
         cluster.begin("n1", "m0", 7, "n2", "n5")
         await settle(pilot)
         assert "▶ copying    p7     MOVE" in screen_text(app)
-        assert "p7 MOVE: n5 to 0, n2 goes; copying, data from n2" in screen_text(app)
+        assert "p7 MOVE: n5 becomes owner in place of n2; copying, data from n2" in screen_text(app)
         cluster.happen("n1", MigrationDecided("m0", 7, False, 3, "n5 [x] left"))
         await settle(pilot)
         assert "▸ ✕ failed     p7" in screen_text(app), "the cursor stays on its migration"

@@ -279,7 +279,7 @@ def test_a_partition_in_words() -> None:
     )
     assert partition_sentence(picture, shown, 0, 0, picture.at + 2_000_000) == (
         "p0 v1: owner n1 (▶ a member gets it by a migration), backup 1 n2, backup 2 n3; "
-        "▶ MOVE: n4 to 0, n1 goes, copying for 2 s"
+        "▶ MOVE: n4 becomes owner in place of n1, copying for 2 s"
     )
 
 

@@ -206,16 +206,19 @@ def test_addresses_within_reasons_go_by_name_too() -> None:
         (partitions.MigrationsPlanned((), 0, 0, "n3 left"), "has nothing to migrate: n3 left"),
         (
             MigrationStarted("m1", 3, "SHIFT DOWN", 4, A, 0, 2, B, -1, 0, A, 2, 3, True),
-            "begins p3 SHIFT DOWN: n2 to 0, n1 goes to 2, unavoidably with a replica less meanwhile",
+            "begins p3 SHIFT DOWN: n2 becomes owner, n1 becomes backup 2, unavoidably with a replica less meanwhile",
         ),
-        (MigrationStarted("m1", 3, "COPY", 4, None, -1, -1, B, -1, 1, A, 2, 3, False), "begins p3 COPY: n2 to 1"),
+        (MigrationStarted("m1", 3, "COPY", 4, None, -1, -1, B, -1, 1, A, 2, 3, False), "begins p3 COPY: n2 becomes backup 1"),
         (
             MigrationStarted("m1", 3, "SHIFT UP", 4, A, 0, -1, B, 2, 0, A, 2, 3, False),
-            "begins p3 SHIFT UP: n2 from 2 to 0, n1 goes",
+            "begins p3 SHIFT UP: n2 becomes owner (was backup 2) in place of n1",
         ),
         (partitions.MigrationCopied("m1", 3, 2, 2_500_000, 3_500), "copied p3: 2.5 MB, 2 chunks, 3.5 ms"),
         (partitions.MigrationDecided("m1", 3, True, 5, ""), "commits p3, now v5"),
-        (partitions.MigrationFinished("m1", 3, "source", True, 0, -1), "is done with p3 as source 0 → –"),
+        (
+            partitions.MigrationFinished("m1", 3, "source", True, 0, -1),
+            "ends the migration of p3 as source, from owner to no replica",
+        ),
         (data.CallFinished(1, "get", "orders", "k1", 3, "v1", True, 1_500, "", False), "get orders k1: 'v1' (p3, 1.5 ms)"),
         (
             data.CallFinished(1, "put", "orders", "k1", 3, "", False, 1_500, "", False),

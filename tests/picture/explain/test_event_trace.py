@@ -39,7 +39,7 @@ def story_at(name: str, kind: type, which: str) -> tuple[str, tuple[Any, ...]]:
 
 def test_a_migration_from_its_beginning_to_the_last_participant() -> None:
     heading, said = story_at("p-move", partition_events.MigrationCopied, "migration")
-    assert "migration of p3, MOVE: a4 to 1, a3 goes" in heading
+    assert "migration of p3, MOVE: a4 becomes backup 1 in place of a3" in heading
     assert isinstance(said[0], partition_events.MigrationStarted)
     assert len({event.migration_id for event in said}) == 1
     assert sum(isinstance(event, partition_events.MigrationFinished) for event in said) == 3

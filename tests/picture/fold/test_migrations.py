@@ -196,7 +196,7 @@ def test_the_board_has_what_runs_first_then_the_queue_then_the_ends() -> None:
         ("✕ failed", "p5", "n3", "1", ""),
         ("✓ done", "p6", "n3", "1", ""),
     ]
-    assert board.rows[4].sentence == "p5 COPY: n3 to 1; failed, n3 has left (100 ms, led by n1)"
+    assert board.rows[4].sentence == "p5 COPY: n3 becomes backup 1; failed, n3 has left (100 ms, led by n1)"
     assert [head.text for head in board.heads] == [
         "n1: moves all data off n2 since 0 s, so that it may leave",
         "n1: 2 running, 1 planned, 1 done, 1 failed",
