@@ -41,8 +41,7 @@ from quarterdeck.backend.pipeline.growth import GrowingJournals, Offset, Piece, 
 from quarterdeck.backend.pipeline.judging.group_judge import lines_of_file
 from quarterdeck.backend.pipeline.judging.lines import NO_RUN
 from quarterdeck.backend.pipeline.schemas import RECORD, schema
-from quarterdeck.backend.pipeline.spark.arrow import batches_of, in_tasks, tasks_in
-from quarterdeck.backend.pipeline.spark.work import exit_with_task
+from quarterdeck.backend.pipeline.spark.arrow import batches_of, exit_with_task, in_tasks
 from quarterdeck.backend.pipeline.tables.batches import TABLES
 from quarterdeck.backend.pipeline.tables.run_events import ROWS_AT_ONCE, RunEvents, record_columns
 from quarterdeck.backend.pipeline.tasks import tasks_of
@@ -282,9 +281,8 @@ def records_of_files(spark: SparkSession, found: AuditInput) -> DataFrame:
             f"{found.paths[0]}: holds logs, of which views are made on this machine only; `audit` reads them there"
         )
 
-    def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        exit_with_task()
-        for files in tasks_in(batches):
+    def read(tasks: Iterator[list[InputFile]]) -> Iterator[pa.RecordBatch]:
+        for files in tasks:
             lines = [line for file in files for line in lines_of_file(file) if as_record(line) is not None]
             yield from record_columns(lines).to_batches()
 

@@ -7,14 +7,15 @@ import heapq
 import os
 import signal
 import threading
+import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from itertools import islice
 from multiprocessing import current_process, get_context
-from multiprocessing.connection import Connection, wait
 from operator import itemgetter
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
@@ -50,6 +51,9 @@ BYTES_A_TASK = 16 << 20
 BYTES_A_TASK_HERE = 1 << 20
 """A process of this machine is given a task at next to no cost."""
 
+PARENT_LOOKS_SECONDS = 1.0
+"""How often a process looks whether its parent has ended."""
+
 Task = list[tuple[int, ItemT]]
 """Items, each with its place among all."""
 
@@ -71,27 +75,14 @@ def each(
     jobs = min(len(tasks), 1 + sum(sizes_bytes) // BYTES_A_TASK, os.cpu_count() or 1)
     done: Iterable[tuple[int, ResultT]]
     if spark is not None:
-        done = _carry_out_on_spark(spark, tasks, work)
+        from quarterdeck.backend.pipeline.spark.arrow import carry_out_in_rows
+
+        done = carry_out_in_rows(spark, tasks, work)
     elif may_fork and jobs > 1 and threading.active_count() == 1 and not current_process().daemon:
         done = carry_out_in_processes(tasks, work, jobs)
     else:
         done = (result for task in tasks for result in _done(task, work))
     return [result for _, result in sorted(done, key=itemgetter(0))]
-
-
-def _carry_out_on_spark(
-    spark: SparkSession, tasks: Sequence[Task[ItemT]], work: Work[ItemT, ResultT]
-) -> list[tuple[int, ResultT]]:
-    from pyspark.sql import SparkSession
-
-    has_rdds = isinstance(spark, SparkSession)  # that of Spark Connect is another class
-    if has_rdds:
-        from quarterdeck.backend.pipeline.spark.work import carry_out_by_rdd
-
-        return carry_out_by_rdd(spark, tasks, work)
-    from quarterdeck.backend.pipeline.spark.arrow import carry_out_in_rows
-
-    return carry_out_in_rows(spark, tasks, work)
 
 
 @contextmanager
@@ -161,51 +152,40 @@ def _joined(runs: Sequence[set[str]]) -> list[list[int]]:
 def carry_out_in_processes(
     tasks: Sequence[Task[ItemT]], work: Work[ItemT, ResultT], jobs: int
 ) -> Iterator[tuple[int, ResultT]]:
-    """Work in so many processes; each is given a task, and another one when it answers."""
-    fork = get_context("fork")
-    waiting = iter(tasks)
-    with ExitStack() as stack:
-        busy: list[Connection] = []
-        for task in islice(waiting, jobs):
-            here, there = fork.Pipe()
-            process = fork.Process(target=_carry_out, args=(here, there, work), daemon=True)
-            process.start()
-            there.close()
-            for at_the_end in (process.join, process.terminate, here.close):  # the last one first
-                stack.callback(at_the_end)
-            here.send(task)
-            busy.append(here)
-        while busy:
-            for worker in wait(busy):
-                assert isinstance(worker, Connection)
-                try:
-                    results = worker.recv()
-                except EOFError as ended:
-                    raise ChildProcessError(
-                        "a process of the audit was ended from outside, or had too little memory"
-                    ) from ended
-                if isinstance(results, Exception):
-                    raise results
-                following = next(waiting, None)
-                if following is None:
-                    busy.remove(worker)
-                else:
-                    worker.send(following)
+    """Do the work with the items of all tasks in `jobs` processes. Raises ChildProcessError where one of them was ended."""
+    # Forked processes need not be sent the work.
+    processes = ProcessPoolExecutor(jobs, get_context("fork"), initializer=_begin_process, initargs=(os.getpid(), work))
+    with processes:
+        try:
+            for results in processes.map(_carry_out, tasks):
                 yield from results
+        except BrokenProcessPool as ended:
+            raise ChildProcessError(
+                "a process of the audit was ended from outside, or had too little memory"
+            ) from ended
 
 
-def _carry_out(parent: Connection, connection: Connection, work: Work[Any, Any]) -> None:
-    parent.close()  # else this process would never see the parent end
+_work: Work[Any, Any]
+"""In a process of `carry_out_in_processes`: its work."""
+
+
+def _begin_process(parent: int, work: Work[Any, Any]) -> None:
+    global _work
+    _work = work
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)
-    with suppress(EOFError, ConnectionError):
-        while True:
-            task = connection.recv()
-            try:
-                results: object = _done(task, work)
-            except (OSError, ModuleNotFoundError) as problem:
-                results = problem
-            connection.send(results)
+    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+
+
+def _end_with(parent: int) -> None:
+    """End this process soon after its parent, which a kill may keep from ending it."""
+    while os.getppid() == parent:
+        time.sleep(PARENT_LOOKS_SECONDS)
+    os._exit(1)
+
+
+def _carry_out(task: Task[Any]) -> list[tuple[int, Any]]:
+    return _done(task, _work)
 
 
 def _done(task: Task[ItemT], work: Work[ItemT, ResultT]) -> list[tuple[int, ResultT]]:

@@ -14,7 +14,6 @@ import msgspec
 from msgspec.structs import replace as replaced
 
 from quarterdeck.cli.commands.run_options import JobsOption, JournalOption, recording, stopping
-from quarterdeck.cli.commands.spark.campaign import MasterOption
 from quarterdeck.cli.exits import ExitCode, fail_if, failing_as
 from quarterdeck.cli.output import Format, FormatOption, argument, flag, option, say, write_document, write_rows
 
@@ -55,8 +54,6 @@ def check(
         bool, flag("Also distinguish states by the records on the way to them.", "--histories")
     ] = False,
     most_states: Annotated[int, option("Give up a model after this many states.", min=1)] = 1_000_000,
-    spark: Annotated[bool, flag("Look at states on Spark, on all cores here.", "--spark")] = False,
-    master: MasterOption = "",
     out: Annotated[Path | None, option("Write the schedule of a violation to DIR, also as a scenario.", "DIR")] = None,
     repeat: Annotated[Path | None, option("Run the schedule in such a file again instead.", "FILE")] = None,
     journal: JournalOption = None,
@@ -83,9 +80,7 @@ def check(
     rows = []
     with failing_as(ExitCode.BAD_INPUT, OSError, about="--state"):
         bounded = [replaced(model, bounds=model.bounds.model_copy(update=bounds)) for _, model in chosen]
-        on_spark = bool(spark or master)
-        explored = _explorations_on_spark(bounded, search, master) if on_spark else _explorations(bounded, search)
-        for (name, _), model, exploration in zip(chosen, bounded, explored, strict=True):
+        for (name, _), model, exploration in zip(chosen, bounded, _explorations(bounded, search), strict=True):
             rows.append(_row(exploration))
             if exploration.found is not None:
                 say(f"{name}: {exploration.found.violation.invariant}: {exploration.found.violation.text}")
@@ -144,33 +139,6 @@ def _explorations(models: list[Model], search: CheckRun) -> Iterator[Exploration
                 yield exploration
         else:
             yield from _beside_one_another(models, search, stop)
-
-
-def _explorations_on_spark(models: list[Model], search: CheckRun, master: str) -> Iterator[Exploration]:
-    """One after the other, each by all of Spark. Raises KeyboardInterrupt when it has stopped."""
-    import tempfile
-
-    from quarterdeck.backend.pipeline.spark.requirements import needing_packages
-
-    stop = threading.Event()
-    with stopping(stop), tempfile.TemporaryDirectory() as temporary:
-        with needing_packages():
-            from quarterdeck.backend.pipeline.checking.spark_explorer import SparkExplorer
-            from quarterdeck.backend.pipeline.spark.session import spark_session
-        with spark_session(master) as session:
-            for model in models:
-                explorer = SparkExplorer(
-                    session,
-                    model,
-                    (search.state or Path(temporary)).resolve() / model.name / "spark",
-                    most_states=search.most_states,
-                    memory_bytes=search.memory_bytes,
-                    by_history=search.by_history,
-                )
-                exploration = explorer.explore(_report(model), stop.is_set)
-                if exploration.interrupted:
-                    raise KeyboardInterrupt
-                yield exploration
 
 
 def _beside_one_another(models: list[Model], search: CheckRun, pressed: threading.Event) -> Iterator[Exploration]:

@@ -32,7 +32,6 @@ SAMPLE_SECONDS = 0.1
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 ROOT = Path(__file__).parents[2]
-WRITE_ARCHIVE = "from quarterdeck.backend.pipeline.spark.session import write_archive; write_archive()"
 
 Answers = dict[str, int]
 """By question, how many findings."""
@@ -234,9 +233,6 @@ def compare(events: int, directory: Path, engines: tuple[str, ...], say: Callabl
     made = make_journal(directory, events)
     size_bytes = sum(file.stat().st_size for file in directory.rglob("*.jsonl"))
     results = {}
-    if any(engine.startswith("spark") for engine in engines):
-        # Else the first of them would be measured without the class archive.
-        subprocess.run((sys.executable, "-c", WRITE_ARCHIVE), cwd=ROOT, check=True, stdout=sys.stderr)
     for engine in engines:
         results[engine] = measured([__file__, "--answer", engine, "--dir", str(directory)])
         say(f"{engine}: {results[engine]}")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,7 @@ from quarterdeck.backend.pipeline.judging.group_judge import judge_group
 from quarterdeck.backend.pipeline.judging.run_judge import AuditQuestion
 from quarterdeck.backend.pipeline.tasks import BYTES_A_TASK, carry_out_in_processes, tasks_of
 from tests.pipeline.journal_builder import clean_story, write
+from tests.waiting import wait_until
 
 QUESTION = AuditQuestion(("numbering", "version", "view order"), None)
 
@@ -47,3 +50,20 @@ def test_a_process_that_is_ended_is_a_failure_and_no_verdict(tmp_path: Path) -> 
 
     with pytest.raises(ChildProcessError, match="ended from outside"):
         list(carry_out_in_processes([[(0, group)] for group in groups_of_runs(tmp_path / "root", tmp_path)], end, 2))
+
+
+def test_processes_end_soon_after_a_parent_that_was_killed(tmp_path: Path) -> None:
+    program = """
+import os, signal, sys, time
+from pathlib import Path
+from quarterdeck.backend.pipeline.tasks import carry_out_in_processes
+def work(place):
+    (Path(sys.argv[1]) / str(os.getpid())).touch()
+    time.sleep(600)
+list(carry_out_in_processes([[(0, 0)], [(1, 1)]], work, 2))
+"""
+    with subprocess.Popen([sys.executable, "-c", program, str(tmp_path)]) as parent:
+        wait_until(lambda: len(list(tmp_path.iterdir())) == 2)
+        parent.kill()
+    processes = [Path("/proc") / file.name for file in tmp_path.iterdir()]
+    wait_until(lambda: not any(process.exists() for process in processes))

@@ -45,8 +45,8 @@ from quarterdeck.backend.pipeline.campaign.plan import (
 )
 from quarterdeck.backend.pipeline.commit import BUILDING, locked, remove, write_whole
 from quarterdeck.backend.pipeline.schemas import arrow_schema, columns_of
+from quarterdeck.backend.pipeline.spark.arrow import exit_with_task
 from quarterdeck.backend.pipeline.spark.session import parallelism, sources_digest
-from quarterdeck.backend.pipeline.spark.work import exit_with_task
 from quarterdeck.backend.simulation.swarm_testing.reached_rules import ReachedSummary
 
 COLUMNS = columns_of(VerdictRow)

