@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, NamedTuple
 
-from quarterdeck.backend.clusters.cluster import Cluster, ConnectionStatusSource, watcher_of
+from quarterdeck.backend.clusters.cluster import Cluster
+from quarterdeck.backend.clusters.follower import Follower
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.judgement.health.cluster_health import ClusterHealth
-from quarterdeck.backend.judgement.health.data_loss import CopyCounts
 from quarterdeck.backend.judgement.judge import Judge
+from quarterdeck.backend.judgement.observations.story import LogStory
+from quarterdeck.backend.judgement.watcher import recorded_watcher
 from quarterdeck.backend.picture.explain.episodes.episodes import Episodes
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.replay.tape import Playhead, ReorderBuffer, Tape
@@ -77,18 +78,13 @@ class ConsoleSession:
         """How many times in a row `poll` has found records."""
         self._reported_us, self._reported_epoch = self.playhead.shown_us, self.playhead.jumps
         """Up to when the last `poll` has returned records, and in which epoch."""
-        self._backlog: deque[Record] = deque()
-        self._head = self.tape.picture_at(self.tape.end_us).copy()
+        self._follower = Follower(cluster, self.tape.picture_at(self.tape.end_us).copy())
         self._invariant_monitor: InvariantMonitor | None = None
         self._order = ReorderBuffer(RECENT)
-        self._episodes = Episodes(self._head.label_of)
+        self._episodes = Episodes(self._follower.picture.label_of)
         self._episodes.extend(self.tape.last(EPISODE_RECORDS))
         self._past: _PastEpisodes | None = None
-        self._copy_counts = CopyCounts()
-        self._judged: tuple[object, Judge] | None = None
         self._health: tuple[object, ClusterHealth] | None = None
-        self._folded = 0
-        """How many records `poll` has folded."""
         self._ordered: tuple[object, tuple[str, ...]] | None = None
         self.traffic: Traffic | None = None
         """The last load that was started here."""
@@ -102,14 +98,14 @@ class ConsoleSession:
             return self._episodes
         if self._past is None or self._past.epoch != self.epoch:
             shown_us = self.playhead.shown_us if self._reported_epoch != self.epoch else self._reported_us
-            self._past = _PastEpisodes(Episodes(self._head.label_of), self.epoch, shown_us)
+            self._past = _PastEpisodes(Episodes(self._follower.picture.label_of), self.epoch, shown_us)
             self._past.episodes.extend(self.tape.last(EPISODE_RECORDS, shown_us))
         return self._past.episodes
 
     @property
     def picture(self) -> Picture:
         """The picture that is shown. Each call may return another object."""
-        return self._head if self.playhead.live else self.tape.picture_at(self.playhead.shown_us)
+        return self._follower.picture if self.playhead.live else self.tape.picture_at(self.playhead.shown_us)
 
     @property
     def health(self) -> ClusterHealth:
@@ -124,13 +120,15 @@ class ConsoleSession:
     @property
     def judge(self) -> Judge:
         """The judge of what is shown: the same one until a record comes, or a second has passed."""
-        picture, now_us = self.picture, self.now_us()
-        reached = self.cluster if self.live and isinstance(self.cluster, ConnectionStatusSource) else None
-        watcher = watcher_of({} if reached is None else reached.connection_status())
-        subject = (self.epoch, now_us // SECOND_US, self._folded if self.live else picture.at, watcher)
-        if self._judged is None or self._judged[0] != subject:
-            self._judged = subject, Judge(picture, watcher, now_us, self._copy_counts)
-        return self._judged[1]
+        if self.live:
+            return self._follower.judge(self.epoch)
+        picture = self.picture
+        return self._follower.judge_of(picture, recorded_watcher(picture), self.now_us(), (self.epoch, picture.at))
+
+    @property
+    def story(self) -> LogStory | None:
+        """What is observed of members of Hazelcast; None of members that keep journals of their own."""
+        return self._follower.story
 
     @property
     def detail_beat(self) -> tuple[int, int, int]:
@@ -142,7 +140,7 @@ class ConsoleSession:
     @property
     def running(self) -> int:
         """The number of members that run at present."""
-        return sum(belief.running for belief in self._head.members.values())
+        return sum(belief.running for belief in self._follower.picture.members.values())
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -204,15 +202,9 @@ class ConsoleSession:
             The records that are shown now and were not before.
         """
         self._step_load()
-        self._backlog.extend(self.cluster.drain())
-        fresh = [self._backlog.popleft() for _ in range(min(RECORDS_A_TICK, len(self._backlog)))]
-        apply = self._head.apply
-        for record in fresh:
-            apply(record)
-        self.arrived = fresh
-        self._folded += len(fresh)
+        self.arrived = fresh = self._follower.follow(RECORDS_A_TICK)
         self._busy_polls = self._busy_polls + 1 if fresh else 0
-        self.tape.append(fresh, self._head)
+        self.tape.append(fresh, self._follower.picture)
         self._order.take(fresh)
         self._episodes.extend(self._order.release())
         if self.monitored and (self._invariant_monitor or fresh or self.cluster.source == "recorded"):
@@ -233,7 +225,8 @@ class ConsoleSession:
     def _step_load(self) -> None:
         self.load_ended = None
         if self.traffic is not None and not self.traffic.over:
-            running = [label for label, belief in self._head.members.items() if belief.running]
+            members = self._follower.picture.members.items()
+            running = [label for label, belief in members if belief.running]
             self.traffic.step(self.cluster.now_us(), running)
             self.load_ended = self.traffic if self.traffic.over else None
 

@@ -12,12 +12,7 @@ from quarterdeck.app.screen.view_screen import ViewScreen
 from quarterdeck.app.session import ConsoleSession
 from quarterdeck.backend.boards.member_detail import member_detail
 from quarterdeck.backend.boards.operator_questions import operator_questions
-from quarterdeck.backend.clusters.observed_story import (
-    OBSERVATIONS_NOTED,
-    latest_observations,
-    story_facts,
-    story_of,
-)
+from quarterdeck.backend.clusters.observed_story import OBSERVATIONS_NOTED, latest_observations, story_facts
 from quarterdeck.backend.picture.text.fact import Fact, fact_rows
 from quarterdeck.backend.picture.text.formatting import one_line
 from quarterdeck.widgets.fact_sheet import FactSheet
@@ -118,11 +113,11 @@ class QuestionsScreen(FactsScreen):
         session = self.session
         now_us = session.now_us()
         yield from operator_questions(session.picture, session.recent, now_us)
-        if (story := story_of(session.cluster)) is not None:
+        if (story := session.story) is not None:
             yield from story_facts(story, now_us)
 
     def runbooks(self) -> Sequence[str]:
         """Return those of what was observed, too."""
-        story = story_of(self.session.cluster)
+        story = self.session.story
         seen = latest_observations(story, self.session.now_us()) if story is not None else ()
         return tuple(dict.fromkeys((*super().runbooks(), *(observed.kind for observed in seen[:OBSERVATIONS_NOTED]))))

@@ -15,7 +15,7 @@ from quarterdeck.app.screen.columns import BoardModel, ColumnOf, SortFilterModel
 from quarterdeck.app.screen.view_screen import COLUMNS_BESIDE_PICTURES, ViewScreen
 from quarterdeck.app.session import ConsoleSession
 from quarterdeck.backend.clusters.cluster import StatusNotes, TimeControl
-from quarterdeck.backend.clusters.observed_story import story_landmarks, story_of
+from quarterdeck.backend.clusters.observed_story import story_landmarks
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.membership.events import MemberStarted
 from quarterdeck.backend.core.properties import SECOND_US
@@ -213,7 +213,7 @@ class TimeScreen(ViewScreen):
         self.title_line.show(*self._title())
         self._show_notes()
         self._draw()
-        self.legend.show(TableCell(LEGEND if story_of(self.session.cluster) is None else OBSERVED_LEGEND, "faint"))
+        self.legend.show(TableCell(LEGEND if self.session.story is None else OBSERVED_LEGEND, "faint"))
         moved = self._model.update()
         self.events.show()
         if moved and self._model.here:
@@ -225,7 +225,7 @@ class TimeScreen(ViewScreen):
         shown_us = end_us if playhead.live else playhead.shown_us
         self._zoom = min(self._zoom, greatest_zoom(start_us, end_us))
         in_sight = window(start_us, end_us, shown_us, self._zoom)
-        story = story_of(self.session.cluster)
+        story = self.session.story
         marked = len(self.session.violations), tape.bookmarks, story
         decides = (len(tape), tape.revision, self._landmarks.taken, in_sight, shown_us, columns, marked)
         if decides != self._drawn_for or self._drawn is None:
@@ -270,7 +270,7 @@ class TimeScreen(ViewScreen):
         session = self.session
         return [
             *self._landmarks.marks,
-            *(story_landmarks(story) if (story := story_of(self.session.cluster)) is not None else ()),
+            *(story_landmarks(story) if (story := self.session.story) is not None else ()),
             *(Landmark(at_us, "violations", "!", "bad", "violation") for at_us in violation_moments(session)),
             *(Landmark(mark.at_us, "bookmarks", "B", "strong", mark.name) for mark in session.tape.bookmarks),
         ]

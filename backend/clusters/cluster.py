@@ -20,6 +20,7 @@ from quarterdeck.backend.judgement.watcher import Missed, Watcher
 
 if TYPE_CHECKING:
     from quarterdeck.backend.core.cluster_snapshot import ClusterSnapshot
+    from quarterdeck.backend.judgement.observations.story import LogStory
 
 
 Source = Literal["live", "simulated", "recorded", "remote", "hazelcast", "copy"]
@@ -230,6 +231,15 @@ class StatusNotes(Protocol):
 
     def notes(self) -> Sequence[str]:
         """One line each, the most important first."""
+
+
+@runtime_checkable
+class ClusterWithStory(Protocol):
+    """A cluster that is read from logs, of which more is observed than its records show."""
+
+    @property
+    def story(self) -> LogStory:
+        """What is observed; it may grow."""
 
 
 class Fork(Cluster, Protocol):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Protocol, runtime_checkable
 
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.judgement.observations.observation import Observation
@@ -17,20 +16,6 @@ from quarterdeck.backend.picture.text.formatting import age_text, counted, one_l
 
 OBSERVATIONS_NOTED = 6
 _BAD = frozenset(("full-stop", "halves-apart", "lone-master", "partition-lost"))
-
-
-@runtime_checkable
-class ClusterWithStory(Protocol):
-    """A cluster of which something is observed, by its members' logs or by a witness."""
-
-    @property
-    def story(self) -> LogStory | None:
-        """What is observed; it may grow. None of members that keep journals of their own."""
-
-
-def story_of(cluster: object) -> LogStory | None:
-    """Return what is observed of a cluster; None where nothing observes it."""
-    return cluster.story if isinstance(cluster, ClusterWithStory) else None
 
 
 def latest_observations(story: LogStory, now_us: int) -> list[Observation]:

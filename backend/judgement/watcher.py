@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
+from quarterdeck.backend.picture.fold.picture import Picture
+
 
 class Missed(NamedTuple):
     """How the watcher misses one member."""
@@ -32,9 +34,9 @@ class Watcher(Struct, frozen=True):
     """The number of members that an operator has accepted as the size of the cluster."""
 
     @property
-    def away(self) -> frozenset[str]:
+    def away(self) -> tuple[str, ...]:
         """Return the members that are not reached and may be there."""
-        return frozenset(label for label, missed in self.missed.items() if not missed.has_ended)
+        return tuple(label for label, missed in self.missed.items() if not missed.has_ended)
 
     @property
     def gone(self) -> frozenset[str]:
@@ -44,3 +46,17 @@ class Watcher(Struct, frozen=True):
 
 WATCHES_ALL = Watcher()
 """The watcher of a run in which every member's own records are at hand."""
+
+
+def recorded_watcher(picture: Picture) -> Watcher:
+    """Return the watcher that recorded the records of `picture`, as far as they say how it reached members.
+
+    The end of a log says nothing about the member, so a member that only its log shows is not missed.
+    """
+    return Watcher({
+        label: Missed(at_us, state == "gone" and belief.version > 0, state == "refused", belief.version > 0, reason)
+        for label, belief in picture.members.items()
+        if belief.connection is not None and belief.witnessed_by != ("logs",)
+        for state, reason, at_us in [belief.connection]
+        if state != "connected"
+    })  # fmt: skip

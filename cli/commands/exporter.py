@@ -21,9 +21,8 @@ from quarterdeck.backend.boards.cluster_metrics import (
     observed_metrics,
 )
 from quarterdeck.backend.clusters.cluster import WatchedCluster
-from quarterdeck.backend.clusters.observed_story import story_of
+from quarterdeck.backend.clusters.follower import Follower
 from quarterdeck.backend.core.properties import SECOND_US
-from quarterdeck.cli.commands.cluster.observation import FollowedCluster
 from quarterdeck.cli.exits import in_one_line
 from quarterdeck.cli.output import say
 
@@ -107,7 +106,7 @@ class ClusterExporter(Collector):
 
     def __init__(self, cluster: WatchedCluster, hooks: Hooks) -> None:
         self._cluster, self._hooks = cluster, hooks
-        self._followed = FollowedCluster(cluster)
+        self._followed = Follower(cluster)
         self._lock = threading.Lock()
         """Metrics are asked for in a thread of the server's."""
         self._last: dict[str, object] | None = None
@@ -143,7 +142,7 @@ class ClusterExporter(Collector):
             states = {label: status.state or status.contact for label, status in connections.items()}
             now_us = self._cluster.now_us()
             found = [*cluster_metrics(self._followed.judge(), states)]
-            story = story_of(self._cluster)
+            story = self._followed.story
             if story is not None:
                 seen = ((known.kind, ", ".join(known.members), known.is_open) for known in story.observations)
                 found += observed_metrics(seen)

@@ -35,7 +35,6 @@ from quarterdeck.backend.hazelcast.wire.requests import GetMemberConfig
 from quarterdeck.backend.hazelcast.wire.route import WatchSettings
 from quarterdeck.backend.hazelcast.witness.cluster_witness import ClusterWitness, HeardEvent
 from quarterdeck.backend.hazelcast.witness.log_witness import ONLY_LOGGED, LogClocks, Logged
-from quarterdeck.backend.judgement.observations.story import LogStory, RecordObservers
 from quarterdeck.backend.live.cluster.background_loop import BackgroundLoop
 
 _LOG = logging.getLogger(__name__)
@@ -88,7 +87,6 @@ class HazelcastCluster:
         self._lock = threading.Lock()
         """Guards what both threads look into: records, labels and connections."""
         self._numbering = RecordNumbering(run, self._began_utc_us, HOLD_US if has_logs else 0)
-        self._observers = RecordObservers(run, "live")
         self._clocks = LogClocks()
         following = LogFollowing(
             logs, self._clocks, lambda: self._began_utc_us + self.now_us(), self._read, settings.route
@@ -128,15 +126,7 @@ class HazelcastCluster:
 
     def drain(self) -> list[Record]:
         with self._lock:
-            records = self._numbering.release(self.now_us())
-        for record in records:
-            self._observers.add(record)
-        return records
-
-    @property
-    def story(self) -> LogStory | None:
-        """What is observed in the records that were drained. For the one who drains them."""
-        return self._observers.story(self.now_us())
+            return self._numbering.release(self.now_us())
 
     def connection_status(self) -> Mapping[str, ConnectionStatus]:
         with self._lock:
@@ -246,7 +236,7 @@ class HazelcastCluster:
                 case messages.Forgotten(address=address):
                     for known in (self._connections, self._heard, self._dialled):
                         known.pop(address, None)
-                    self._witness.forget(address)
+                    self._take(self._witness.forget(address, self.now_us()))
                 case messages.ConnectionReport(address=address):
                     self._connections[address] = observation
                 case messages.Heard(at_us=at_us, address=address):

@@ -23,7 +23,6 @@ from quarterdeck.backend.core.events import CLUSTER_EVENTS, Record
 from quarterdeck.backend.core.operations import Answer, Operation
 from quarterdeck.backend.journal.files import RUN_PREFIX, NoJournal, journal_files, run_of_file, sealed_name
 from quarterdeck.backend.journal.reader import JournalProblem, read_files, run_zero_us
-from quarterdeck.backend.judgement.observations.story import LogStory, RecordObservers
 from quarterdeck.backend.picture.text.formatting import bytes_text, counted
 
 
@@ -85,13 +84,7 @@ class RecordedCluster(PastRun):
         """By uuid: the number of its latest record. An event stands twice where a file was finished while it was looked for."""
         self._others = self._read = self._now_us = 0
         self._until_us, self._most_records = until_us, most_records
-        self._observers = RecordObservers(self.run)
         self._records: Iterator[Record] | None = self._in_order(files[self.run])
-
-    @property
-    def story(self) -> LogStory | None:
-        """What is observed in what was read so far; None of members that keep journals of their own."""
-        return self._observers.story()
 
     @property
     def complete(self) -> bool:
@@ -114,8 +107,6 @@ class RecordedCluster(PastRun):
         if fresh:
             self._read += len(fresh)
             self._now_us = max(self._now_us, *(record.at for record in fresh))
-            for record in fresh:
-                self._observers.add(record)
             if self._until_us is not None and self._now_us > self._until_us and self._read >= self._most_records:
                 self._stop(f"the run goes on after {self._now_us / 1e6:.3f} s, which is not read")
         return fresh

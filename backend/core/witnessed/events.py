@@ -29,10 +29,11 @@ Source = Literal["logs", "client-protocol"]
 IDLE_US = 6_000_000
 """A connection to which a member has written nothing for so long is idle: by default it sends heartbeats every 5 seconds."""
 
-ConnectionState = Literal["connected", "merging", "silent", "refused", "gone"]
+ConnectionState = Literal["connected", "merging", "silent", "refused", "gone", "forgotten"]
 """How the witness reaches a member: it answers; it says that it is not ready yet, for it starts or merges; nothing arrives from
 it, though nothing shows that it is gone; it refuses the witness, or is no member of that cluster (the reason says whether for its
-name, credentials or TLS); no process is there."""
+name, credentials or TLS); no process is there; the witness looks for it no more, since it is on no list and was not reached for
+long."""
 
 
 class MemberWitnessed(Struct, frozen=True, tag_field="kind", tag="member-witnessed"):

@@ -306,10 +306,12 @@ class ClusterWitness:
         witnessed = self._member(address).add_log(*WITH_LOGS)
         return [HeardEvent(now_us, address, *event) for event in witnessed]
 
-    def forget(self, address: Address) -> None:
+    def forget(self, address: Address, now_us: int) -> list[HeardEvent]:
         """Forget an address where no member is looked for any more."""
+        uuid = self.incarnation_of(address)
         self.members.pop(address, None)
         self.configurations.pop(address, None)
+        return [HeardEvent(now_us, address, uuid, ConnectionChanged("forgotten"))] if uuid else []
 
     def incarnation_of(self, address: Address) -> str:
         """Return the uuid of the incarnation that is known there; empty when none is."""

@@ -18,6 +18,7 @@ CONNECTIONS: dict[ConnectionState, str] = {
     "silent": "says nothing",
     "refused": "turns us away",
     "gone": "cannot be reached",
+    "forgotten": "is not looked for any more",
 }
 
 

@@ -108,6 +108,8 @@ class Picture:
             self._apply_from_outside(event)
         elif isinstance(event, events.MemberStarted):
             self._begin_incarnation(record, event)
+        elif isinstance(event, ConnectionChanged) and event.state == "forgotten":
+            self.forget(record.member)
         else:
             if kind in HISTORY_EVENTS:
                 self.history.take(record)

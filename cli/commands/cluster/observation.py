@@ -16,11 +16,11 @@ from http import HTTPStatus
 from itertools import islice
 from typing import Annotated, TypeVar, cast
 
-from quarterdeck.backend.clusters.cluster import ConnectionStatus, ProcessFacts, WatchedCluster, watcher_of
+from quarterdeck.backend.clusters.cluster import ConnectionStatus, ProcessFacts, WatchedCluster
+from quarterdeck.backend.clusters.follower import Follower
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.commands import CommandRefused
 from quarterdeck.backend.core.events import Record
-from quarterdeck.backend.judgement.health.data_loss import CopyCounts
 from quarterdeck.backend.judgement.judge import Judge
 from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.picture import Picture
@@ -52,6 +52,7 @@ class ObservedCluster:
     """By label, or by the address of a member that does not answer."""
     facts: Mapping[str, ProcessFacts]
     now_us: int
+    judge: Judge
 
     @cached_property
     def present(self) -> dict[str, MemberBelief]:
@@ -117,45 +118,50 @@ def observe(
     """
     opened = open_cluster(connection.require_named(), write=write, records=history, pod_logs=False)
     with closing(opened) as cluster:
-        picture = Picture()
-        for record in settled_records(cluster, MERGE_SECONDS if history or connection.logs else 0):
-            picture.apply(record)
+        followed = Follower(cluster)
+        followed.fold(settled_records(cluster, MERGE_SECONDS if history or connection.logs else 0))
         if not any(status.contact == "connected" for status in cluster.connection_status().values()):
             raise unreached(cluster)
-        for record in answer_of(cluster.present_state(tables=tables)):
-            picture.apply(record)
+        present = answer_of(cluster.present_state(tables=tables))
+        followed.fold(present)
         if tables:
-            await_tables(cluster, picture)
+            await_tables(followed)
         if metrics:
-            await_metrics(cluster, picture)
-        yield ObservedCluster(cluster, picture, cluster.connection_status(), cluster.process_facts(), cluster.now_us())
+            await_metrics(followed)
+        yield ObservedCluster(
+            cluster,
+            followed.picture,
+            cluster.connection_status(),
+            cluster.process_facts(),
+            cluster.now_us(),
+            followed.judge(),
+        )
 
 
-def await_tables(cluster: WatchedCluster, picture: Picture) -> None:
+def await_tables(followed: Follower) -> None:
     """Return when witnessed members report one table, or have differed for so long that they have two."""
     from quarterdeck.backend.judgement.table_agreement import is_unsettled
 
-    _follow_while(lambda: is_unsettled(picture, cluster.now_us()), cluster, picture)
+    _follow_while(lambda: is_unsettled(followed.picture, followed.cluster.now_us()), followed)
 
 
-def await_metrics(cluster: WatchedCluster, picture: Picture) -> None:
+def await_metrics(followed: Follower) -> None:
     """Return when all witnessed members that answer have reported metrics, or do not within `METRICS_SECONDS`."""
     latest = time.monotonic() + METRICS_SECONDS
 
     def waits() -> bool:
         return time.monotonic() < latest and any(
             "client-protocol" in belief.witnessed_by and belief.running and belief.metrics is None
-            for belief in picture.members.values()
+            for belief in followed.picture.members.values()
         )
 
-    _follow_while(waits, cluster, picture)
+    _follow_while(waits, followed)
 
 
-def _follow_while(waits: Callable[[], bool], cluster: WatchedCluster, picture: Picture) -> None:
+def _follow_while(waits: Callable[[], bool], followed: Follower) -> None:
     while waits():
         time.sleep(POLL_SECONDS)
-        for record in cluster.drain():
-            picture.apply(record)
+        followed.follow()
 
 
 def settled_records(
@@ -227,7 +233,7 @@ class RecordStream:
 
     def __init__(self, cluster: WatchedCluster, since_utc_us: int) -> None:
         self._cluster, self._since_utc_us = cluster, since_utc_us
-        self._followed = FollowedCluster(cluster)
+        self._followed = Follower(cluster)
         self._said: dict[str, str] = {}
         self._judged: tuple[str, int] | None = None
         """The condition that was said last, and how many partitions were lost then."""
@@ -268,29 +274,3 @@ class RecordStream:
             if text != "connecting" and self._said.get(label) != text:
                 self._said[label] = text
                 say(one_line(f"{label} is {text}"))
-
-
-class FollowedCluster:
-    """A cluster and what is known of it after the records that came."""
-
-    def __init__(self, cluster: WatchedCluster) -> None:
-        self.cluster, self.picture = cluster, Picture()
-        self._copy_counts = CopyCounts()
-        self._known: frozenset[str] = frozenset()
-        """Labels of the members that the cluster looked for when it was followed last."""
-
-    def follow(self) -> list[Record]:
-        """Apply the records that came since the last call, and return them."""
-        fresh = self.cluster.drain()
-        for record in fresh:
-            self.picture.apply(record)
-        known = frozenset(self.cluster.labels)
-        for label in self._known - known:
-            self.picture.forget(label)
-        self._known = known
-        return fresh
-
-    def judge(self) -> Judge:
-        """Return the judge of the cluster as it is now."""
-        watcher = watcher_of(self.cluster.connection_status())
-        return Judge(self.picture, watcher, self.cluster.now_us(), self._copy_counts)

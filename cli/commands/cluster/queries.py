@@ -14,10 +14,8 @@ import msgspec
 import typer
 from msgspec.structs import asdict
 
-from quarterdeck.backend.clusters.cluster import watcher_of
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.witnessed.events import LinkMeasured, MemberMeasured
-from quarterdeck.backend.judgement.judge import Judge
 from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.member_data import MemberData, Stored, answered
 from quarterdeck.backend.picture.text.fact import not_told
@@ -59,8 +57,7 @@ def status(
 ) -> None:
     """Print whether the cluster is whole and its data safe; then which lists and tables there are, and who holds them."""
     with observe(connection, history=True, tables=True) as seen:
-        judge = judge_of(seen)
-        health, found = judge.health, summary(seen, judge)
+        health, found = seen.judge.health, summary(seen)
     fields = health.as_fields(seen.now_us)
     if output is Format.TABLE:
         print(fields.pop("sentence"))
@@ -173,14 +170,9 @@ def why(connection: ConnectionTarget, member: MemberOption = None, output: Forma
             say(f"  {line}")
 
 
-def judge_of(seen: ObservedCluster) -> Judge:
-    """Return the judge of what was observed."""
-    return Judge(seen.picture, watcher_of(seen.connections), seen.now_us)
-
-
-def summary(seen: ObservedCluster, judge: Judge) -> Row:
+def summary(seen: ObservedCluster) -> Row:
     """Return where the members stand. They agree when all are reached and hold one list and one table."""
-    present, lists = seen.present, judge.agreement.lists
+    present, lists = seen.present, seen.judge.agreement.lists
     tables: dict[tuple[int | None, str], list[str]] = {}
     for label, belief in present.items():
         versioned = belief.shows("table-version")

@@ -12,7 +12,8 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from quarterdeck.cli.commands.cluster.observation import FollowedCluster, settled_records
+from quarterdeck.backend.clusters.follower import Follower
+from quarterdeck.cli.commands.cluster.observation import settled_records
 from quarterdeck.cli.commands.run_options import stopping
 from quarterdeck.cli.configuration.connection import ConnectionTarget, with_connection
 from quarterdeck.cli.configuration.opening import open_cluster, wait_until_started
@@ -111,16 +112,15 @@ def rolling_restart(
 
 
 @contextmanager
-def _followed(connection: ConnectionTarget) -> Iterator[FollowedCluster]:
+def _followed(connection: ConnectionTarget) -> Iterator[Follower]:
     with closing(open_cluster(connection.require_named(), pod_logs=False)) as cluster:
         wait_until_started(cluster)
-        followed = FollowedCluster(cluster)
-        for record in settled_records(cluster):
-            followed.picture.apply(record)
+        followed = Follower(cluster)
+        followed.fold(settled_records(cluster))
         yield followed
 
 
-def _label_of(followed: FollowedCluster, wanted: str) -> str:
+def _label_of(followed: Follower, wanted: str) -> str:
     picture = followed.picture
     found = wanted if wanted in picture.members else picture.label_of(wanted)  # type: ignore[arg-type]
     if found not in picture.members:
@@ -129,7 +129,7 @@ def _label_of(followed: FollowedCluster, wanted: str) -> str:
 
 
 def _judged(
-    followed: FollowedCluster,
+    followed: Follower,
     label: str,
     minimum: int,
     until: float,
@@ -149,7 +149,7 @@ def _judged(
             say(f"{label}: waits ({kinds}): {verdict.reasons[0].text}")
 
 
-def _listed(followed: FollowedCluster) -> dict[str, Address]:
+def _listed(followed: Follower) -> dict[str, Address]:
     picture = followed.picture
     return {member.uuid: member.address for label in picture.masters() for member in picture.members[label].members}
 
@@ -163,14 +163,14 @@ def has_come_back(uuid: str, before: Mapping[str, Address], now: Mapping[str, Ad
     return uuid not in now and any(new not in before and address not in taken for new, address in now.items())
 
 
-def _uuid_of(followed: FollowedCluster, label: str) -> str | None:
+def _uuid_of(followed: Follower, label: str) -> str | None:
     belief = followed.picture.members.get(label)
     if belief is None:
         return None
     return belief.uuid if belief.uuid in _listed(followed) else None
 
 
-def _plan(followed: FollowedCluster, state: Path) -> dict[str, str]:
+def _plan(followed: Follower, state: Path) -> dict[str, str]:
     """Return the incarnations to replace, the youngest first: those that the file has, or all of now. Raises `CommandFailed`."""
     with failing_as(ExitCode.BAD_INPUT, OSError, ValueError, about=f"--state {state}"):
         if state.exists():

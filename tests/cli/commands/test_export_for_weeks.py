@@ -26,7 +26,6 @@ from quarterdeck.backend.core.witnessed.events import (
     ReplicaMigrated,
 )
 from quarterdeck.backend.judgement.observations import story
-from quarterdeck.backend.judgement.observations.story import LogStory, RecordObservers
 from quarterdeck.cli.commands.exporter import ClusterExporter
 from tests.cli.commands.test_export import HeardHooks
 
@@ -41,13 +40,12 @@ PARTITIONS = 271
 class ChangingPods:
     """Each hour the oldest pod is replaced: its record of the past is that of a real watch, its time is made up."""
 
-    name, is_settled = "orders", True
+    name, is_settled, source = "orders", True, "hazelcast"
 
     def __init__(self) -> None:
         self._now_us, self._hour, self._seq = 0, 0, 0
         self._waiting: list[Record] = []
-        self._gone: deque[str] = deque(maxlen=REMEMBERED)
-        self._observers = RecordObservers("weeks", "live")
+        self._gone: deque[Member] = deque(maxlen=REMEMBERED)
         self._pods: list[Member] = []
         for _ in range(PODS):
             self._begin()
@@ -55,30 +53,26 @@ class ChangingPods:
 
     @property
     def labels(self) -> Sequence[str]:
-        return (*(str(pod.address) for pod in self._pods), *self._gone)
-
-    @property
-    def story(self) -> LogStory | None:
-        return self._observers.story(self._now_us)
+        return tuple(str(pod.address) for pod in (*self._pods, *self._gone))
 
     def now_us(self) -> int:
         return self._now_us
 
     def connection_status(self) -> dict[str, ConnectionStatus]:
         reached = {str(pod.address): ConnectionStatus("", "connected", 0) for pod in self._pods}
-        return {**reached, **{label: ConnectionStatus("", "stale", 0, is_gone=True) for label in self._gone}}
+        return {**reached, **{str(pod.address): ConnectionStatus("", "stale", 0, is_gone=True) for pod in self._gone}}
 
     def drain(self) -> list[Record]:
         found, self._waiting = self._waiting, []
-        for record in found:
-            self._observers.add(record)
         return found
 
     def pass_an_hour(self) -> None:
         """Let the oldest pod go, and another one come."""
         left = self._pods.pop(0)
         self._happen(left, ConnectionChanged("gone", "no process listens there"))
-        self._gone.append(str(left.address))
+        if len(self._gone) == REMEMBERED:
+            self._happen(self._gone[0], ConnectionChanged("forgotten"))
+        self._gone.append(left)
         for pod in self._pods:
             self._happen(pod, MemberRemoved(left.address, left.uuid, "Connection refused", "connection"))
         self._begin()

@@ -10,13 +10,14 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
+from quarterdeck.backend.clusters.follower import Follower
 from quarterdeck.backend.clusters.hazelcast.hazelcast_cluster import HazelcastCluster
 from quarterdeck.backend.clusters.hazelcast.log_following import LogSource
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import Event, Record
 from quarterdeck.backend.hazelcast.wire.route import WatchSettings
+from quarterdeck.backend.judgement.observations.story import LogStory
 from quarterdeck.backend.live.cluster.background_loop import BackgroundLoop
-from quarterdeck.backend.picture.fold.picture import Picture
 from tests.hazelcast.wire.fake_member import FakeMember, start_cluster
 from tests.hazelcast.wire.watching import QUICK
 from tests.waiting import wait_until
@@ -73,13 +74,17 @@ class Watching:
     def __init__(self, cluster: HazelcastCluster) -> None:
         self.cluster = cluster
         self.records: list[Record] = []
-        self.picture = Picture()
+        self._follower = Follower(cluster)
+        self.picture = self._follower.picture
 
     def drain(self) -> None:
         """Take in what came."""
-        for record in self.cluster.drain():
-            self.records.append(record)
-            self.picture.apply(record)
+        self.records += self._follower.follow()
+
+    @property
+    def story(self) -> LogStory | None:
+        """What is observed in the records so far."""
+        return self._follower.story
 
     def events(self, kind: type[Event], member: str = "") -> list[Any]:
         """All events of a kind so far."""

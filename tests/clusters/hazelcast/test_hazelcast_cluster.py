@@ -77,7 +77,7 @@ def test_both_halves_of_a_split_are_seen_each_at_its_own_side() -> None:
         lists = [seen.picture.members[member.address] for member in (a, c)]
         assert [member_list.version for member_list in lists] == [2, 2]
         assert lists[0].lineage != lists[1].lineage
-        story = seen.cluster.story
+        story = seen.story
         assert story is not None and [observation.kind for observation in story.observations] == ["halves-apart"]
         apart = story.observations[0]
         assert set(apart.members) == set(members.addresses) and apart.headline.endswith(", until now")
@@ -274,8 +274,8 @@ def test_halves_that_find_each_other_by_kubernetes_get_no_advice_about_join_list
         seen.until(lambda: len([event for event in seen.events(SettingsChanged) if JOINER in event.properties]) == 4)
         a, b, c, d = members.members
         members.do(lambda: (agree([a, b], 2), agree([c, d], 2)))
-        seen.until(lambda: len(seen.picture.masters()) == 2 and seen.cluster.story and seen.cluster.story.observations)
-        story = seen.cluster.story
+        seen.until(lambda: len(seen.picture.masters()) == 2 and seen.story and seen.story.observations)
+        story = seen.story
         assert story is not None
         (apart,) = story.observations
         assert "publishNotReadyAddresses" in apart.remedy and "join list" not in apart.cause + apart.remedy

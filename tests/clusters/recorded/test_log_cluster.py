@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from quarterdeck.backend.clusters.follower import Follower
 from quarterdeck.backend.clusters.observed_story import story_landmarks
 from quarterdeck.backend.clusters.recorded import log_reading
 from quarterdeck.backend.clusters.recorded.log_lines import RunExists, excerpt_of, import_run
@@ -109,14 +110,14 @@ def test_imported_logs_are_a_journal_of_the_same_records(tmp_path: Path, opened:
     assert "were apart" in observed
     journal = RecordedCluster(tmp_path)
     records: list[Record] = []
-    wait_until(lambda: records.extend(journal.drain()) or journal.complete)
+    following = Follower(journal)
+    wait_until(lambda: records.extend(following.follow()) or journal.complete)
     from_logs = all_of(opened(SPLIT))
     assert [(record.uuid, record.seq, record.at, record.event) for record in records] == [
         (record.uuid, record.seq, record.at, record.event) for record in from_logs
     ]
-    assert journal.story is not None and [observation.kind for observation in journal.story.observations] == [
-        "halves-apart"
-    ]
+    assert following.story is not None
+    assert [observation.kind for observation in following.story.observations] == ["halves-apart"]
     with pytest.raises(RunExists, match="--run"):
         list(import_run(SPLIT, tmp_path, options))
 

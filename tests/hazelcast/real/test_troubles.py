@@ -295,7 +295,7 @@ def test_diagnostics_are_written_for_a_time_and_read(version: str, tmp_path: Pat
             )
             cluster.signal(2, Signals.SIGCONT)
             console.wait("heartbeats again", lambda: [it for it in console.events(HeartbeatLate, one) if it.over])
-            story = console.cluster.story
+            story = console.story
             assert story is not None
             (seen,) = (it for it in story.observations if it.kind == "late-heartbeats" and it.members == (one, two))
             assert not seen.is_open

@@ -426,3 +426,13 @@ def test_whatever_is_heard_each_incarnation_begins_with_who_witnesses_it_and_no_
         known = [event for event in events if isinstance(event, ListInstalled | MemberStarted)]
         assert all(one != following for one, following in pairwise(known) if isinstance(one, ListInstalled))
         assert all(member_list.lineage == member_list.members[0].uuid for member_list in lists)
+
+
+def test_a_member_that_is_forgotten_is_so_on_record_if_it_was_ever_met() -> None:
+    watched = Watched()
+    watched.answers(A, "a", view(3, (A, "a"), (B, "b")))
+    assert watched.witness.forget(C, watched.now_us) == []
+    (forgotten,) = watched.witness.forget(A, watched.now_us)
+    assert (forgotten.address, forgotten.uuid, forgotten.event) == (A, "a", ConnectionChanged("forgotten"))
+    watched.told.append(forgotten)
+    assert A not in watched.picture().members

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 import pytest
 
-from quarterdeck.backend.clusters.cluster import WatchedCluster
+from quarterdeck.backend.clusters.follower import Follower
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.core.witnessed.events import MemberWitnessed, OwnersTold
 from quarterdeck.backend.judgement.table_agreement import LASTING_US, is_unsettled
-from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.cli.commands.cluster import observation
 from tests.app.fakes.fake_cluster import FakeCluster
 
@@ -42,10 +39,11 @@ def test_tables_that_still_change_are_looked_at_again(
     monkeypatch: pytest.MonkeyPatch, agrees_after: int, agreed: bool
 ) -> None:
     monkeypatch.setattr(observation, "POLL_SECONDS", 0)
-    cluster, picture = Migrating(agrees_after), Picture()
-    for record in cluster.drain():
-        picture.apply(record)
-    observation.await_tables(cast("WatchedCluster", cluster), picture)
+    cluster = Migrating(agrees_after)
+    followed = Follower(cluster)
+    followed.follow()
+    observation.await_tables(followed)
+    picture = followed.picture
     assert not is_unsettled(picture, cluster.now_us())
     digests = {belief.table.digest for belief in picture.members.values() if belief.table is not None}
     assert (len(digests) == 1) is agreed
