@@ -18,6 +18,7 @@ from quarterdeck.backend.core.membership.views.member_list import MemberList
 from quarterdeck.backend.core.messages import Message
 from quarterdeck.backend.core.operations import Answer, Get, Operation, Put
 from quarterdeck.backend.core.partitions.migration.migration import (
+    CompletedMigration,
     Endpoint,
     MigrationEvent,
     PartitionMigration,
@@ -101,13 +102,13 @@ class MapNetwork:
         self.rows[partition] = self.row_of(names)
         self.versions[partition] += 1
 
-    def learn(self, name: str) -> None:
-        """A member hears of the whole table."""
+    def learn(self, name: str, *decided: CompletedMigration) -> None:
+        """A member hears of the whole table, and of these ends of migrations."""
         state = self.states[name]
         if state.partitions.table is None:
             state.partitions.table = empty_table(len(self.rows), self.width)
         rows = [VersionedRow(*row) for row in zip(range(len(self.rows)), self.versions, self.rows, strict=True)]
-        learn(state, self.now, rows, (), author="", cause="published")
+        learn(state, self.now, rows, decided, author="", cause="published")
         handlers.on_table_changed(state, self.now)
         self.take(name)
 

@@ -14,7 +14,7 @@ from quarterdeck.backend.core.data.messages import MapAnswer
 from quarterdeck.backend.core.data.partition_store import PartitionStore, Stamp, StoredEntry, entry_bytes, entry_digest
 from quarterdeck.backend.core.data.replication.store_transfer import Staging, next_chunk
 from quarterdeck.backend.core.operations import Answer, Get, Put, PutAll, Size
-from quarterdeck.backend.core.partitions.migration.migration import StoreCursor
+from quarterdeck.backend.core.partitions.migration.migration import CompletedMigration, StoreCursor
 from tests.core.map_network import MapNetwork
 from tests.core.stepped_cluster import training_settings
 
@@ -44,6 +44,37 @@ def test_all_data_comes_and_nothing_stays_where_it_is_not_held(before: str, afte
     assert network.ask("D", Size("m")).size == 50
     network.put("D", "new", "v")
     network.assert_equal_replicas()
+
+
+@pytest.mark.parametrize("row", ["B--", "BC-", "-B-"])
+def test_an_owner_that_learns_at_once_that_it_gave_a_partition_away_and_got_it_back_holds_an_empty_one(
+    row: str,
+) -> None:
+    """B gave partition 0 to C, C died, and the master gave the lost partition back, before B heard of any of it."""
+    network = filled("ABC", "B--")
+    migration = network.migration(0, "C--", "C")
+    network.take_chunks(migration, network.begin_migration(migration))
+    network.commit(migration)
+    network.set_row(0, "---")
+    network.set_row(0, row)
+    network.learn("B", CompletedMigration(migration, True))
+    owner = network.states["B"].data
+    assert set(owner.owner_states) == ({0} if row[0] == "B" else set()) and owner.stores[0].entries == 0
+    network.learn_all()
+    network.pass_seconds(12)
+    if row[0] == "B":
+        assert network.ask("B", Size("m")).size == 0 and not network.put("A", "new", "v").problem
+
+
+def test_a_destination_that_learns_at_once_that_it_got_a_partition_and_lost_it_holds_nothing() -> None:
+    network = filled("ABC", "B--")
+    migration = network.migration(0, "C--", "C")
+    network.take_chunks(migration, network.begin_migration(migration))
+    network.rows[0] = migration.applied_to(network.rows[0])
+    network.versions[0] += 1
+    network.set_row(0, "A--")
+    network.learn("C", CompletedMigration(migration, True))
+    assert not held_partitions(network.states["C"])
 
 
 def test_an_owner_that_steps_back_stays_as_a_backup() -> None:

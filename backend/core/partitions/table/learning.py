@@ -26,7 +26,7 @@ def learn(
     """Apply rows that are newer than what this member has, and decisions that it did not know. There must be a table."""
     table = state.table
     newer = [row for row in rows if row.version > table.versions[row.partition]]
-    places = [(row.partition, index_of(state.uuid, table.rows[row.partition])) for row in newer]
+    indices = {row.partition: index_of(state.uuid, table.rows[row.partition]) for row in newer}
     completed = state.partitions.completed
     news = [end for end in decided if end.migration.id not in completed]
     news += _without_decision(state, newer, {end.migration.id for end in news})
@@ -37,15 +37,24 @@ def learn(
         state.partitions.changed_rows.add(row.partition)
     for migration in news:
         completed[migration.migration.id] = migration
-        _finish(state, now, migration, is_late=migration.migration.id in late)
-    for partition, before in places:
-        after = index_of(state.uuid, table.rows[partition])
-        if after != before:
-            state.context.service.placed(now, partition, before, after)
+        event = _finish(state, now, migration, is_late=migration.migration.id in late)
+        if event is not None and migration.committed:
+            # The rows may have gone on since: the member passes through the index that the migration gave it.
+            indices.setdefault(event.partition, index_of(state.uuid, table.rows[event.partition]))
+            _pass_to(state, now, indices, event.partition, event.new_replica_index)
+    for partition in indices:
+        _pass_to(state, now, indices, partition, index_of(state.uuid, table.rows[partition]))
     if newer:
         compact, digest = packed(newer), f"{table.digest:016x}"
         holders = tuple(Holder(holder.address, holder.uuid) for holder in compact.holders)
         state.record(now, TableChanged(table.version, digest, len(table), holders, compact.rows, author, cause))
+
+
+def _pass_to(state: PartitionedMember, now: int, indices: dict[int, int], partition: int, index: int) -> None:
+    """Let the data of a partition follow this member to another replica index."""
+    before, indices[partition] = indices[partition], index
+    if index != before:
+        state.context.service.placed(now, partition, before, index)
 
 
 def _without_decision(
@@ -66,8 +75,11 @@ def _without_decision(
     return found
 
 
-def _finish(state: PartitionedMember, now: int, decided: CompletedMigration, *, is_late: bool) -> None:
-    """Act on the end of a migration, if this member takes part in it; `is_late` if its row already held before."""
+def _finish(state: PartitionedMember, now: int, decided: CompletedMigration, *, is_late: bool) -> MigrationEvent | None:
+    """Act on the end of a migration, and return this member's side of it; None if this member takes no part in it.
+
+    `is_late` if its row already held before.
+    """
     migration = decided.migration
     service = state.context.service
     active = state.partitions.active.get(migration.partition)
@@ -80,7 +92,7 @@ def _finish(state: PartitionedMember, now: int, decided: CompletedMigration, *, 
         event = MigrationEvent(migration.id, migration.partition, "source", *indices)
         service.before(now, event)
     else:
-        return
+        return None
     if decided.committed:
         service.commit(now, event)
     else:
@@ -88,3 +100,4 @@ def _finish(state: PartitionedMember, now: int, decided: CompletedMigration, *, 
     indices = event.current_replica_index, event.new_replica_index
     end = MigrationFinished(migration.id, migration.partition, event.endpoint, decided.committed, *indices)
     state.record(now, end)
+    return event
