@@ -92,7 +92,7 @@ EVENT_KINDS: dict[str, type[Event]] = {str(kind.__struct_config__.tag): kind for
 NOTES: frozenset[type] = frozenset(
     {
         *(membership.HeartbeatLate, membership.ObserverPaused, membership.AddressesRemembered),
-        *(membership.SearchPlanned, membership.NotMerging, membership.ProtectionChanged),
+        *(membership.SearchPlanned, membership.NotMerging, membership.ProtectionChanged, membership.MessageRefused),
         *(partitions.PartitionLost, partitions.MigrationsCancelled, partitions.CompletedEvicted),
         *(data.CallFinished, data.EntriesEvicted, data.DataMeasured),
     }

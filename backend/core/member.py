@@ -21,6 +21,7 @@ from quarterdeck.backend.core.data.handlers import (
     on_table_changed,
 )
 from quarterdeck.backend.core.data.map_service import MapService
+from quarterdeck.backend.core.data.message_checks import DATA_MESSAGE_CHECKS
 from quarterdeck.backend.core.data.state import MemberState
 from quarterdeck.backend.core.effects import Effect
 from quarterdeck.backend.core.inputs import (
@@ -33,7 +34,7 @@ from quarterdeck.backend.core.inputs import (
     Start,
     Tick,
 )
-from quarterdeck.backend.core.membership import cluster_state, mastership_claim
+from quarterdeck.backend.core.membership import cluster_state, mastership_claim, refused_messages
 from quarterdeck.backend.core.membership.events import (
     ClusterStateChanged,
     ListInstalled,
@@ -51,6 +52,7 @@ from quarterdeck.backend.core.membership.handlers import (
     Rule,
     settle,
 )
+from quarterdeck.backend.core.membership.message_checks import MEMBERSHIP_MESSAGE_CHECKS
 from quarterdeck.backend.core.membership.messages import Heartbeat, Leave
 from quarterdeck.backend.core.membership.split_brain import (
     cluster_search,
@@ -66,6 +68,7 @@ from quarterdeck.backend.core.partitions import graceful_shutdown, lite_members,
 from quarterdeck.backend.core.partitions.arrangement import repartitioning
 from quarterdeck.backend.core.partitions.events import TableChanged
 from quarterdeck.backend.core.partitions.handlers import PARTITION_MESSAGE_HANDLERS, PARTITION_TIMER_HANDLERS
+from quarterdeck.backend.core.partitions.message_checks import PARTITION_MESSAGE_CHECKS
 from quarterdeck.backend.core.partitions.state import PartitionContext
 from quarterdeck.backend.core.properties import BadProperty
 
@@ -77,6 +80,7 @@ MESSAGE_HANDLERS: dict[type, Callable[[MemberState, int, Address, Any], None]] =
     **PARTITION_MESSAGE_HANDLERS,
     **DATA_MESSAGE_HANDLERS,
 }
+MESSAGE_CHECKS = {**MEMBERSHIP_MESSAGE_CHECKS, **PARTITION_MESSAGE_CHECKS, **DATA_MESSAGE_CHECKS}
 RULES: dict[type, dict[type[Doing], Rule] | None] = {**dict.fromkeys(MESSAGE_HANDLERS), **MESSAGE_RULES}
 """The rules for each kind of message; None where a handler stands, for it does not matter what the member is doing."""
 
@@ -169,6 +173,10 @@ class MemberMachine:
             # The hot path. A message that asks for nothing and ends no incarnation has no consequences either.
             self.unmoved = None
             message, context.cause = input.message, input.because
+            check = MESSAGE_CHECKS.get(type(message))
+            refusal = check(state, input.sender, message) if check is not None else ""
+            if refusal or input.sender == state.address:
+                return _refuse(state, now, input, refusal or "it comes from this member's own address")
             rules = RULES[type(message)]
             if rules is not None:
                 doing = state.doing
@@ -189,6 +197,15 @@ class MemberMachine:
             return effects
         INERT_INPUT_HANDLERS[type(input)](state, input)
         return NOTHING
+
+
+def _refuse(state: MemberState, now: int, input: Receive, reason: str) -> Sequence[Effect]:
+    """Record that a message is refused. Nothing else follows from it."""
+    context = state.context
+    context.act_for(input.because)
+    refused_messages.refuse(state, now, input.sender, str(type(input.message).__struct_config__.tag), reason)
+    effects, context.effects, context.latest = context.effects, [], None
+    return effects
 
 
 def conclude(state: MemberState, now: int) -> Sequence[Effect]:

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from quarterdeck.backend.core.map_limits import map_limits
 
+MERGE_POLICIES = ("put-if-absent", "pass-through", "latest-update", "latest-access", "higher-hits", "discard")
 SECOND_US = 1_000_000
 MILLISECOND_US = 1_000
 
@@ -226,7 +227,7 @@ class Settings(Struct, frozen=True):
         "quarterdeck.merge.policy",
         "put-if-absent",
         "choice",
-        choices=("put-if-absent", "pass-through", "latest-update", "latest-access", "higher-hits", "discard"),
+        choices=MERGE_POLICIES,
     )
     """What becomes of an entry after a merge when both clusters have it."""
     map_limits: str = _property("quarterdeck.map.limits", "", "text")

@@ -55,8 +55,10 @@ class FakeService:
             return b"%d" % len(content)
         return content[number - 1] if number <= len(content) else None
 
-    def receive(self, now: int, event: MigrationEvent, chunk: bytes) -> bool:
+    def receive(self, now: int, event: MigrationEvent, chunk: bytes | None) -> bool:
         assert self.open[event.partition] == event
+        if chunk is None:
+            return True
         self.told.append(("receive", event.partition))
         taken = self.staged.setdefault(event.partition, [])
         taken.append(chunk)

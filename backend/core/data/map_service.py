@@ -34,13 +34,14 @@ class MapService:
     def next_chunk(self, partition: int, cursor: StoreCursor, chunk_bytes: int) -> bytes | None:
         return store_transfer.next_chunk(self._state.data.stores[partition], cursor, chunk_bytes)
 
-    def receive(self, now: int, event: MigrationEvent, chunk: bytes) -> bool:
-        """Stage the chunk. True when all is here, or when the first one shows that the present store is the same.
-
-        Raises `msgspec.DecodeError` or ValueError when the chunk cannot be what the owner holds.
-        """
+    def receive(self, now: int, event: MigrationEvent, chunk: bytes | None) -> bool:
+        """Stage the chunk. Return whether all is here; the first one may show that the present store is the same."""
         data = self._state.data
         staging = data.staged.setdefault(event.partition, Staging())
+        if chunk is None:
+            if not staging.complete:
+                raise ValueError("it ends before all has come")
+            return True
         return staging.receive(chunk, data.stores.get(event.partition))
 
     def commit(self, now: int, event: MigrationEvent) -> None:

@@ -366,6 +366,22 @@ class ClaimAbandoned(Struct, frozen=True, tag_field="kind", tag="claim-abandoned
     cause: causes.ClaimEndCause = "unknown"
 
 
+# Messages that no sound member sends
+
+
+class MessageRefused(Struct, frozen=True, tag_field="kind", tag="message-refused"):
+    """A message of a peer cannot be true, so this member does nothing with it. Further ones are recorded once a minute.
+
+    `refused` counts the messages of that sender that this incarnation has refused.
+    """
+
+    sender: Address
+    message: str
+    """The kind of the message."""
+    reason: str
+    refused: Int64
+
+
 MembershipEvent = (
     MemberStarted | JoinRequested | JoinFailed | AddressUnusable | MemberStopped | ListInstalled | ListRejected |
     MasterChanged | MemberAdmitted | MemberRemoved | SuspicionRaised | SuspicionCleared | ExplicitSuspicionSent |
@@ -373,5 +389,5 @@ MembershipEvent = (
     DisconnectionResolved | MemberHeldBack | JoinDelayed | MergeVerdict | NotMerging | MergeStarted | MergeAbandoned |
     MemberMerging | SearchPlanned | AddressesRemembered | JoinListChanged | ClusterStateChanged |
     ClusterStateRefused | LiteChangeRefused | ProtectionChanged | SettingsChanged | ClaimStarted | ClaimAnswered |
-    ClaimFinished | ClaimAbandoned
+    ClaimFinished | ClaimAbandoned | MessageRefused
 )  # fmt: skip

@@ -74,7 +74,7 @@ _RULES: dict[type, dict[type[Doing], Rule]] = {
         JoinSearch: joining.on_master_is,
         Following: cluster_search.on_master_named_to_slave,
         Claim: cluster_search.on_master_named_to_slave,
-        Leading: cluster_search.on_master_named,
+        Leading: merging.on_master_named,
     },
     messages.FormationBid: {
         JoinSearch: joining.on_formation_bid,

@@ -170,6 +170,8 @@ class Membership(Process):
     """Addresses at which this member looks for others in vain, though not for silence (chapter `remembered_addresses`)."""
     unanswered: set[Address] = field(default_factory=set)
     """Addresses that have not answered since the last search for other clusters."""
+    refused_messages: dict[Address, undertakings.RefusedMessages] = field(default_factory=dict)
+    """By sender, the one recorded longest ago first."""
     operating: bool = True
     listed: RecordId | None = None
     """The record that the present list was installed."""

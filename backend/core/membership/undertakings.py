@@ -14,7 +14,7 @@ from quarterdeck.backend.core.membership.failure_detection.failure_detector impo
 from quarterdeck.backend.core.membership.messages import JoinRequest, MembersUpdate
 from quarterdeck.backend.core.membership.views.member_list import MemberList
 
-MergePhase = Literal["proving", "freezing", "offering", "ordering"]
+MergePhase = Literal["confirming", "proving", "freezing", "offering", "ordering"]
 
 
 class LeftMember(NamedTuple):
@@ -22,6 +22,13 @@ class LeftMember(NamedTuple):
 
     address: Address
     since_us: int
+
+
+class RefusedMessages(NamedTuple):
+    """The messages of one sender that were refused (chapter `refused_messages`)."""
+
+    refused: int
+    recorded_us: int
 
 
 class HeldBackMember(NamedTuple):
@@ -191,6 +198,8 @@ class MergeUndertaking:
     started: RecordId | None
     """The record of its beginning; before that, of what was decided."""
     waiting: set[Address] = field(default_factory=set)
+    confirmed: set[Address] = field(default_factory=set)
+    """The members of the other cluster that have named its master as theirs."""
 
 
 # What a member is doing: one of these at a time

@@ -24,6 +24,7 @@ from quarterdeck.backend.core.messages import Message
 from quarterdeck.backend.core.operations import Answer, Operation
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.live.security.tls import OPEN, WireSecurity
+from quarterdeck.backend.live.transport.frames import FrameTooLarge
 from quarterdeck.backend.live.transport.limits import DEFAULT_LIMITS, DEFAULT_TIMEOUTS, Timeouts, TransportLimits
 from quarterdeck.backend.live.transport.listener import HttpHandover
 from quarterdeck.backend.live.transport.member_transport import MemberTransport
@@ -313,7 +314,11 @@ class MemberHost:
 
     def transmit(self, deliveries: Deliveries, because: RecordId | None) -> None:
         for address, message in deliveries:
-            self.transport.send(address, message, because)
+            try:
+                self.transport.send(address, message, because)
+            except FrameTooLarge as problem:  # what a peer has sent may be too long to be sent back, or on
+                kind = message.__struct_config__.tag
+                _LOG.error("member %s cannot send %s to %s: %s", self.label, kind, address, problem)
 
     def record(self, record: Record) -> None:
         self._observer.recorded(record)

@@ -114,6 +114,10 @@ MEMBERSHIP = (
         mark=("✗ v{version}{sender:name}", "bad"),
     ),
     EventRow(
+        events.MessageRefused, "refuses {message} from {sender:name}: {reason}", "bad", WARNING,
+        mark=("✗ {message}{sender:name}", "bad"), external=True,
+    ),
+    EventRow(
         events.MasterChanged, "has {master:name} as master: {reason}", "strong", mark=("★ {master:name}", "plain"),
         mark_weight=2, part="detail",
     ),

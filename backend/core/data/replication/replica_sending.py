@@ -57,7 +57,7 @@ def on_sync_ack(state: MemberState, now: int, sender: Address, ack: SyncAck) -> 
         del outgoing.unacknowledged[number]
     outgoing.give_up_us = now + GIVE_UP_US
     if acknowledged:
-        _send_some(state, now, ack.partition, outgoing)
+        _send_some(state, now, key[0], outgoing)
 
 
 def stop(state: MemberState, partition: int) -> None:

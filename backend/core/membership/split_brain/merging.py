@@ -3,13 +3,16 @@
 See Split-brain Recovery Improvements; Emergent Leader, Recovering from split brain; Hazelcast: start of a merge and merge on
 each member.
 
-The losing master proves the links where partial disconnections are resolved, freezes its cluster, offers it to the winner, and
-when that agrees orders every member to join the winner's cluster, itself last. Each goes on under a new uuid and names the
-version it has seen, so that the winner's list jumps above it and the version never goes back. If anything fails on the way, the
-state of the cluster is restored, and the next search begins anew.
+The losing master asks the members that the winner lists for their master, until those that name the winner outweigh its own
+cluster: one peer alone can claim to lead any number of members. It proves the links where partial disconnections are resolved,
+freezes its cluster, offers it to the winner, and when that agrees orders every member to join the winner's cluster, itself last.
+Each goes on under a new uuid and names the version it has seen, so that the winner's list jumps above it and the version never
+goes back. If anything fails on the way, the state of the cluster is restored, and the next search begins anew.
 """
 
 from __future__ import annotations
+
+from msgspec import structs
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.causes import ObstacleCause, Reason
@@ -45,7 +48,33 @@ def on_merge_decided(state: Membership, now: int, fact: facts.MergeDecided) -> N
     if leading.merge or leading.state_change or leading.admission or now < state.merge_not_before_us:
         return
     token, cause = state.next_token(), state.context.cause
-    merge = leading.merge = MergeUndertaking(token, fact.remote, now + PHASE_US, "proving", cause)
+    merge = leading.merge = MergeUndertaking(token, fact.remote, now + PHASE_US, "confirming", cause)
+    _enter(state, now, merge, "confirming")
+    merge.confirmed = {fact.remote.address}
+    merge.waiting = {member.address for member in fact.remote.members} - merge.confirmed
+    _ask_for_master(state, merge)
+    _go_on_when_confirmed(state, leading, now, merge)
+
+
+def on_master_named(state: Membership, leading: Leading, now: int, sender: Address, answer: messages.MasterIs) -> None:
+    """Count a member of the winner that names its master; an answer to another question is for the search."""
+    merge = leading.merge
+    if not answer.token:
+        cluster_search.on_master_named(state, leading, now, sender, answer)
+    elif merge is not None and merge.phase == "confirming" and answer.token == merge.token and sender in merge.waiting:
+        if answer.master == merge.remote.address:
+            merge.waiting.discard(sender)
+            merge.confirmed.add(sender)
+            _go_on_when_confirmed(state, leading, now, merge)
+
+
+def _go_on_when_confirmed(state: Membership, leading: Leading, now: int, merge: MergeUndertaking) -> None:
+    """Go on as soon as the confirmed part of the other cluster wins by itself."""
+    members = tuple(member for member in merge.remote.members if member.address in merge.confirmed)
+    data_members = sum(not member.lite for member in members)
+    proven = structs.replace(merge.remote, members=members, data_member_count=data_members)
+    if decide_merge(cluster_search.profile(state), proven).decision != "local-merges":
+        return
     if state.settings.disconnection_heartbeats:
         _prove(state, leading, now, merge)
     else:
@@ -116,7 +145,9 @@ def on_merge_timer(state: Membership, now: int) -> None:
         return
     state.context.act_for(merge.started)
     if now < merge.deadline_us:
-        if merge.phase == "proving":
+        if merge.phase == "confirming":
+            _ask_for_master(state, merge)
+        elif merge.phase == "proving":
             _ask_for_proof(state, now, merge)
         elif merge.phase == "offering":
             _offer(state, merge)
@@ -125,6 +156,9 @@ def on_merge_timer(state: Membership, now: int) -> None:
         state.timers.set(MERGE, min(merge.deadline_us, now + ASK_AGAIN_US))
     elif merge.phase == "ordering":
         state.report(facts.Departing(merge.remote.address))
+    elif merge.phase == "confirming":
+        why = f"{', '.join(sorted(merge.waiting))} did not confirm that {merge.remote.address} leads it"
+        _wait_for_links(state, leading, now, why)
     elif merge.phase == "proving":
         _wait_for_links(state, leading, now, f"{', '.join(sorted(merge.waiting))} did not report its links")
     elif merge.phase == "freezing":
@@ -148,7 +182,7 @@ def on_removed(state: Membership, now: int, fact: facts.Removed | facts.LostInMe
 
 
 def _give_up(state: Membership, leading: Leading, now: int, cause: ObstacleCause, reason: str) -> None:
-    """Stay a cluster of its own, as before. While links are proven, nothing has begun yet."""
+    """Stay a cluster of its own, as before. Until its freeze, nothing has begun yet."""
     merge, leading.merge = leading.merge, None
     if merge is None:
         return
@@ -156,7 +190,7 @@ def _give_up(state: Membership, leading: Leading, now: int, cause: ObstacleCause
     if merge.phase == "freezing":
         cluster_state.cancel_for_merge(state, leading, now)
     state.context.act_for(merge.started)
-    if merge.phase != "proving":
+    if merge.phase not in ("confirming", "proving"):
         state.record(now, events.MergeAbandoned(merge.remote.address, reason, cause))
     cluster_search.explain(state, now, Reason(cause, reason), merge.remote.address)
     if state.standing.thawed is not None:
@@ -243,6 +277,10 @@ def _enter(state: Membership, now: int, merge: MergeUndertaking, phase: MergePha
     merge.deadline_us = now + PHASE_US
     merge.waiting = set()
     state.timers.set(MERGE, now + ASK_AGAIN_US)
+
+
+def _ask_for_master(state: Membership, merge: MergeUndertaking) -> None:
+    state.send_all(tuple(sorted(merge.waiting)), messages.WhoIsMaster(state.uuid, merge.token))
 
 
 def _prove(state: Membership, leading: Leading, now: int, merge: MergeUndertaking) -> None:

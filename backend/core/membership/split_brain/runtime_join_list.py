@@ -40,7 +40,7 @@ def on_update(state: Membership, doing: Doing, now: int, sender: Address, update
 
 def on_acknowledgement(state: Membership, doing: Doing, now: int, sender: Address, ack: JoinListUpdateAck) -> None:
     """Note that a member has this member's edit. If it has a later edition of another edit, spread this one again above that."""
-    if state.join_list_confirmed is None:
+    if state.join_list_confirmed is None or sender not in state.peers:
         return
     edition = (ack.edition, ack.author)
     if edition == state.join_list_edition:

@@ -112,6 +112,8 @@ def _may_join(
         return False
     if request.uuid in state.members.uuids or request.uuid in just_left:
         return False  # an echo
+    if any(other.uuid == request.uuid for address, other in state.asking_to_join.items() if address != sender):
+        return False  # one incarnation has one address
     if present_incarnation.is_another(state, sender, request.uuid):
         present_incarnation.check(state, now, sender, request.uuid, request)
         return False

@@ -149,8 +149,13 @@ class MigrationService(Protocol):
         The first chunk lets the destination see whether it has all of it already.
         """
 
-    def receive(self, now: int, event: MigrationEvent, chunk: bytes) -> bool:
-        """Stage a chunk at the destination, beside the present data. Return whether nothing more is needed."""
+    def receive(self, now: int, event: MigrationEvent, chunk: bytes | None) -> bool:
+        """Stage a chunk at the destination, beside the present data; None is the end. Return whether nothing more is needed.
+
+        Raises:
+            msgspec.DecodeError: It is no chunk.
+            ValueError: It is not what the first chunk has announced, or it ends before all has come.
+        """
 
     def commit(self, now: int, event: MigrationEvent) -> None:
         """Adopt the replicas that this migration brought and drop those no longer held."""

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import msgspec
+
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.cluster_profile import allows_migrations
 from quarterdeck.backend.core.partitions import events, messages
@@ -178,8 +180,14 @@ def on_chunk(state: PartitionedMember, now: int, sender: Address, chunk: message
     while active.received in active.early:
         last = active.early.pop(active.received)
         active.received += 1
-        if not active.complete:
-            active.complete = not last.service or state.context.service.receive(now, active.event, last.payload)
+        if active.complete:
+            continue
+        try:
+            active.complete = state.context.service.receive(now, active.event, last.payload if last.service else None)
+        except (msgspec.DecodeError, ValueError) as damage:
+            problem = f"the copy is damaged: {damage}"
+            state.send(sender, messages.MigrationChunkAck(migration.id, -1, False, False, problem), active.accepted)
+            return
     # The answer is about the last chunk that was taken, which a repeated one may not be.
     enough = last.number == active.received - 1 and bool(last.service) and active.complete
     ack = messages.MigrationChunkAck(migration.id, active.received - 1, enough, active.complete)

@@ -2,8 +2,10 @@
 merge and merge on each member)."""
 
 import pytest
+from msgspec import structs
 
-from quarterdeck.backend.core.cluster_profile import ClusterStanding
+from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.cluster_profile import ClusterStanding, ProfiledMember
 from quarterdeck.backend.core.effects import Disconnect, Happened, Transmit
 from quarterdeck.backend.core.inputs import Receive
 from quarterdeck.backend.core.membership.events import (
@@ -25,10 +27,13 @@ from quarterdeck.backend.core.membership.messages import (
     MergeOffer,
     MergeReply,
     ProveLinks,
+    SplitBrainAnswer,
+    SplitBrainProbe,
     StateDecision,
     StateLock,
     StateLockAnswer,
 )
+from quarterdeck.backend.core.membership.split_brain import cluster_search
 from tests.core.member_state import state_of
 from tests.core.membership.split_brain.merging_clusters import (
     WITHOUT_PROOF,
@@ -65,7 +70,8 @@ def test_a_lone_master_merges_too() -> None:
 def test_the_phases_come_in_order_and_the_master_goes_last() -> None:
     world = two()
     begin(world)
-    assert phase(world) == "proving"
+    assert phase(world) == "confirming"
+    until(world, "proving")
     until(world, "freezing")
     assert not world.messages(MergeOffer)
     until(world, "offering")
@@ -82,11 +88,25 @@ def test_the_phases_come_in_order_and_the_master_goes_last() -> None:
 def test_without_partial_disconnections_to_resolve_no_links_are_proven() -> None:
     world = two(settings=WITHOUT_PROOF)
     begin(world)
-    assert phase(world) == "freezing"
+    until(world, "freezing")
     assert not world.messages(ProveLinks)
     world.deliver_all()
     world.live(2)
     assert united(world, "ABCDEFG")
+
+
+def test_a_master_that_only_claims_to_lead_many_members_is_not_merged_into() -> None:
+    """Its list agrees with its counts, yet no other member on it names it: the cluster is neither frozen nor dissolved."""
+    world = two()
+    winner = cluster_search.profile(state_of(world.machines["A"]))
+    invented = tuple(ProfiledMember(Address(f"10.9.9.{number}:5701"), f"uuid-{number}", False) for number in range(9))
+    shown = structs.replace(winner, members=(winner.members[0], *invented), data_member_count=10)
+    world.loses = lambda sender, receiver, message: isinstance(message, SplitBrainProbe)
+    world.receive("E", "A", SplitBrainAnswer(shown))
+    assert phase(world) == "confirming"
+    world.live(15)
+    assert not world.seen("E", MergeStarted) and not world.seen("E", ClusterStateChanged)
+    assert any("did not confirm" in event.reason for event in world.seen("E", NotMerging))
 
 
 # The new life
