@@ -35,6 +35,9 @@ def swarm(
     reached: Annotated[
         bool, flag("Say how often each rule and branch was reached, and which never was.", "--reached")
     ] = False,
+    conclusions: Annotated[
+        bool, flag("Compare what is concluded of each cluster with what is true.", "--conclusions")
+    ] = False,
     jobs: JobsOption = None,
     sizes: Annotated[str | None, option("How many members a run may have; 3:20.", "FEWEST:MOST")] = None,
     shrink: Annotated[Path | None, option("Write the smallest scenario for each way of failing there.", "DIR")] = None,
@@ -45,7 +48,8 @@ def swarm(
 ) -> None:
     """Simulate a run for each seed: faults first, with data in use, then calm, in which the members must form one cluster.
 
-    Exits with 1 when a run violates an invariant, does not converge, or ends in an error of the core.
+    Exits with 1 when a run violates an invariant, does not converge, or ends in an error of the core; with --conclusions, when a
+    conclusion is false.
     """
     from quarterdeck.backend.simulation.swarm_testing.guided import GuidedSearch, Origin
 
@@ -62,6 +66,11 @@ def swarm(
     if shrink is not None:
         with failing_as(ExitCode.BAD_INPUT, OSError, about="--shrink"):
             shrink.mkdir(parents=True, exist_ok=True)
+    if conclusions:
+        if guided or reached or origin is not None:
+            raise BadUsage("--conclusions: takes a range of seeds, as in 1:2000, without --guided and --reached")
+        fail_if(judge_conclusions(numbers, bounds, jobs or os.cpu_count() or 1, output))
+        return
     search = GuidedSearch(numbers) if guided else None
     fail_if(run(origins, search, bounds, jobs or os.cpu_count() or 1, shrink, output, counts=reached))
 
@@ -143,6 +152,25 @@ def run(
     if shrink is not None:
         _shrink_each_way_of_failing(failed, sizes, shrink)
     return bool(failed)
+
+
+def judge_conclusions(seeds: range, sizes: tuple[int, int], jobs: int, output: Format) -> bool:
+    """Judge the conclusions of each run and print the table; whether any was false."""
+    from quarterdeck.backend.conclusion_testing.summary import ConclusionSummary, judged_runs
+
+    began = reported = time.monotonic()
+    summary = ConclusionSummary(sizes)
+    for done, trial in enumerate(judged_runs(seeds, sizes, min(jobs, len(seeds))), start=1):
+        summary.add(trial)
+        for false in trial.false:
+            statement = false.statement
+            what = f"{statement.question} {statement.subject}".rstrip()
+            say(f"seed {trial.seed}, {false.at_us / 1e6:.3f} s: {what}: said {statement.said}, true {statement.true}")
+        if time.monotonic() - reported > PROGRESS_INTERVAL_SECONDS:
+            reported = time.monotonic()
+            say(f"{done} of {len(seeds)} seeds, {done / (reported - began):.1f} a second")
+    write_document(summary.as_fields(), output)
+    return summary.has_failed
 
 
 def summary(

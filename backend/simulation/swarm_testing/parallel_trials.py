@@ -40,14 +40,14 @@ def swarm_runs(
 ) -> Iterator[SwarmRun]:
     """Try every origin in `jobs` processes; with one job in this one. In the order of `origins`."""
     attempt = partial(swarm_run, sizes=sizes, counts=counts)
-    with _processes(jobs) as processes:
+    with trial_processes(jobs) as processes:
         yield from processes.map(attempt, origins, chunksize=CHUNK) if processes else map(attempt, origins)
 
 
 def guided_runs(search: GuidedSearch, sizes: tuple[int, int], jobs: int, *, counts: bool = False) -> Iterator[SwarmRun]:
     """Try what `search` chooses, generation by generation; the same runs for any number of `jobs`."""
     attempt = partial(swarm_run, sizes=sizes, counts=counts, watches=True)
-    with _processes(jobs) as processes:
+    with trial_processes(jobs) as processes:
         while origins := search.generation():
             for run in processes.map(attempt, origins) if processes else map(attempt, origins):
                 search.corpus.add(run.origin, run.trial.events, run.states)
@@ -82,7 +82,8 @@ class _Processes(ProcessPoolExecutor):
         self.shutdown(cancel_futures=True)
 
 
-def _processes(jobs: int) -> _Processes | nullcontext[None]:
+def trial_processes(jobs: int) -> _Processes | nullcontext[None]:
+    """Return that many processes for trials; with one job none, for then this process does it."""
     return nullcontext() if jobs == 1 else _Processes(jobs, mp_context=get_context("spawn"))
 
 

@@ -13,7 +13,7 @@ import traceback
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from random import Random
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from msgspec import Struct
 
@@ -89,14 +89,19 @@ def run_trial(
     run: str | None = None,
     elide_heartbeats: bool = True,
     run_state: RunState | None = None,
+    bystander: Bystander | None = None,
 ) -> Trial:
     """Run `scenario` under `seed` through both phases. Its expectations are left out: the trial judges by itself.
 
     `journal` is given every record, under the name `run`. With `elide_heartbeats` those that say nothing new are left out,
-    so that `events` says nothing about how many messages there would be. `run_state`, when it is given, follows the run.
+    so that `events` says nothing about how many messages there would be. `run_state`, when it is given, follows the run, and
+    `bystander` looks at it at moments of its own.
     """
     run_state = run_state or RunState(journal)
     driver = TrialDriver(scenario, seed, run_state, run, elide_heartbeats=elide_heartbeats)
+    if bystander is not None:
+        driver.bystander = bystander
+        bystander.begin(driver.world)
     driver.partitions = scenario.timing().partition_count
     trial_run = _TrialRun(scenario, driver, run_state, seed)
     try:
@@ -112,10 +117,22 @@ class Livelock(Exception):
     """Members keep one another busy for good."""
 
 
+class Bystander(Protocol):
+    """Looks at a run while it goes on, and changes nothing."""
+
+    next_us: int
+    """When it wants to look next; a look puts it off."""
+
+    def begin(self, world: World) -> None: ...
+
+    def look(self) -> None: ...
+
+
 class TrialDriver(SimulatedDriver):
     """A simulated stage that gives up when far more happens than can be right."""
 
     partitions = 0
+    bystander: Bystander | None = None
     _second_ends_us = 0
     _events_before = 0
 
@@ -127,7 +144,12 @@ class TrialDriver(SimulatedDriver):
         while True:
             if world.now_us >= self._second_ends_us:
                 self._second_ends_us, self._events_before = world.now_us + SECOND_US, world.events
-            world.run_until(min(until_us, self._second_ends_us), self._events_before + most)
+            stop_us = min(until_us, self._second_ends_us)
+            if self.bystander is not None:
+                while self.bystander.next_us <= world.now_us:
+                    self.bystander.look()
+                stop_us = min(stop_us, self.bystander.next_us)
+            world.run_until(stop_us, self._events_before + most)
             if (count := world.events - self._events_before) > most:
                 raise Livelock(f"{count} events within a second, at {world.now_us / SECOND_US:.1f} s")
             if world.now_us >= until_us:

@@ -1,0 +1,147 @@
+"""One run of the swarm, watched: at random moments every conclusion of every watcher is compared with what is true."""
+
+from __future__ import annotations
+
+from collections import Counter
+from random import Random
+
+from msgspec import Struct
+
+from quarterdeck.backend.conclusion_testing.comparison import Compared, Totals, compare
+from quarterdeck.backend.conclusion_testing.entries import EntryLedger
+from quarterdeck.backend.conclusion_testing.truth import Truth
+from quarterdeck.backend.core.data.events import EntriesMerged
+from quarterdeck.backend.core.events import ProcessKilled, ProcessPaused, ProcessResumed, Record
+from quarterdeck.backend.core.membership.events import ListInstalled, MemberMerging, MemberStarted, MemberStopped
+from quarterdeck.backend.core.partitions.events import PartitionLost
+from quarterdeck.backend.core.properties import MILLISECOND_US, SECOND_US
+from quarterdeck.backend.judgement.judge import Judge
+from quarterdeck.backend.judgement.watcher import WATCHES_ALL
+from quarterdeck.backend.scenarios.format.scenario import Scenario
+from quarterdeck.backend.scenarios.run_state import RunState
+from quarterdeck.backend.simulation.swarm_testing.drawing import draw_scenario
+from quarterdeck.backend.simulation.swarm_testing.trial import run_trial
+from quarterdeck.backend.simulation.virtual_time.world import World
+
+GRID_US = 250 * MILLISECOND_US
+"""How often holders of entries are looked at besides the moments at which one goes."""
+PAUSE_SECONDS = 2.0
+"""Between two random moments, on average."""
+SOON_US = SECOND_US // 2
+SOON_PROBABILITY = 0.3
+"""After what changes much a moment follows soon, as often as this."""
+MEASURED_WITHIN_US = 5 * SECOND_US
+
+GOING = ProcessKilled | MemberStopped | MemberMerging | MemberStarted | EntriesMerged | PartitionLost
+MERGING = MemberMerging | MemberStarted | EntriesMerged
+CHANGING = (
+    ProcessKilled | ProcessPaused | ProcessResumed | MemberStopped | MemberStarted | ListInstalled | PartitionLost
+)
+
+
+class FalseStatement(Struct, frozen=True):
+    """A conclusion that is not true, at the first moment of the episode in which it stands."""
+
+    seed: int
+    at_us: int
+    watcher: str
+    statement: Compared
+
+    @property
+    def kind(self) -> tuple[str, str, str]:
+        """Return the watcher, the question and the answer: false statements of one kind have one fault."""
+        return self.watcher, self.statement.question, self.statement.said
+
+
+class ConclusionTrial(Struct, frozen=True):
+    """What the watchers of one run concluded."""
+
+    seed: int
+    fingerprint: str
+    moments: int
+    counts: dict[tuple[str, str, str], int]
+    """By watcher, question and verdict."""
+    false: tuple[FalseStatement, ...]
+
+
+def judge_seed(seed: int, sizes: tuple[int, int]) -> ConclusionTrial:
+    """Draw the run of `seed` and judge its conclusions."""
+    return judge_run(draw_scenario(seed, sizes).scenario, seed)
+
+
+def judge_run(scenario: Scenario, seed: int) -> ConclusionTrial:
+    """Run `scenario` under `seed`, and compare what its watchers conclude with what is true.
+
+    Raises:
+        RunCrashed: The run ended with an error.
+    """
+    run = JudgedRun(seed, scenario.timing().partition_count)
+    trial = run_trial(scenario, seed, run_state=run, bystander=run)
+    if trial.verdict == "crash":
+        raise RunCrashed(f"seed {seed}: {trial.text}")
+    return ConclusionTrial(seed, trial.fingerprint, run.moments, dict(run.counts), tuple(run.false))
+
+
+class RunCrashed(Exception):
+    """The core, a watcher or a comparison raised an error that it must not raise."""
+
+
+class JudgedRun(RunState):
+    """The state of a run, and those who watch it."""
+
+    def __init__(self, seed: int, partitions: int) -> None:
+        super().__init__()
+        self.next_us = 0
+        self.moments = 0
+        self.counts: Counter[tuple[str, str, str]] = Counter()
+        self.false: list[FalseStatement] = []
+        self._seed = seed
+        self._draws = Random(f"{seed}/moments")
+        self._ledger = EntryLedger(partitions)
+        self._totals = Totals(MEASURED_WITHIN_US)
+        self._open: set[tuple[str, str, str, str]] = set()
+        self._judge_us = SECOND_US
+        self._grid_us = 0
+        self._world: World | None = None
+
+    def begin(self, world: World) -> None:
+        """Watch this world."""
+        self._world = world
+
+    def observe(self, record: Record) -> None:
+        """Take in a record, and look at what is held when a holder goes."""
+        super().observe(record)
+        self._ledger.observe(record)
+        if isinstance(record.event, GOING) and self._world is not None:
+            truth = Truth(self._world)
+            self._ledger.look(truth.holding, truth.now_us, by_merge=isinstance(record.event, MERGING))
+        if isinstance(record.event, CHANGING) and self._draws.random() < SOON_PROBABILITY:
+            self._judge_us = min(self._judge_us, record.at + int(SOON_US * self._draws.random()))
+            self.next_us = min(self.next_us, max(self._judge_us, record.at))
+
+    def look(self) -> None:
+        """Look at what is held, and judge if it is time to."""
+        assert self._world is not None
+        truth = Truth(self._world)
+        now_us = truth.now_us
+        self._ledger.look(truth.holding, now_us, by_merge=False)
+        self._totals.add(now_us, truth.owned_entries)
+        if now_us >= self._grid_us:
+            self._grid_us = now_us + GRID_US
+        if now_us >= self._judge_us:
+            self._judge(truth)
+            self._judge_us = now_us + 1 + int(self._draws.expovariate(1 / PAUSE_SECONDS) * SECOND_US)
+        self.next_us = min(self._grid_us, self._judge_us)
+
+    def _judge(self, truth: Truth) -> None:
+        self.moments += 1
+        judge = Judge(self.picture, WATCHES_ALL, truth.now_us)
+        still: set[tuple[str, str, str, str]] = set()
+        for statement in compare(judge, truth, self._ledger, self._totals):
+            self.counts["stream", statement.question, statement.verdict] += 1
+            if statement.verdict == "false":
+                episode = ("stream", statement.question, statement.subject, statement.said)
+                still.add(episode)
+                if episode not in self._open:
+                    self.false.append(FalseStatement(self._seed, truth.now_us, "stream", statement))
+        self._open = still

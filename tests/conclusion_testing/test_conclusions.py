@@ -1,0 +1,70 @@
+"""Chance judges the judge: what is compared, and that the comparison changes nothing of a run."""
+
+from __future__ import annotations
+
+from quarterdeck.backend.conclusion_testing.conclusion_trial import judge_seed
+from quarterdeck.backend.conclusion_testing.entries import EntryLedger
+from quarterdeck.backend.core.data.events import CallFinished, CallStarted
+from quarterdeck.backend.core.events import Event, Record
+from quarterdeck.backend.simulation.swarm_testing.trial import run_seed
+
+SIZES = (3, 9)
+
+
+def test_a_watched_run_is_the_run_that_nobody_watches() -> None:
+    trial = judge_seed(2, SIZES)
+    assert trial.fingerprint == run_seed(2, SIZES).fingerprint
+    assert trial == judge_seed(2, SIZES)
+
+
+def record(event: Event, at: int) -> Record:
+    return Record("r", "a", "uuid-a", at, at, at, event)
+
+
+def write(ledger: EntryLedger, call: int, value: str, at: int, *, problem: str = "", ends: bool = True) -> None:
+    """Put `value`, or remove the key where it is empty."""
+    operation = "put" if value else "remove"
+    ledger.observe(record(CallStarted(call, operation, "m", "k", value), at))
+    if ends:
+        ledger.observe(record(CallFinished(call, operation, "m", "k", 0, "", False, 1, problem, False), at + 1))
+
+
+HELD = {("m", "k"): {"1"}}
+
+
+def test_an_acknowledged_entry_in_no_process_is_lost_for_certain() -> None:
+    ledger = EntryLedger(1)
+    write(ledger, 1, "1", 10)
+    ledger.look(HELD, 20, by_merge=False)
+    ledger.look({}, 30, by_merge=False)
+    assert [(loss.at_us, loss.certain) for loss in ledger.losses] == [(30, True)]
+    write(ledger, 2, "2", 40)
+    assert ledger.losses[0].is_rewritten
+
+
+def test_an_entry_that_a_client_may_have_removed_is_not_lost_for_certain() -> None:
+    ledger = EntryLedger(1)
+    write(ledger, 1, "1", 10)
+    ledger.look(HELD, 20, by_merge=False)
+    write(ledger, 2, "", 25, ends=False)
+    ledger.look({}, 30, by_merge=False)
+    assert [loss.certain for loss in ledger.losses] == [False]
+    ledger.observe(record(CallFinished(2, "remove", "m", "k", 0, "1", True, 1, "", False), 40))
+    assert not ledger.losses
+
+
+def test_an_older_value_elsewhere_is_a_possible_loss_only() -> None:
+    ledger = EntryLedger(1)
+    write(ledger, 1, "1", 10)
+    ledger.look(HELD, 15, by_merge=False)
+    write(ledger, 2, "2", 20)
+    ledger.look({("m", "k"): {"1", "2"}}, 25, by_merge=False)
+    ledger.look(HELD, 30, by_merge=False)
+    assert [loss.certain for loss in ledger.losses] == [False]
+
+
+def test_a_write_that_was_never_acknowledged_is_no_promise() -> None:
+    ledger = EntryLedger(1)
+    write(ledger, 1, "1", 10, problem="no answer")
+    ledger.look({}, 20, by_merge=False)
+    assert not ledger.losses and not list(ledger.promised())
