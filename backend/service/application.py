@@ -7,18 +7,20 @@ through `Face`.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
 from fastapi import FastAPI
+from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 from starlette.applications import Starlette
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
-from starlette.requests import HTTPConnection
+from starlette.requests import HTTPConnection, Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Mount
+from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.websockets import WebSocket
 
@@ -30,11 +32,16 @@ from quarterdeck.backend.service.console_api import cluster_secret, commands, pl
 from quarterdeck.backend.service.console_api import maps as console_maps
 from quarterdeck.backend.service.console_api.event_stream import event_stream
 from quarterdeck.backend.service.console_api.queries import process_started_utc
-from quarterdeck.backend.service.console_api.route_classes import ERROR_HANDLERS, GuardedRoute
+from quarterdeck.backend.service.console_api.route_classes import (
+    ERROR_HANDLERS,
+    GuardedRoute,
+    NewEntries,
+    NewMapEntries,
+)
 from quarterdeck.backend.service.http.audited_requests import AuditedRequests
 from quarterdeck.backend.service.http.face import Face
 from quarterdeck.backend.service.http.request_guard import RequestGuard, RequestLimits
-from quarterdeck.backend.service.http.responses import Denied, failure, no_such_path, on_crash, wrong_method
+from quarterdeck.backend.service.http.responses import JSON_TYPE, Denied, failure, no_such_path, on_crash, wrong_method
 from quarterdeck.backend.service.member_log import software_version
 from quarterdeck.backend.service.rest import configuration, health, management, maps
 from quarterdeck.backend.service.rest.endpoint import rest_routes
@@ -75,6 +82,7 @@ def console_app(face: Face) -> FastAPI:
         version=software_version(),
         description=DESCRIPTION,
         servers=[{"url": ROOT}],
+        openapi_url=None,
         docs_url=None,
         redoc_url=None,
         exception_handlers=ERROR_HANDLERS,
@@ -87,7 +95,20 @@ def console_app(face: Face) -> FastAPI:
         app.router.routes.extend(router.routes)
     app.router.routes.append(event_stream(face))
     app.openapi = lambda: openapi_description(app)  # type: ignore[method-assign]
+    app.router.routes.append(Route("/openapi.json", _described(app), methods=["GET"]))
     return app
+
+
+def _described(app: FastAPI) -> Callable[[Request], Response]:
+    """Return the handler of the description: any client may ask, so it is encoded once."""
+    encoded: list[bytes] = []
+
+    def describe(_: Request) -> Response:
+        if not encoded:
+            encoded.append(msgspec.json.encode(app.openapi()))
+        return Response(encoded[0], media_type=JSON_TYPE)
+
+    return describe
 
 
 def openapi_description(app: FastAPI) -> dict[str, Any]:
@@ -100,7 +121,7 @@ def openapi_description(app: FastAPI) -> dict[str, Any]:
         schemas = found["components"]["schemas"]
         for unused in ("HTTPValidationError", "ValidationError"):
             schemas.pop(unused, None)
-        for name, schema in {**_wire_schemas(app), **_plan_schemas()}.items():
+        for name, schema in {**_wire_schemas(app), **_body_schemas()}.items():
             assert name not in schemas, f"two things are called {name}"
             schemas[name] = schema
         found["components"]["securitySchemes"] = {
@@ -121,10 +142,10 @@ def _wire_schemas(app: FastAPI) -> dict[str, Any]:
     return {**schemas, "LinkCommand": links}
 
 
-def _plan_schemas() -> dict[str, Any]:
-    _, together = models_json_schema(
-        [(model, "validation") for model in plans.MODELS], ref_template=SCHEMAS.replace("{name}", "{model}")
-    )
+def _body_schemas() -> dict[str, Any]:
+    models: tuple[type[BaseModel], ...] = (*plans.MODELS, NewEntries, NewMapEntries)
+    template = SCHEMAS.replace("{name}", "{model}")
+    _, together = models_json_schema([(model, "validation") for model in models], ref_template=template)
     found: dict[str, Any] = together["$defs"]
     return found
 

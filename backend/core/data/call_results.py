@@ -13,6 +13,9 @@ from quarterdeck.backend.core.effects import OperationAnswered
 from quarterdeck.backend.core.operations import Answer, Get, Keys, Put, PutAll, Remove, Size
 from quarterdeck.backend.core.properties import MILLISECOND_US
 
+READS = (Get, Size, Keys)
+"""What changes nothing."""
+
 CALLS = "map-calls"
 """Name of the timer that sends again and gives up."""
 
@@ -34,7 +37,7 @@ def on_map_answer(state: MemberState, now: int, sender: Address, answer: MapAnsw
     """Apply the owner's answer: it has done the call, or says to ask again.
 
     A member that is on the list no more is not believed: what it has done its own cluster has, and not this one. What waits
-    behind the call is sent at the next tick, which is due at once.
+    behind the call is sent at the next tick, which is due at once: between the two the member hears the others.
     """
     if sender != state.address and sender not in state.peers:
         return
@@ -56,7 +59,7 @@ def on_map_answer(state: MemberState, now: int, sender: Address, answer: MapAnsw
         _apply_answer(state, now, sub_operation.call, one)
     if queue.waiting:
         state.data.ready[answer.partition] = None
-        state.timers.set(READY, now)
+        state.timers.set(READY, now + 1)
 
 
 def _apply_answer(state: MemberState, now: int, call: int, answer: Answer) -> None:
@@ -64,29 +67,65 @@ def _apply_answer(state: MemberState, now: int, call: int, answer: Answer) -> No
     pending = state.data.pending_call(call)
     if pending is None:
         return
-    pending.answers.append(answer)
+    if displaced := why_displaced(state, pending):
+        end(state, now, pending, failed(pending, displaced, untouched=False))
+        return
+    if isinstance(pending.operation, PutAll) and not answer.problem:
+        pending.stored += answer.size
+    elif answer.keys:
+        pending.keys += answer.keys
+        pending.keys.sort()
+    else:
+        pending.answers.append(answer)
     pending.outstanding -= 1
     if pending.outstanding == 0:
         end(state, now, pending, _put_together(pending))
 
 
-def failed(reason: str, *, untouched: bool) -> Answer:
-    """Return the answer that ends a call with a problem."""
-    return Answer(problem=reason if untouched else f"{reason}; the outcome is not known", untouched=untouched)
+def why_displaced(state: MemberState, pending: PendingCall) -> str:
+    """Return why a write that ends now is not to be acknowledged: this member has lost its place in the cluster meanwhile.
+
+    It has when most of those who were on its list at the beginning are not on it any more; of just a half, when the oldest is
+    not. The others then go on without this member, and what it stores is dropped when it merges into their cluster.
+    """
+    before, after = pending.members, state.members
+    if before is after or before is None or isinstance(pending.operation, READS):
+        return ""
+    here = set() if after is None else {member.uuid for member in after.members}
+    kept = [member.uuid for member in before.members if member.uuid in here]
+    if 2 * len(kept) > len(before.members) or (2 * len(kept) == len(before.members) and before.master.uuid in kept):
+        return ""
+    return f"{len(before.members) - len(kept)} of {len(before.members)} members left this one's cluster meanwhile"
+
+
+def failed(pending: PendingCall, reason: str, *, untouched: bool, is_known: bool = False) -> Answer:
+    """Return the answer that ends a call with a problem; that of a `PutAll` says how many entries are stored.
+
+    `is_known` tells that no other entry is.
+    """
+    operation = pending.operation
+    if untouched:
+        return Answer(problem=reason, untouched=True)
+    unknown = "the outcome is not known"
+    if isinstance(operation, PutAll):
+        rest = "the others are not" if is_known else "of the others it is not known"
+        unknown = f"{pending.stored} of {len(operation.entries)} entries are stored, and {rest}"
+    return Answer(problem=f"{reason}; {unknown}", size=pending.stored)
 
 
 def _put_together(pending: PendingCall) -> Answer:
     answers, operation = pending.answers, pending.operation
     problem = next((answer for answer in answers if answer.problem), None)
     if problem is not None:
-        if pending.sent_elsewhere:
-            return failed(problem.problem, untouched=False)
-        return Answer(problem=problem.problem, untouched=all(answer.untouched for answer in answers))
-    if isinstance(operation, PutAll | Size):
+        is_known = not pending.sent_elsewhere and all(answer.untouched for answer in answers if answer.problem)
+        untouched = isinstance(operation, READS) or (is_known and not pending.stored)
+        return failed(pending, problem.problem, untouched=untouched, is_known=is_known)
+    if isinstance(operation, PutAll):
+        return Answer(size=pending.stored)
+    if isinstance(operation, Size):
         return Answer(size=sum(answer.size for answer in answers))
     if isinstance(operation, Keys):
-        keys = sorted(key for answer in answers for key in answer.keys)
-        return Answer(keys=tuple(keys), size=len(keys))
+        return Answer(keys=tuple(pending.keys), size=len(pending.keys))
     return answers[0]
 
 

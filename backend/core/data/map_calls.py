@@ -3,6 +3,8 @@
 A call is divided by partitions. To each partition one call is under way at a time; what comes meanwhile waits and goes together
 in the next. A call is sent again until it is answered: after an answer that says so, after a change of the table, after
 silence. Its number makes sure that it is done once. A client that gets no answer in time learns that the outcome is not known.
+
+No call holds the member: the entries of a large one are divided, and calls depart, a slice at each tick.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from quarterdeck.backend.core.data.state import (
     SubOperation,
 )
 from quarterdeck.backend.core.membership.cluster_state import why_not_operating
-from quarterdeck.backend.core.operations import Answer, Get, Operation, Put, PutAll, Remove
+from quarterdeck.backend.core.operations import Answer, Get, Keys, Operation, Put, PutAll, Remove
 from quarterdeck.backend.core.partitions.arrangement.repartitioning import ask_for_arrangement, data_members
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.core.timers import NEVER
@@ -36,7 +38,17 @@ UNARRANGED_US = 1 * SECOND_US
 
 MOST_OPERATIONS = 500
 MOST_BATCH_BYTES = 256 * 1024
+MOST_BATCH_WORK = 768 * 1024
 """What goes together in one call; a single operation may be longer."""
+
+DIVIDED_AT_ONCE = 2_000
+"""Entries of a `PutAll` that are checked and divided within one tick."""
+
+DEPARTING_AT_ONCE = 256 * 1024
+"""About how many bytes of calls depart within one tick."""
+
+ENTRY_WORK_BYTES, KEYS_LISTED = 1024, 20
+"""The work with an entry in bytes, and with all keys of a partition in entries."""
 
 MOST_ENTRY_BYTES = 8 * 1024 * 1024
 """The longest entry: with its old value, in an answer or a write to a backup, it stays far below what a frame may hold."""
@@ -45,15 +57,19 @@ OPERATION_BYTES = 40
 """About what an operation takes besides its key and value."""
 
 
+NO_TEXT = "a name that is no valid text; write it in UTF-8"
+
+
 def call(state: MemberState, now: int, number: int, operation: Operation, watched: bool) -> None:
     """Begin a client's `operation`; the effect `OperationAnswered` with its `number` comes when it has ended, perhaps at once.
 
     A call that is `watched`, if it is for one key, also leaves its beginning and its end in the journal.
     """
     is_text = _is_text(operation)  # the journal can hold nothing else
-    pending = PendingCall(number, operation, now, now + state.settings.call_timeout_us, watched and is_text)
+    deadline_us = now + state.settings.call_timeout_us
+    pending = PendingCall(number, operation, now, deadline_us, watched and is_text, members=state.members)
     call_results.record_start(state, now, pending)
-    refusal = _refusal(state, operation) if is_text else "a name that is no valid text; write it in UTF-8"
+    refusal = _refusal(state, operation) if is_text else NO_TEXT
     if refusal:
         call_results.end(state, now, pending, Answer(problem=refusal, untouched=True))
         return
@@ -93,16 +109,19 @@ def on_table_changed(state: MemberState, now: int) -> None:
     for partition, queue in list(state.data.queues.items()):
         in_flight = queue.in_flight
         if in_flight is None:
-            _depart(state, now, partition)
+            state.data.ready[partition] = None
         elif in_flight.refused or in_flight.sent_to != table.owner(partition):
             _send(state, now, partition, in_flight)
+    _depart_ready(state, now)
 
 
 def on_ready_timer(state: MemberState, now: int) -> None:
-    """Send what waited for an answer to the call before."""
-    ready, state.data.ready = state.data.ready, {}
-    for partition in ready:
-        _depart(state, now, partition)
+    """Divide the next slice of the call that waits for it longest, and send a slice of what is ready."""
+    if state.data.dividing:
+        pending = state.data.pending_call(state.data.dividing.pop(0))
+        if pending is not None:
+            _divide(state, now, pending)
+    _depart_ready(state, now)
 
 
 def on_calls_timer(state: MemberState, now: int) -> None:
@@ -144,12 +163,17 @@ def _refusal(state: MemberState, operation: Operation) -> str:
     """Return why the operation cannot be begun; empty when it can."""
     if refusal := why_not_operating(state):
         return refusal
-    if state.standing.state == "PASSIVE" and not isinstance(operation, map_owner.READS):
+    if state.standing.state == "PASSIVE" and not isinstance(operation, call_results.READS):
         return "the cluster is PASSIVE and serves no writes"
     if state.is_master and (why := _why_unarranged(state)):
         return why
     if state.partitions.table is None and not data_members(state):
         return "no member of the cluster holds data"
+    return _why_too_large(operation)
+
+
+def _why_too_large(operation: Operation) -> str:
+    """Return why no member stores an entry of this operation; empty when each may be stored."""
     longest = max((len(key.encode()) + size for key, size in _sizes(operation)), default=0)
     longest += len(operation.map.encode())
     if longest > MOST_ENTRY_BYTES:
@@ -187,16 +211,14 @@ def _is_text(operation: Operation) -> bool:
 
 
 def _sizes(operation: Operation) -> Iterator[tuple[str, int]]:
-    if isinstance(operation, PutAll):
-        yield from ((key, len(value)) for key, value in operation.entries)
-    elif isinstance(operation, Put):
+    if isinstance(operation, Put):
         yield operation.key, len(operation.value)
     elif isinstance(operation, Get | Remove):
         yield operation.key, 0
 
 
 def _fail(state: MemberState, now: int, pending: PendingCall, reason: str) -> None:
-    call_results.end(state, now, pending, call_results.failed(reason, untouched=not pending.sent))
+    call_results.end(state, now, pending, call_results.failed(pending, reason, untouched=not pending.sent))
 
 
 # From the call to the partitions
@@ -204,42 +226,72 @@ def _fail(state: MemberState, now: int, pending: PendingCall, reason: str) -> No
 
 def _place(state: MemberState, now: int, pending: PendingCall) -> None:
     """Divide the operation by partitions, and send what can go."""
-    placed = list(_sub_operations(state, pending))
-    pending.outstanding = len(placed)
-    if not placed:
-        call_results.end(state, now, pending, Answer())
-    for partition, sub_operation in placed:
-        _enqueue(state, partition, sub_operation)
-    for partition in dict.fromkeys(partition for partition, _ in placed):
-        _depart(state, now, partition)
-
-
-def _sub_operations(state: MemberState, pending: PendingCall) -> Iterator[tuple[int, SubOperation]]:
     operation, count = pending.operation, call_results.partition_count(state)
-    if isinstance(operation, Put | Get | Remove):
+    if isinstance(operation, PutAll):
+        _divide(state, now, pending)
+    elif isinstance(operation, Put | Get | Remove):
         size = len(operation.key) + OPERATION_BYTES + (len(operation.value) if isinstance(operation, Put) else 0)
-        yield partition_of(operation.map, operation.key, count), SubOperation(pending.call, operation, size)
-    elif isinstance(operation, PutAll):
-        yield from _put_all_sub_operations(pending.call, operation, count)
+        partition = partition_of(operation.map, operation.key, count)
+        pending.outstanding = 1
+        _enqueue(state, partition, SubOperation(pending.call, operation, size))
+        _depart(state, now, partition)
     elif not isinstance(operation, MergeBatch):
-        yield from ((partition, SubOperation(pending.call, operation, OPERATION_BYTES)) for partition in range(count))
+        whole = SubOperation(pending.call, operation, OPERATION_BYTES)
+        pending.parts = {partition: [whole] for partition in range(count)}
+        _enqueue_parts(state, now, pending)
 
 
-def _put_all_sub_operations(call: int, operation: PutAll, count: int) -> Iterator[tuple[int, SubOperation]]:
-    """Yield one piece for each partition, or several if that has much to store."""
-    parts: dict[int, list[tuple[str, bytes]]] = {}
-    sizes: dict[int, int] = {}
-    for key, value in operation.entries:
-        partition = partition_of(operation.map, key, count)
-        part, size = parts.setdefault(partition, []), len(key) + len(value) + OPERATION_BYTES
-        if part and (sizes[partition] + size > MOST_BATCH_BYTES or len(part) >= MOST_OPERATIONS):
-            yield partition, SubOperation(call, PutAll(operation.map, tuple(part)), sizes[partition])
-            part = parts[partition] = []
-            sizes[partition] = 0
-        part.append((key, value))
-        sizes[partition] = sizes.get(partition, 0) + size
-    for partition, part in parts.items():
-        yield partition, SubOperation(call, PutAll(operation.map, tuple(part)), sizes[partition])
+def _divide(state: MemberState, now: int, pending: PendingCall) -> None:
+    """Check and divide the next slice of the entries; after the last one send what can go."""
+    operation = pending.operation
+    assert isinstance(operation, PutAll)
+    entries = operation.entries[pending.cursor : pending.cursor + DIVIDED_AT_ONCE]
+    refusal = call_results.why_displaced(state, pending)
+    for key, value in entries:
+        entry = Put(operation.map, key, value)
+        refusal = refusal or (_why_too_large(entry) if _is_text(entry) else NO_TEXT)
+    if refusal:
+        call_results.end(state, now, pending, Answer(problem=refusal, untouched=True))
+        return
+    _add_parts(pending, operation.map, entries, call_results.partition_count(state))
+    pending.cursor += len(entries)
+    if pending.cursor < len(operation.entries):
+        state.data.dividing.append(pending.call)
+        state.timers.set(call_results.READY, now + 1)
+    elif not pending.parts:
+        call_results.end(state, now, pending, Answer())
+    else:
+        _enqueue_parts(state, now, pending)
+
+
+def _enqueue_parts(state: MemberState, now: int, pending: PendingCall) -> None:
+    parts, pending.parts = pending.parts, {}
+    pending.outstanding = sum(map(len, parts.values()))
+    for partition, sub_operations in parts.items():
+        for sub_operation in sub_operations:
+            _enqueue(state, partition, sub_operation)
+        state.data.ready[partition] = None
+    _depart_ready(state, now)
+
+
+def _add_parts(pending: PendingCall, map: str, entries: tuple[tuple[str, bytes], ...], count: int) -> None:
+    """Add entries to the parts of a `PutAll`: one for each partition, or several if that has much to store."""
+    added: dict[int, list[tuple[str, bytes]]] = {}
+    for entry in entries:
+        added.setdefault(partition_of(map, entry[0], count), []).append(entry)
+    for partition, more in added.items():
+        parts = pending.parts.setdefault(partition, [])
+        last = parts.pop() if parts else SubOperation(pending.call, PutAll(map, ()), 0)
+        assert isinstance(last.operation, PutAll)
+        part, size = list(last.operation.entries), last.bytes
+        for key, value in more:
+            entry_bytes = len(key) + len(value) + OPERATION_BYTES
+            if part and (size + entry_bytes > MOST_BATCH_BYTES or len(part) >= MOST_OPERATIONS):
+                parts.append(SubOperation(pending.call, PutAll(map, tuple(part)), size))
+                part, size = [], 0
+            part.append((key, value))
+            size += entry_bytes
+        parts.append(SubOperation(pending.call, PutAll(map, tuple(part)), size))
 
 
 def _enqueue(state: MemberState, partition: int, sub_operation: SubOperation) -> None:
@@ -252,24 +304,49 @@ def _enqueue(state: MemberState, partition: int, sub_operation: SubOperation) ->
 # From the partitions to their owners
 
 
-def _depart(state: MemberState, now: int, partition: int) -> None:
-    """Send what waits for the partition, as one call, unless one is under way or the partition has no owner just now."""
+def _depart(state: MemberState, now: int, partition: int) -> int:
+    """Send what waits for the partition, as one call, unless one is under way or the partition has no owner just now.
+
+    Return about how much work that is, in bytes.
+    """
     queue, table = state.data.queues.get(partition), state.partitions.table
     if queue is None or queue.in_flight is not None or table is None or table.owner(partition) is None:
-        return
+        return 0
     sub_operations = _next_batch(state.data, queue)
     if sub_operations:
         queue.number += 1
         queue.in_flight = InFlightCall(queue.number, sub_operations, SILENCE_US)
         _send(state, now, partition, queue.in_flight)
+    return sum(map(_work, sub_operations))
+
+
+def _work(sub_operation: SubOperation) -> int:
+    """Return about how much work an operation is, in bytes: that of its entries counts more than what they hold."""
+    operation = sub_operation.operation
+    entries = (
+        len(operation.entries) if isinstance(operation, PutAll) else KEYS_LISTED if isinstance(operation, Keys) else 1
+    )
+    return sub_operation.bytes + entries * ENTRY_WORK_BYTES
+
+
+def _depart_ready(state: MemberState, now: int) -> None:
+    """Send a slice of the calls that wait for it. The others follow at the next tick, which is due at once."""
+    ready, work = state.data.ready, 0
+    while ready and work < DEPARTING_AT_ONCE:
+        partition = next(iter(ready))
+        del ready[partition]
+        work += _depart(state, now, partition)
+    if ready:
+        state.timers.set(call_results.READY, now + 1)
 
 
 def _next_batch(data: Data, queue: PartitionQueue) -> list[SubOperation]:
     sub_operations: list[SubOperation] = []
-    size = 0
+    size = work = 0
     while queue.waiting and len(sub_operations) < MOST_OPERATIONS:
         sub_operation = queue.waiting[0]
-        if sub_operations and size + sub_operation.bytes > MOST_BATCH_BYTES:
+        work += _work(sub_operation)
+        if sub_operations and (size + sub_operation.bytes > MOST_BATCH_BYTES or work > MOST_BATCH_WORK):
             break
         queue.waiting.popleft()
         if data.pending_call(sub_operation.call) is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.data import eviction, measuring
+from quarterdeck.backend.core.data.call_results import READS
 from quarterdeck.backend.core.data.eviction import Changed
 from quarterdeck.backend.core.data.messages import MapAnswer, MapCall, MergeBatch, OwnerOperation
 from quarterdeck.backend.core.data.partition_store import PartitionStore, StoredEntry, merged
@@ -18,8 +19,6 @@ last writing call of each caller."""
 
 MOST_KEYS_BYTES = 8 * 1024 * 1024
 """The longest list of keys in one partition that is given out."""
-
-READS = (Get, Size, Keys)
 
 
 def on_map_call(state: MemberState, now: int, sender: Address, call: MapCall) -> None:

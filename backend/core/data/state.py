@@ -12,6 +12,7 @@ from quarterdeck.backend.core.cluster_profile import allows_promotions
 from quarterdeck.backend.core.data.messages import BackupWrite, MapAnswer, MergeBatch, OwnerOperation
 from quarterdeck.backend.core.data.partition_store import UNWRITTEN, PartitionStore, Stamp, StoredEntry
 from quarterdeck.backend.core.data.replication.store_transfer import Staging
+from quarterdeck.backend.core.membership.views.member_list import MemberList
 from quarterdeck.backend.core.operations import Answer, Operation
 from quarterdeck.backend.core.partitions.migration.migration import StoreCursor
 from quarterdeck.backend.core.partitions.state import PartitionedMember
@@ -38,6 +39,16 @@ class PendingCall:
     sent: bool = False
     sent_elsewhere: bool = False
     """Whether it was sent to one owner and then to another, so that the first may have done what the second refuses."""
+    members: MemberList | None = None
+    """The member list at its beginning."""
+    cursor: int = 0
+    """How many entries of a `PutAll` are checked and divided among partitions; the next slice begins here."""
+    parts: dict[int, list[SubOperation]] = field(default_factory=dict)
+    """By partition, what they are divided into; nothing is sent before all are."""
+    keys: list[str] = field(default_factory=list)
+    """What partitions have listed, sorted as it comes: all at once would take long."""
+    stored: int = 0
+    """How many entries of a `PutAll` are stored."""
 
 
 @dataclass(slots=True)
@@ -202,6 +213,8 @@ class Data:
     """The calls under way to each partition."""
     ready: dict[int, None] = field(default_factory=dict)
     """Partitions whose calls wait for the next tick."""
+    dividing: list[int] = field(default_factory=list)
+    """Calls whose entries are not all divided yet."""
     owner_states: dict[int, OwnerState] = field(default_factory=dict)
     """By partition, where this member is the owner."""
     unsafe: dict[int, int] = field(default_factory=dict)

@@ -201,14 +201,22 @@ class ProcessHost:
         try:
             while line := await process.stdout.readline():
                 self._handle_report(pipe.PIPE_REPORT.decode(line))
-        except msgspec.DecodeError:  # cut off in the middle of a word, as a kill may do
+        except (msgspec.DecodeError, ValueError) as problem:  # cut off in the middle, as a kill may do, or too long
+            self._last_stderr_line = f"its process reported what cannot be read: {problem}"
             self._signal(signal.SIGKILL)
-        await process.wait()
-        await reading_stderr
-        self._on_exit(process)
+        finally:
+            await process.wait()
+            await reading_stderr
+            self._on_exit(process)
 
     async def _read_stderr(self, stderr: asyncio.StreamReader) -> None:
-        while line := await stderr.readline():
+        while True:
+            try:
+                line = await stderr.readline()
+            except ValueError as problem:  # the line is longer than the buffer, which has dropped it
+                line = f"a line that is left out: {problem}".encode()
+            if not line:
+                return
             self._last_stderr_line = line.decode(errors="replace").rstrip()
             _LOG.warning("%s: %s", self.label, self._last_stderr_line)
 

@@ -271,7 +271,7 @@ class MemberHost:
             self.step(input)
 
     def stranger_refused(self, refused: StrangerRefused) -> None:
-        self._observer.stranger_refused(refused)
+        self._notify(self._observer.stranger_refused, refused)
 
     # Time
 
@@ -321,12 +321,19 @@ class MemberHost:
                 _LOG.error("member %s cannot send %s to %s: %s", self.label, kind, address, problem)
 
     def record(self, record: Record) -> None:
-        self._observer.recorded(record)
+        self._notify(self._observer.recorded, record)
+
+    def _notify(self, observe: Callable[..., None], *what: object) -> None:
+        """Call an observer. What it raises is logged, since the member is healthy all the same."""
+        try:
+            observe(*what)
+        except Exception:  # noqa: BLE001 - belongs to the observer
+            _LOG.exception("an observer of member %s failed", self.label)
 
     def answer(self, call: int, answer: Answer) -> None:
         on_answer = self._calls.pop(call, None)
         if on_answer is not None:
-            on_answer(answer)
+            self._notify(on_answer, answer)
 
     def disconnect(self, incarnations: Incarnations | None) -> None:
         """Close the connections with these incarnations, or all when None, once everything before is sent."""
@@ -352,7 +359,7 @@ class MemberHost:
             return
         self._left = not crashed
         self._finish(self.transport.abort if crashed else self.transport.close)
-        self._observer.ended(self, crashed)
+        self._notify(self._observer.ended, self, crashed)
 
     def _finish(self, end_connections: Callable[[], None]) -> None:
         self.ended = True

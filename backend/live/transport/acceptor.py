@@ -24,6 +24,15 @@ WAITING = 256
 ACCEPTED_AT_A_TIME = 16
 
 SHORTAGES = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM))
+PASSING = frozenset(
+    getattr(errno, name)
+    for name in (
+        *("EAGAIN", "EINTR", "ECONNABORTED", "EPERM", "EPROTO", "ENOPROTOOPT", "ENETDOWN", "ENETUNREACH"),
+        *("EHOSTDOWN", "EHOSTUNREACH", "EOPNOTSUPP", "ENONET"),
+    )
+    if hasattr(errno, name)
+)
+"""Errors of the connection that was to be accepted, which accept(2) passes on: the next one is not concerned."""
 
 PAUSE_SECONDS = 1.0
 """How long no connection is accepted when even the descriptor that was held back is gone."""
@@ -109,9 +118,9 @@ class Acceptor:
         for _ in range(ACCEPTED_AT_A_TIME):
             try:
                 accepted, _ = listening.accept()
-            except (BlockingIOError, InterruptedError, ConnectionAbortedError):
-                return
             except OSError as problem:
+                if problem.errno in PASSING:
+                    return
                 if problem.errno not in SHORTAGES:
                     raise
                 self._refuse_one(listening, problem)

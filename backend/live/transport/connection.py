@@ -403,9 +403,12 @@ class PeerConnection(asyncio.BufferedProtocol):
             self.outcome.set_result(problem)
 
     def _hang_up(self) -> None:
+        """Close the connection, and abort it if the other side does not read the rest: asyncio would wait for ever."""
         self._end()
         if self._transport is not None:
             self._transport.close()
+            seconds = self._owner.timeouts.close_seconds
+            self._timer = asyncio.get_running_loop().call_later(seconds, self._transport.abort)
 
     def _end(self) -> None:
         self.closed = True

@@ -223,7 +223,8 @@ class Initiator:
         if isinstance(answer, Welcome):
             self._check(answer)
         impostor = impostor_reason(answer, self._dialled)
-        if impostor is not None:
+        is_itself = isinstance(answer, Challenge) and answer.address == self.hello.address
+        if impostor is not None and not is_itself:
             raise HandshakeRefused(f"this member refuses it: {impostor}")
         if isinstance(answer, Challenge):
             return self._prove(answer)
@@ -241,19 +242,25 @@ class Initiator:
     def _refused(self, answer: HandshakeRejection) -> HandshakeRefused:
         """Return what the refusal is worth: a claim that a member would have proven is no member's."""
         reason = f"it refuses this member, which {answer.reason[: 3 * QUOTED_CHARACTERS]}"
-        if answer.cause != "rejected" or answer.crossed:
-            return HandshakeRefused(reason, answer.crossed, answer.cause)
+        if answer.crossed:
+            return HandshakeRefused(reason, crossed=True)
         if not self._is_credible(answer):
             return HandshakeRefused(f"no member answers there, as far as it proves: {reason}", cause="no-member")
+        if answer.cause != "rejected":
+            return HandshakeRefused(reason, cause=answer.cause)
         return HandshakeRefused(reason, cause="rejected-by-cluster" if answer.joined else "rejected")
 
     def _is_credible(self, answer: HandshakeRejection) -> bool:
-        """Return whether a member refuses. Only one with another secret, or without any, cannot prove that it is one."""
-        if self._secret is None or self._certified or answer.without_secret:
+        """Return whether a member refuses. Only one with another secret, or without any, cannot prove that it is one.
+
+        A cause by which this member might found a cluster needs a proof, since any process can answer at a listed address.
+        """
+        if self._secret is None or self._certified:
             return True
-        if self._exchange is None:
-            return False
-        return not answer.proof or self._secret.proven("refuses", self._exchange, answer.proof)
+        if self._exchange is not None and self._secret.proven("refuses", self._exchange, answer.proof):
+            return True
+        proves_nothing = answer.without_secret or (self._exchange is not None and not answer.proof)
+        return answer.cause == "rejected" and proves_nothing
 
     def _check(self, welcome: Welcome) -> None:
         """Refuse who does not prove the secret. No member does that: it would have refused this one before."""
@@ -306,7 +313,7 @@ class Responder:
         if refusal is not None:
             cause, reason = refusal
             self._refusal = PeerRejected(rejection_of(cause, reason), cause, hostile=reason == NO_SECRET_THERE)
-            if self._keyring is None or not hello.nonce or cause != "other-version":
+            if self._keyring is None or not hello.nonce or cause not in ("other-version", "itself"):
                 raise self._refusal
         if self._keyring is None:
             return self._welcome(hello, Welcome(ours.address, ours.uuid, newest=PROTOCOL_VERSION), None)

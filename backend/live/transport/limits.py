@@ -25,6 +25,8 @@ class Timeouts(Struct, frozen=True):
     """For a peer that has dialled us to introduce itself."""
     frame_seconds: float = 120.0
     """For a member to finish a frame: longer than any member may be silent without being suspected."""
+    close_seconds: float = 10.0
+    """For a peer to read what was written before its connection was closed; then the connection is aborted."""
 
 
 DEFAULT_TIMEOUTS = Timeouts()

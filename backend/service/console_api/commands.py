@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from http import HTTPStatus
 from typing import Any, TypeVar
@@ -13,6 +14,7 @@ from quarterdeck.backend.commands.catalogue import CATALOGUE, CommandDescription
 from quarterdeck.backend.core import commands
 from quarterdeck.backend.core.address import BadJoinList, resolve_join_list
 from quarterdeck.backend.core.commands import LinkCommand
+from quarterdeck.backend.core.data.state import entries_held, memory_used
 from quarterdeck.backend.core.link_condition import LinkChanged
 from quarterdeck.backend.journal.files import NOT_DECODABLE
 from quarterdeck.backend.member_api import answers
@@ -30,6 +32,8 @@ from quarterdeck.backend.service.console_api.route_classes import (
     guarded_by,
     with_error_responses,
 )
+from quarterdeck.backend.service.http import bodies
+from quarterdeck.backend.service.http.bodies import request_bytes
 from quarterdeck.backend.service.http.responses import Denied
 from quarterdeck.backend.service.member_log import software_version
 
@@ -127,7 +131,7 @@ async def link_conditions(face: FaceDependency) -> answers.Faults:
 async def change_links(request: Request, face: FaceDependency, caller: CallerDependency) -> answers.Faults:
     """Change conditions of links. Members are named by address, or by label where this member knows it."""
     try:
-        command = LINK_COMMAND.decode(await request.body())
+        command = LINK_COMMAND.decode(await request_bytes(request, bodies.MOST_BYTES))
     except NOT_DECODABLE as problem:
         hint = "send a command about links, as in the examples of /quarterdeck/v1/openapi.json"
         raise Denied(HTTPStatus.BAD_REQUEST, f"the body: {problem}", hint) from problem
@@ -146,8 +150,9 @@ def _faults(conditions: Sequence[LinkChanged]) -> answers.Faults:
     return msgspec.convert({"faults": conditions}, answers.Faults, from_attributes=True)
 
 
-MOST_BYTES = 32 * 1024 * 1024
-"""The largest snapshot: a copy is for trying out what the protocols do, not for moving data."""
+MOST_ENTRIES, MOST_BYTES = 40_000, 16 * 1024 * 1024
+"""The largest snapshot: a copy is for trying out what the protocols do, not for moving data. It is of one moment, so the member
+does nothing else while it is made."""
 
 
 @copying.get("/snapshot")
@@ -156,8 +161,12 @@ async def snapshot(face: FaceDependency, caller: CallerDependency) -> answers.Sn
     if caller.groups is not None and "DATA" not in caller.groups:
         problem = f"values of maps are included, and {caller.name} is limited to {', '.join(caller.groups)}"
         raise Denied(HTTPStatus.FORBIDDEN, problem, "use a user of the group DATA as well")
-    content = msgspec.msgpack.encode(await face.report(caller))
-    if len(content) > MOST_BYTES:
-        held, most = bytes_text(len(content)), bytes_text(MOST_BYTES)
-        raise Denied(HTTPStatus.CONFLICT, f"{face.label} holds {held}, of which no copy is made", f"the most is {most}")
+    entries, held = entries_held(face.member), memory_used(face.member)
+    if entries > MOST_ENTRIES or held > MOST_BYTES:
+        problem = f"{face.label} holds {entries} entries of {bytes_text(held)}, of which no copy is made"
+        raise Denied(HTTPStatus.CONFLICT, problem, f"the most are {MOST_ENTRIES} entries of {bytes_text(MOST_BYTES)}")
+    report = await face.report(caller)
+    await asyncio.sleep(0)
+    content = msgspec.msgpack.encode(report)
+    await asyncio.sleep(0)
     return answers.Snapshot(face.label, face.member.uuid, software_version(), content)

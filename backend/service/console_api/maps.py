@@ -9,8 +9,9 @@ from http import HTTPStatus
 from typing import Annotated
 
 import msgspec
-from fastapi import APIRouter, Path, Query
+from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import StreamingResponse
+from pydantic import ValidationError
 from starlette.convertors import PathConvertor, register_url_convertor
 from starlette.responses import Response
 
@@ -24,12 +25,16 @@ from quarterdeck.backend.service.console_api.route_classes import (
     CallerDependency,
     FaceDependency,
     NewEntries,
+    NewEntry,
     NewMapEntries,
     NewValue,
+    described_body,
     guarded_by,
+    validation_problem,
     with_error_responses,
 )
 from quarterdeck.backend.service.http.audited_requests import request_note
+from quarterdeck.backend.service.http.bodies import ENTRIES_AT_ONCE, entries_json
 from quarterdeck.backend.service.http.face import Caller, Face, utc_now_us
 from quarterdeck.backend.service.http.responses import Denied
 
@@ -80,19 +85,48 @@ async def get(name: MapName, key: Key, face: FaceDependency, caller: CallerDepen
     return _entry(key, answer.value)
 
 
-@writing.post("/{map}/entries")
-async def put_all(name: MapName, given: NewEntries, face: FaceDependency, caller: CallerDependency) -> EntriesStored:
+def _body_of(model: type[NewEntries], example: dict[str, object]) -> dict[str, object]:
+    return described_body({"$ref": f"#/components/schemas/{model.__name__}"}, {"one": example})
+
+
+ONE_ENTRY: dict[str, object] = {"entries": [{"key": "a", "value": "Byzantium"}]}
+
+
+@writing.post("/{map}/entries", openapi_extra=_body_of(NewEntries, ONE_ENTRY))
+async def put_all(name: MapName, request: Request, face: FaceDependency, caller: CallerDependency) -> EntriesStored:
     """Store many values, each as a put of its own. After a problem some may be stored and others not."""
-    request_note().detail = f"{len(given.entries)} entries of {name}"
-    entries = tuple((entry.key, _bytes_of(entry)) for entry in given.entries)
-    await _answer(face, PutAll(name, entries), caller)
-    return EntriesStored(stored=len(entries))
+    rest, entries = await entries_json(await request.body())
+    NewEntries.model_validate({**rest, "entries": []})
+    return await _put_all(face, caller, name, await _checked(entries))
 
 
-@importing.post("/entries")
-async def put_all_of(given: NewMapEntries, face: FaceDependency, caller: CallerDependency) -> EntriesStored:
+@importing.post("/entries", openapi_extra=_body_of(NewMapEntries, {"map": "cities"} | ONE_ENTRY))
+async def put_all_of(request: Request, face: FaceDependency, caller: CallerDependency) -> EntriesStored:
     """Store many values in a map of any name, as the path of the map does."""
-    return await put_all(given.map, given, face, caller)
+    rest, entries = await entries_json(await request.body())
+    given = NewMapEntries.model_validate({**rest, "entries": []})
+    return await _put_all(face, caller, given.map, await _checked(entries))
+
+
+async def _checked(entries: list[dict[str, str | None]]) -> tuple[tuple[str, bytes], ...]:
+    """Return keys and values of the entries of a body. Raises `Denied`."""
+    checked = []
+    for number, fields in enumerate(entries):
+        if number % ENTRIES_AT_ONCE == 0:
+            await asyncio.sleep(0)
+        try:
+            entry = NewEntry.model_validate(fields)
+        except ValidationError as problem:
+            first = problem.errors()[0]
+            message, hint = validation_problem({**first, "loc": ("body", "entries", number, *first["loc"])})
+            raise Denied(HTTPStatus.BAD_REQUEST, message, hint) from None
+        checked.append((entry.key, _bytes_of(entry)))
+    return tuple(checked)
+
+
+async def _put_all(face: Face, caller: Caller, name: str, entries: tuple[tuple[str, bytes], ...]) -> EntriesStored:
+    request_note().detail = f"{len(entries)} entries of {name}"
+    return EntriesStored(stored=(await _answer(face, PutAll(name, entries), caller)).size)
 
 
 @writing.put("/{map}/{key:map_key}")
@@ -112,7 +146,9 @@ async def _answer(face: Face, operation: Operation, caller: Caller) -> Answer:
     if answer.problem and answer.untouched:
         raise Denied(HTTPStatus.CONFLICT, answer.problem, "nothing was changed")
     if answer.problem:
-        raise Denied(HTTPStatus.GATEWAY_TIMEOUT, answer.problem, "a write may have been done or not; look it up")
+        stored = {"stored": answer.size} if isinstance(operation, PutAll) else None
+        hint = "a write may have been done or not; look it up"
+        raise Denied(HTTPStatus.GATEWAY_TIMEOUT, answer.problem, hint, more=stored)
     return answer
 
 

@@ -15,7 +15,7 @@ from fastapi import Depends, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from msgspec import Struct
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, model_validator
 from pydantic_core import ErrorDetails
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
@@ -28,6 +28,7 @@ from quarterdeck.backend.documents.validation import message_of
 from quarterdeck.backend.member_api.answers import ROOT, Fail
 from quarterdeck.backend.service.configuration.process_configuration import Role, UserGroup
 from quarterdeck.backend.service.http.access import require
+from quarterdeck.backend.service.http.bodies import StrictRequest
 from quarterdeck.backend.service.http.face import Caller, Face
 from quarterdeck.backend.service.http.responses import (
     JSON_TYPE,
@@ -71,7 +72,7 @@ class GuardedRoute(APIRoute):
 
         async def guarded(request: Request) -> Response:
             request.state.caller = require(face_of(request), request, self.role, self.group)
-            return await handle(request)
+            return await handle(StrictRequest(request.scope, request.receive))
 
         return guarded
 
@@ -165,7 +166,7 @@ async def _on_http(request: Request, problem: HTTPException) -> Response:
     return failure(problem)
 
 
-async def _on_bad_input(_: Request, problem: RequestValidationError) -> Response:
+async def _on_bad_input(_: Request, problem: RequestValidationError | ValidationError) -> Response:
     first = cast(Sequence[ErrorDetails], problem.errors())[0]
     return failure(Denied(HTTPStatus.BAD_REQUEST, *validation_problem(first)))
 
@@ -184,6 +185,7 @@ async def _on_bad_property(_: Request, problem: BadProperty) -> Response:
 ERROR_HANDLERS: dict[int | type[Exception], Callable[[Request, Any], Coroutine[Any, Any, Response]]] = {
     HTTPException: _on_http,
     RequestValidationError: _on_bad_input,
+    ValidationError: _on_bad_input,
     CommandRefused: _on_refused,
     BadProperty: _on_bad_property,
     Exception: on_crash,

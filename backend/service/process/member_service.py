@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import signal
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import islice
 from random import Random
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -30,6 +32,7 @@ from quarterdeck.backend.core.events import (
     StrangerRefused,
 )
 from quarterdeck.backend.core.link_condition import LinkChanged
+from quarterdeck.backend.core.links import links_of
 from quarterdeck.backend.core.member import MemberMachine
 from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.operations import Answer, Operation
@@ -61,8 +64,13 @@ from quarterdeck.backend.service.record_buffer import RecordBuffer
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
+MOST_LINKS = 5_000
+"""Links that one command changes, each way on its own: those of 50 members with 50 others."""
 ANSWER_SENT_SECONDS = 0.1
 """A command that ends this member waits so long, until its answer is sent."""
+
+
+_LOG = logging.getLogger(__name__)
 
 
 class MemberService:
@@ -294,6 +302,9 @@ class MemberService:
             return known[-1]
 
         command = with_names(command, name)
+        is_heal = isinstance(command, commands.Heal)
+        if not is_heal and next(islice(links_of(command), MOST_LINKS, None), None) is not None:
+            raise commands.CommandRefused(f"this names more than {MOST_LINKS} links; name fewer at a time")
         check(command, known, self._condition_of)
         return command
 
@@ -313,12 +324,12 @@ class MemberService:
         self.recorded(Record(self.run, name, self._own_records_uuid, self._own_records, at, utc, event, form=FORM))
 
     def recorded(self, record: Record) -> None:
-        self.records.append(record)
-        self.picture.apply(record)
-        if self._journal is not None:
-            self._journal.append(record)
-        for consume in self._record_consumers:
-            consume(record)
+        journal = (self._journal.append,) if self._journal is not None else ()
+        for consume in (self.records.append, self.picture.apply, *journal, *self._record_consumers):
+            try:
+                consume(record)
+            except Exception:  # noqa: BLE001 - one consumer that fails costs neither the others nor the member
+                _LOG.exception("a record of %s is not taken by all", self.label)
         if isinstance(record.event, events.ListInstalled):
             self.joined.set()
 

@@ -24,6 +24,7 @@ from starlette.types import Receive, Scope, Send
 from quarterdeck.backend.service.configuration.process_configuration import GROUPS_BY_DEFAULT, EndpointGroup, Role
 from quarterdeck.backend.service.http.access import access_of, require
 from quarterdeck.backend.service.http.audited_requests import request_note
+from quarterdeck.backend.service.http.bodies import request_bytes
 from quarterdeck.backend.service.http.face import Caller, Face
 from quarterdeck.backend.service.http.responses import Denied, wrong_method
 
@@ -50,17 +51,6 @@ async def read_body(request: Request, payload: str = "") -> Body:
     if kind == "application/json" or kind.endswith("+json"):
         return body_of_json(raw, payload)
     return body_of_text(raw, payload)
-
-
-async def request_bytes(request: Request, at_most: int) -> bytes:
-    """Read the whole body. Raises `Denied`."""
-    chunks, size = [], 0
-    async for chunk in request.stream():
-        size += len(chunk)
-        if size > at_most:
-            raise Denied(413, "the body is too long", f"the most is {at_most} bytes")
-        chunks.append(chunk)
-    return b"".join(chunks)
 
 
 def body_of_text(raw: bytes, payload: str) -> Body:

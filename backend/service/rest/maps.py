@@ -9,8 +9,9 @@ from starlette.responses import Response
 
 from quarterdeck.backend.core.data.map_calls import MOST_ENTRY_BYTES
 from quarterdeck.backend.core.operations import Answer, Get, Operation, Put, Remove
+from quarterdeck.backend.service.http.bodies import request_bytes
 from quarterdeck.backend.service.http.responses import Denied
-from quarterdeck.backend.service.rest.endpoint import BAD_ESCAPE, RestEndpoint, RestRequest, request_bytes
+from quarterdeck.backend.service.rest.endpoint import BAD_ESCAPE, RestEndpoint, RestRequest
 
 PREFIX = "/hazelcast/rest/maps/"
 

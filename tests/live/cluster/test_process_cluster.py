@@ -16,7 +16,7 @@ from quarterdeck.backend.core.address import Address, host_of, port_of
 from quarterdeck.backend.core.commands import CommandRefused, KillMember, Operate, PauseMember, StartMember
 from quarterdeck.backend.core.events import ProcessKilled, StrangerRefused
 from quarterdeck.backend.core.membership.events import ObserverPaused
-from quarterdeck.backend.live.cluster import local_clusters
+from quarterdeck.backend.live.cluster import local_clusters, pipe_messages
 from quarterdeck.backend.live.cluster.live_cluster import LiveCluster
 from quarterdeck.backend.live.cluster.local_clusters import ProcessCluster, ProcessHost
 from tests.live.cluster.observed_cluster import BASE_PORT, QUICK, ObservedCluster
@@ -149,3 +149,15 @@ def test_a_stranger_at_a_process_is_noted_as_the_clusters_and_not_as_the_members
         watched.until(lambda: watched.events(StrangerRefused))
     (refused,) = watched.events(StrangerRefused, "dev")
     assert refused.reason == "announced a frame of 4294967295 bytes; the limit is 4096"
+
+
+def test_a_report_that_is_too_long_ends_its_process_and_leaves_no_caller_waiting(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(pipe_messages, "MAX_LINE_BYTES", 200)
+    cluster = ProcessCluster(1, settings=QUICK, base_port=BASE_PORT, seed=1)
+    try:
+        with pytest.raises(OSError, match="cannot be read"):
+            cluster.started.result(60)
+    finally:
+        cluster.close()

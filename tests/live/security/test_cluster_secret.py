@@ -13,6 +13,7 @@ from msgspec import structs
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.commands import CommandRefused
+from quarterdeck.backend.core.membership.messages import JoinRefused
 from quarterdeck.backend.live.security.cluster_secret import (
     NONCE_BYTES,
     ClusterKeyring,
@@ -32,6 +33,7 @@ from quarterdeck.backend.live.transport.handshake import (
     Initiator,
     PeerRejected,
     Proof,
+    RejectionCause,
     Responder,
     Welcome,
 )
@@ -158,6 +160,33 @@ def test_a_member_is_no_oracle_against_itself() -> None:
     proof = proof_of(initiator, Challenge(HERE, "u-called", challenge.nonce))
     with pytest.raises(PeerRejected):
         mirror.take(said(proof))
+
+
+@pytest.mark.parametrize("cause", ["other-cluster", "itself"])
+@pytest.mark.parametrize("challenges", [False, True])
+@pytest.mark.parametrize("without_secret", [False, True])
+def test_a_cause_to_found_a_cluster_is_believed_only_with_a_proof(
+    cause: RejectionCause, challenges: bool, without_secret: bool
+) -> None:
+    """Any process that answers at a listed address could otherwise make a joiner found a cluster of its own."""
+    initiator = caller()
+    if challenges:
+        proof_of(initiator, Challenge(HERE, "u-called", bytes(NONCE_BYTES)))
+    rejection = HandshakeRejection("belongs elsewhere", cause=cause, without_secret=without_secret)
+    with pytest.raises(HandshakeRefused, match="no member answers there, as far as it proves") as refused:
+        initiator.take(said(rejection))
+    assert refused.value.cause == "no-member"  # which counts as silence where a member may found a cluster
+    with pytest.raises(HandshakeRefused) as refused:
+        caller(None).take(said(rejection))
+    assert refused.value.cause == cause
+
+
+async def test_a_member_with_a_secret_proves_to_itself_that_an_address_is_its_own() -> None:
+    async with net(listening=1, security=SAFE) as world:
+        a, _, _ = world.members
+        a.transport.send(Address(a.address.replace("127.0.0.1", "localhost")), JoinRefused("1"))
+        await until(lambda: a.failed)
+        assert a.causes == ["itself"]
 
 
 def test_a_challenge_is_good_for_one_proof_and_asked_once() -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from quarterdeck.backend.live.transport import acceptor as acceptors
-from quarterdeck.backend.live.transport.acceptor import Acceptor
+from quarterdeck.backend.live.transport.acceptor import PASSING, Acceptor
 from tests.waiting import until
 
 
@@ -69,6 +69,24 @@ def test_who_cannot_be_accepted_learns_why_and_one_line_is_logged(caplog: pytest
         asyncio.run(story())
     assert not problems and len(rooms) == 30
     assert [record.message.partition(":")[0] for record in caplog.records] == ["1 connections were refused"]
+
+
+@pytest.mark.parametrize("number", sorted(PASSING))
+def test_an_error_of_a_connection_that_was_to_be_accepted_is_no_error_of_the_listener(number: int) -> None:
+    problems: list[dict[str, Any]] = []
+
+    class Failing:
+        def accept(self) -> tuple[socket.socket, Any]:
+            raise OSError(number, os.strerror(number))
+
+    async def story() -> None:
+        made, _ = await accepting(problems, [])
+        failing: Any = Failing()
+        made._accept(failing)
+        made.close()
+
+    asyncio.run(story())
+    assert not problems
 
 
 def test_who_waits_is_accepted_when_there_are_descriptors_again(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,7 @@ import gc
 import pytest
 
 from quarterdeck.backend.core.commands import CutLink
+from quarterdeck.backend.live.transport.limits import Timeouts
 from tests.live.transport.transports import Member, net
 from tests.waiting import until
 
@@ -132,3 +133,17 @@ async def test_a_dial_that_is_given_up_is_no_error_of_the_event_loop(steps: int)
         await until(lambda: not a.transport._connections)
     gc.collect()
     assert not errors
+
+
+async def test_a_receiver_that_does_not_read_keeps_no_connection_open() -> None:
+    async with net(timeouts=Timeouts(close_seconds=0.2)) as world:
+        a, b, _ = world.members
+        a.say(b, "1")
+        await until(lambda: b.words)
+        b.transport.pause()
+        for _ in range(100):
+            a.say(b, "x" * 200_000)
+        (connection,) = a.transport._connections
+        a.transport.disconnect()
+        assert connection.closed and a.transport._connections  # what was sent is owed to a receiver that reads
+        await until(lambda: not a.transport._connections)

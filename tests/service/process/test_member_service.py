@@ -31,10 +31,13 @@ from quarterdeck.backend.core.events import Event, OperatorAsked, ProcessPaused,
 from quarterdeck.backend.core.link_condition import LinkChanged
 from quarterdeck.backend.core.member import MemberConfiguration
 from quarterdeck.backend.core.membership.events import SettingsChanged
+from quarterdeck.backend.core.membership.messages import JoinRefused
 from quarterdeck.backend.core.operations import Get, Put
 from quarterdeck.backend.core.properties import BadProperty, Settings
 from quarterdeck.backend.journal.upkeep import Retention
 from quarterdeck.backend.live.member.member_host import RunClock
+from quarterdeck.backend.live.transport import member_transport
+from quarterdeck.backend.live.transport.frames import FrameTooLarge
 from quarterdeck.backend.live.transport.network import LiveNetwork
 from quarterdeck.backend.service.configuration.process_configuration import ENDPOINT_GROUPS, ProcessConfiguration
 from quarterdeck.backend.service.http.face import Caller
@@ -250,5 +253,26 @@ def test_a_second_request_that_is_never_finished_is_hung_up_on(monkeypatch: pyte
         except ConnectionResetError:
             pass
         writer.close()
+
+    during(test)
+
+
+def test_neither_an_observer_that_fails_nor_a_frame_that_is_too_large_ends_a_member(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def test(service: MemberService) -> None:
+        def too_large(*_: object) -> None:
+            raise FrameTooLarge("is too large")
+
+        def fail(record: object) -> None:
+            raise RuntimeError("the disk of the observer is gone")
+
+        monkeypatch.setattr(service, "_record_consumers", (fail,))
+        await service.do(ChangeState("n1", "FROZEN"), ANN)
+        monkeypatch.setattr(member_transport, "queued_frame_of", too_large)
+        service.host.transmit(((OTHER, JoinRefused("x" * 100)), (OTHER, JoinRefused("y" * 100))), None)
+        assert service.member.joined and not service.host.ended
+        assert "the disk of the observer is gone" in caplog.text
+        assert caplog.text.count("member n1 cannot send") == 2
 
     during(test)
