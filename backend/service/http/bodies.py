@@ -9,7 +9,7 @@ import asyncio
 import json
 import re
 from collections.abc import Iterator
-from json.decoder import scanstring
+from json.decoder import scanstring  # type: ignore[attr-defined]
 from typing import Any, NoReturn
 
 from starlette.requests import Request

@@ -17,6 +17,7 @@ import msgspec
 
 from quarterdeck.backend.commands.catalogue import command_text, description_of
 from quarterdeck.backend.commands.check import Condition, check, with_addresses, with_names
+from quarterdeck.backend.commands.links import links_of
 from quarterdeck.backend.core import commands
 from quarterdeck.backend.core.address import BadAddress, parse_address
 from quarterdeck.backend.core.causes import RecordId
@@ -32,7 +33,6 @@ from quarterdeck.backend.core.events import (
     StrangerRefused,
 )
 from quarterdeck.backend.core.link_condition import LinkChanged
-from quarterdeck.backend.core.links import links_of
 from quarterdeck.backend.core.member import MemberMachine
 from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.operations import Answer, Operation
@@ -302,8 +302,8 @@ class MemberService:
             return known[-1]
 
         command = with_names(command, name)
-        is_heal = isinstance(command, commands.Heal)
-        if not is_heal and next(islice(links_of(command), MOST_LINKS, None), None) is not None:
+        named = () if isinstance(command, commands.Heal) else links_of(command)
+        if next(islice(named, MOST_LINKS, None), None) is not None:
             raise commands.CommandRefused(f"this names more than {MOST_LINKS} links; name fewer at a time")
         check(command, known, self._condition_of)
         return command

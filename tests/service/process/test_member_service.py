@@ -262,7 +262,7 @@ def test_neither_an_observer_that_fails_nor_a_frame_that_is_too_large_ends_a_mem
 ) -> None:
     async def test(service: MemberService) -> None:
         def too_large(*_: object) -> None:
-            raise FrameTooLarge("is too large")
+            raise FrameTooLarge(2, 1)
 
         def fail(record: object) -> None:
             raise RuntimeError("the disk of the observer is gone")
