@@ -15,6 +15,7 @@ from quarterdeck.backend.core.inputs import Receive
 from quarterdeck.backend.core.member import MESSAGE_CHECKS
 from quarterdeck.backend.core.membership import messages
 from quarterdeck.backend.core.membership.events import MessageRefused
+from quarterdeck.backend.core.membership.message_checks import GREATEST, LEAD
 from quarterdeck.backend.core.membership.split_brain import cluster_search
 from quarterdeck.backend.core.membership.views.identity import ListMetadata, Member
 from quarterdeck.backend.core.membership.views.member_list import MemberList
@@ -154,6 +155,18 @@ def test_every_check_is_tried() -> None:
         MESSAGE_KINDS["migration-chunk"],
         MESSAGE_KINDS["map-answer"],
     }
+
+
+def test_a_joiner_that_has_seen_much_is_let_in_without_bringing_the_version_near_its_end() -> None:
+    """Else whoever claims such a version could keep all from joining; refused, a member from such a cluster never comes back."""
+    there = world()
+    there.born("D", "A")
+    for number in range(1, 5):
+        there.receive("A", "D", messages.JoinRequest(f"u{number}", False, seen_version=GREATEST))
+        there.deliver_all()
+        there.live(3)
+    members = there.inspect("A").members
+    assert members is not None and members.version <= 5 * LEAD
 
 
 def test_a_message_from_the_members_own_address_is_refused() -> None:

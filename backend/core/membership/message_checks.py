@@ -21,11 +21,9 @@ from quarterdeck.backend.core.properties import SECOND_US
 GREATEST = 1 << 62
 """No number of a message is greater: what follows on it must fit into a record."""
 
-PEER_LEAD = 1 << 32
-"""A number that a peer claims to have seen is ahead of what this member knows by no more. Honest ones grow by one a change."""
-
-MASTER_LEAD = 1 << 48
-"""The same for numbers of a master, of which this member may have missed many."""
+LEAD = 1 << 32
+"""A number is ahead of what this member knows by no more: honest ones grow by one or two a change. Where nothing is known yet
+only `GREATEST` counts, so that a joiner can follow a cluster that a hostile member has brought to great numbers."""
 
 LONGEST_SHOWN = 100
 """So many letters of a bad address are shown."""
@@ -36,9 +34,9 @@ MessageCheck = Callable[[Any, Address, Any], str]
 """From the member's state, the sender and its message to the reason why the message is refused; empty if it is not."""
 
 
-def number_problem(name: str, number: int, known: int | None = None, lead: int = MASTER_LEAD) -> str:
+def number_problem(name: str, number: int, known: int | None = None) -> str:
     """Return why a number that grows by itself cannot be true; `known` is the one that this member has, if any."""
-    most = GREATEST if known is None else min(known + lead, GREATEST)
+    most = GREATEST if known is None else min(known + LEAD, GREATEST)
     return "" if 0 <= number <= most else f"its {name} is {number}, which is not between 0 and {most}"
 
 
@@ -74,7 +72,8 @@ def _list_problem(state: Membership, sender: Address, members: MemberList) -> st
 
 
 def _standing_problem(state: Membership, standing: ClusterStanding) -> str:
-    return number_problem("edition of the cluster state", standing.edition, state.standing.edition)
+    known = None if state.members is None else state.standing.edition
+    return number_problem("edition of the cluster state", standing.edition, known)
 
 
 def _profile_problem(sender: Address, profile: ClusterProfile) -> str:
@@ -117,7 +116,7 @@ def _claim_accepted(state: Membership, sender: Address, answer: messages.ClaimAc
 
 def _edition(state: Membership, sender: Address, message: messages.JoinListUpdate | messages.JoinListUpdateAck) -> str:
     return address_problem((message.author,)) or number_problem(
-        "edition of the join list", message.edition, state.join_list_edition[0], PEER_LEAD
+        "edition of the join list", message.edition, state.join_list_edition[0] or None
     )
 
 
@@ -141,9 +140,7 @@ MEMBERSHIP_MESSAGE_CHECKS: dict[type, MessageCheck] = {
     messages.ProveLinks: lambda state, sender, request: address_problem(address for address, _ in request.targets),
     messages.LinksReport: lambda state, sender, report: address_problem(report.missing),
     messages.MergeClusters: lambda state, sender, order: address_problem((order.target,)),
-    messages.JoinRequest: lambda state, sender, request: number_problem(
-        "seen version", request.seen_version, _known_version(state), PEER_LEAD
-    ),
+    messages.JoinRequest: lambda state, sender, request: number_problem("seen version", request.seen_version),
     messages.FinalizeJoin: _update,
     messages.MembersUpdate: _members_update,
     messages.MembersUpdateAck: lambda state, sender, ack: number_problem("list version", ack.version),

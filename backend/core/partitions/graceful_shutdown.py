@@ -18,12 +18,15 @@ from quarterdeck.backend.core.partitions.messages import ShutdownGranted, Shutdo
 from quarterdeck.backend.core.partitions.migration.migration_queue import cancel
 from quarterdeck.backend.core.partitions.state import MasterRole, PartitionedMember
 from quarterdeck.backend.core.partitions.table.partition_table import index_of
-from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.core.properties import MILLISECOND_US, SECOND_US
 
 DRAIN = "drain"
 """Name of the timer that asks the master again."""
 
 ASK_AGAIN_US = 1 * SECOND_US
+
+PROMOTION_US = 1_500 * MILLISECOND_US
+"""How long the last data member waits while there are lite members: one that is being promoted asks its master every second."""
 
 
 # Who leaves
@@ -38,7 +41,7 @@ def must_drain(state: PartitionedMember) -> bool:
         return True
     if table is None:
         return False
-    return any(index_of(state.uuid, row) >= 0 for row in table.rows) and len(data_members(state)) > 1
+    return any(index_of(state.uuid, row) >= 0 for row in table.rows) and bool(state.peers)
 
 
 def drain_until(state: PartitionedMember, now: int, until_us: int) -> None:
@@ -107,14 +110,17 @@ def on_shutdown_request(state: PartitionedMember, now: int, sender: Address, req
 
 def accept_shutdown(state: PartitionedMember, now: int, master_role: MasterRole, address: Address, uuid: str) -> None:
     """Plan without this incarnation from now on. One that asks again after it was granted is answered again."""
+    assert state.members is not None
     if uuid in master_role.shutdown_granted:
-        if is_needed(state, master_role, uuid) and _why_not_wait(state, master_role) is None:
+        if is_needed(state, master_role, uuid) and _why_not_wait(state, now, master_role) is None:
             master_role.shutdown_granted.discard(uuid)  # what it need not have waited for is possible now
         else:
             _grant(state, address, uuid)
     elif uuid not in master_role.leaving or uuid in master_role.demoting:
         master_role.leaving[uuid] = address
         master_role.demoting.pop(uuid, None)
+        if any(member.lite for member in state.members.members):
+            master_role.promotions_until_us = now + PROMOTION_US
         state.record(now, DrainStarted(address))
         if master_role.recovery is None and state.partitions.table is not None:
             cancel(state, now, Reason("member-leaves", f"{address} wants to leave"))
@@ -131,7 +137,7 @@ def grant_shutdowns(state: PartitionedMember, now: int, master_role: MasterRole)
             continue
         if uuid in master_role.demoting:
             continue  # it asks (chapter `lite_members`)
-        reason = _why_not_wait(state, master_role)
+        reason = _why_not_wait(state, now, master_role)
         if reason is None and is_needed(state, master_role, uuid):
             continue
         if uuid not in master_role.shutdown_granted:
@@ -163,9 +169,10 @@ def is_needed(state: PartitionedMember, master_role: MasterRole, uuid: str) -> b
     return False
 
 
-def _why_not_wait(state: PartitionedMember, master_role: MasterRole) -> Reason[DrainCause] | None:
+def _why_not_wait(state: PartitionedMember, now: int, master_role: MasterRole) -> Reason[DrainCause] | None:
     if not allows_migrations(state.standing.state):
         return Reason("no-migrations", f"the cluster is {state.standing.state}, so nothing is moved")
-    if all(member.uuid in master_role.leaving for member in data_members(state)):
+    all_leave = all(member.uuid in master_role.leaving for member in data_members(state))
+    if all_leave and now >= master_role.promotions_until_us:
         return Reason("all-leave", "all members that hold data are leaving")
     return None

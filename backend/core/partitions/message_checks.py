@@ -6,7 +6,6 @@ from collections.abc import Iterable
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.membership.message_checks import (
-    MASTER_LEAD,
     MessageCheck,
     address_problem,
     number_problem,
@@ -31,7 +30,7 @@ def _width(state: PartitionedMember) -> int:
 def _version_problem(state: PartitionedMember, partition: int, version: int) -> str:
     table = state.partitions.table
     known = None if table is None else table.versions[partition]
-    return number_problem(f"version of partition {partition}", version, known, MASTER_LEAD)
+    return number_problem(f"version of partition {partition}", version, known)
 
 
 def _partition_problem(state: PartitionedMember, partition: int) -> str:

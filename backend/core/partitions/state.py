@@ -169,6 +169,8 @@ class MasterRole:
     """Incarnations that want to leave or to be demoted, and have to wait until their data is elsewhere."""
     demoting: dict[str, int] = field(default_factory=dict)
     """Those of them that stay, as lite members, and when that is forgotten unless they ask again."""
+    promotions_until_us: int = 0
+    """Until then the last data members that leave wait for a promotion of which this master may not have heard yet."""
     shutdown_granted: set[str] = field(default_factory=set)
     """Those of them that may leave."""
     next_comparison_us: int = 0

@@ -106,6 +106,8 @@ def reply(state: MemberState, now: int, to: Address, answer: messages.MapAnswer)
 def on_backup_ack(state: MemberState, now: int, sender: Address, ack: messages.BackupAck) -> None:
     """Note where a backup stands."""
     data = state.data
+    if not state.is_listed(sender, ack.backup):
+        return
     if ack.full:
         data.full_backups[ack.backup] = None
     else:

@@ -14,6 +14,7 @@ from quarterdeck.backend.core.cluster_profile import allows_joins
 from quarterdeck.backend.core.membership import cluster_state, messages
 from quarterdeck.backend.core.membership.events import MemberAdmitted
 from quarterdeck.backend.core.membership.facts import AdmissionEnded, AliveConfirmed, Removed
+from quarterdeck.backend.core.membership.message_checks import LEAD
 from quarterdeck.backend.core.membership.state import Membership
 from quarterdeck.backend.core.membership.undertakings import Admission, Following, Leading
 from quarterdeck.backend.core.membership.views import present_incarnation, publishing, readmission
@@ -142,7 +143,8 @@ def _admit_all(state: Membership, leading: Leading, now: int) -> None:
     joiners = {address: request.uuid for address, request in state.asking_to_join.items()}
     members = state.members
     for address, request in state.asking_to_join.items():
-        members = members.joined_by(address, request.uuid, request.lite, request.seen_version, request.zone)
+        seen_version = min(request.seen_version, members.version + LEAD)  # no peer raises the version for ever
+        members = members.joined_by(address, request.uuid, request.lite, seen_version, request.zone)
     state.asking_to_join.clear()
     admission = leading.admission = Admission(joiners, members.version, others, len(others))
     publishing.install(state, now, members, state.address, "join")
