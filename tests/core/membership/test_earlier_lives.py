@@ -87,3 +87,13 @@ def test_an_answer_to_the_join_request_of_an_earlier_life_lets_nobody_in() -> No
     members = list_with(world, 3).joined_by(address_of("D"), EARLIER, False)
     world.receive("D", "A", FinalizeJoin(EARLIER, members))
     assert not world.machines["D"].joined
+
+
+def test_a_joiner_answers_a_heartbeat_that_is_meant_for_its_earlier_life() -> None:
+    world = three()
+    world.born("D", "A")
+    world.start("D")
+    world.sent.clear()
+    world.receive("D", "A", Heartbeat(world.machines["A"].uuid, EARLIER, address_of("A"), 3))
+    (asked,) = world.messages(ExplicitSuspicion, to="A")
+    assert asked.about == ListMetadata(address_of("A"), world.machines["A"].uuid, address_of("A"), 3)

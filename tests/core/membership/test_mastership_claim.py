@@ -3,6 +3,7 @@
 import pytest
 
 from quarterdeck.backend.core.inputs import TICK
+from quarterdeck.backend.core.membership import cluster_state
 from quarterdeck.backend.core.membership.events import ClaimAnswered, ClaimFinished, ClaimStarted
 from quarterdeck.backend.core.membership.messages import (
     ClaimAccepted,
@@ -12,6 +13,7 @@ from quarterdeck.backend.core.membership.messages import (
     Leave,
     MastershipClaim,
     MembersUpdate,
+    StateLock,
     WhoIsMaster,
 )
 from quarterdeck.backend.core.properties import SECOND_US
@@ -311,3 +313,15 @@ def test_a_claim_of_a_stranger_is_refused_by_who_suspects_every_other_member() -
     world.sent.clear()
     world.receive("C", "X", MastershipClaim("uuid-x", world.machines["C"].uuid))
     assert [refusal.retry for refusal in world.messages(ClaimRefused, to="X")] == [False]
+
+
+def test_a_claimant_that_held_still_for_a_change_of_the_old_master_does_so_no_more_when_it_leads() -> None:
+    world = SteppedCluster().settled("ABC")
+    world.change_state("A", "FROZEN")
+    world.deliver(StateLock, to="B")
+    assert cluster_state.is_changing(world.inspect("B"), world.now)
+    for name in "BC":
+        world.suspect(name, "A")
+    world.deliver_all(dead="A")
+    assert world.list_of("B")[1] == "BC"
+    assert not cluster_state.is_changing(world.inspect("B"), world.now)

@@ -11,8 +11,9 @@ from quarterdeck.backend.core.commands import (
     StopMember,
 )
 from quarterdeck.backend.core.membership.events import LiteChangeRefused, MemberStarted
+from quarterdeck.backend.core.membership.messages import StateLockAnswer
 from quarterdeck.backend.core.partitions.events import DrainFinished, DrainStarted
-from quarterdeck.backend.core.partitions.messages import LiteChangeRefusal, LiteChangeRequest
+from quarterdeck.backend.core.partitions.messages import LiteChangeRefusal, LiteChangeRequest, MigrationChunk
 from tests.core.member_state import state_of
 from tests.core.stepped_partitions import SteppedPartitions
 
@@ -238,3 +239,35 @@ def test_a_member_that_merges_stays_what_it_has_become_and_goes_on_asking() -> N
     world.loses = lambda sender, receiver, message: False
     world.run(15)
     assert lite_of(world, "A") == "B" and world.inspect("B").lite
+
+
+def test_a_member_that_holds_nothing_is_not_demoted_while_what_was_planned_without_it_is_under_way() -> None:
+    world = SteppedPartitions(2, 0).with_table("ABC", "A", "A")
+    world.loses = lambda sender, receiver, message: isinstance(message, MigrationChunk)
+    world.tell("C", DemoteMember("C"))
+    world.run(3)
+    assert world.master_role("A").running and lite_of(world, "A") == ""
+    world.loses = lambda sender, receiver, message: False
+    world.run(8)
+    assert lite_of(world, "A") == "C"
+
+
+def test_no_member_is_promoted_while_the_state_of_the_cluster_changes() -> None:
+    world = cluster(lite="D")
+    world.loses = lambda sender, receiver, message: isinstance(message, StateLockAnswer)
+    world.change_state("A", "NO_MIGRATION")
+    world.tell("D", PromoteMember("D"))
+    world.run(1.5)
+    assert world.inspect("A").state_change is not None and lite_of(world, "A") == "D"
+
+
+@pytest.mark.parametrize("lite", "AB")
+def test_the_last_data_member_that_stops_waits_for_a_promotion_that_runs(lite: str) -> None:
+    world = SteppedPartitions(4, 0)
+    world.born(lite, lite=True)
+    world.arranged("AB")
+    stops = "B" if lite == "A" else "A"
+    world.tell(lite, PromoteMember(lite))
+    world.tell(stops, StopMember(stops))
+    world.run(8)
+    assert world.list_of(lite)[1] == lite and not world.complaints(losses=True)

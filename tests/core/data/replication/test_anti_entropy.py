@@ -5,6 +5,7 @@ from __future__ import annotations
 from quarterdeck.backend.core.data.events import BackupInStep, BackupOutOfStep
 from quarterdeck.backend.core.data.messages import BackupCheck, MapCall, SyncRequest
 from quarterdeck.backend.core.data.partition_store import PartitionStore, Stamp, StoredEntry
+from quarterdeck.backend.core.data.replication import anti_entropy
 from quarterdeck.backend.core.operations import Put
 from quarterdeck.backend.core.properties import SECOND_US
 from tests.core.map_network import MapNetwork
@@ -117,3 +118,16 @@ def test_calls_of_lives_that_left_before_this_member_came_are_forgotten_too() ->
     assert gone in network.states["D"].data.stores[0].sessions
     network.pass_seconds(15.1)
     assert network.states["D"].data.stores[0].sessions.keys() == {network.states["A"].uuid}
+
+
+def test_the_calls_of_a_member_that_has_left_are_remembered_as_long_as_they_may_still_come() -> None:
+    network = filled(["AB"])
+    owner, caller = network.states["A"], network.states["C"].uuid
+    network.ask("C", Put("m", "k", b"v"))
+    assert caller in owner.data.stores[0].sessions
+    owner.data.incarnations -= {caller}
+    owner.data.gone[caller] = network.now
+    anti_entropy.on_anti_entropy_timer(owner, network.now)
+    assert caller in owner.data.stores[0].sessions
+    anti_entropy.on_anti_entropy_timer(owner, network.now + INTERVAL_US)
+    assert caller not in owner.data.stores[0].sessions

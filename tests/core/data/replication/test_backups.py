@@ -11,6 +11,8 @@ from quarterdeck.backend.core.data.messages import (
     BackupCheck,
     BackupWrite,
     MapAnswer,
+    SyncChunk,
+    SyncRequest,
 )
 from quarterdeck.backend.core.operations import Answer, Get, Put
 from tests.core.map_network import MapNetwork
@@ -278,3 +280,22 @@ def test_the_confirmation_of_a_member_before_it_is_a_backup_does_not_count() -> 
     network.learn_all()
     network.pass_seconds(5)
     network.assert_equal_replicas()
+
+
+def test_a_backup_that_asks_for_a_whole_copy_has_confirmed_nothing() -> None:
+    network = MapNetwork("ABC", ["AB"])
+    network.put("C", "k", "v")
+    owner_state, backup = network.states["A"].data.owner_states[0], network.states["B"].uuid
+    assert backup in owner_state.confirmed and 0 not in network.states["A"].data.unsafe
+    network.receive("A", "B", SyncRequest(backup, 0, "t"))
+    assert backup not in owner_state.confirmed and 0 in network.states["A"].data.unsafe
+    read = network.call("C", Get("m", "k"))
+    network.drop(SyncChunk)
+    network.deliver()
+    assert read not in network.answers and not network.messages(MapAnswer)
+
+
+def test_what_a_stranger_says_about_the_room_of_a_backup_counts_nothing() -> None:
+    network = MapNetwork("ABC", ["AB"])
+    network.receive("A", "C", BackupAck(network.states["B"].uuid, (), (), True))
+    assert not network.states["A"].data.full_backups

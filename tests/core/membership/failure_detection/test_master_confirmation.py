@@ -159,3 +159,16 @@ def test_a_quiet_cluster_confirms_for_ever_and_removes_nobody() -> None:
     world = three()
     world.live(25)
     assert {world.list_of(name) for name in "ABC"} == {(3, "ABC")}
+
+
+def test_a_newcomer_that_has_not_been_heard_of_yet_is_not_timed() -> None:
+    world = three()
+    state = state_of(world.machines["A"])
+    world.now += 600 * SECOND_US
+    state.last_round_us = world.now  # it has not stood still
+    newcomer, other = state.peers[address_of("B")], state.peers[address_of("C")]
+    newcomer.detector.last_heard_us = world.now + SECOND_US
+    other.confirmed_us = world.now
+    master_confirmation.on_confirmation_timer(state, world.now)
+    world.conclude("A")
+    assert newcomer.confirmed_us == world.now and world.list_of("A") == (3, "ABC")

@@ -11,7 +11,8 @@ from quarterdeck.backend.core.membership.events import (
     SuspicionRaised,
 )
 from quarterdeck.backend.core.membership.messages import Heartbeat, JoinHeld, JoinRequest
-from quarterdeck.backend.core.properties import Settings
+from quarterdeck.backend.core.membership.partial_disconnection import disconnection_reports
+from quarterdeck.backend.core.properties import SECOND_US, Settings
 from tests.core.member_state import state_of
 from tests.core.stepped_cluster import SETTINGS, SteppedCluster, address_of, names_of, training_settings
 
@@ -338,3 +339,18 @@ def test_off_means_that_nothing_is_ever_resolved() -> None:
     world.live(15)
     assert {world.list_of(name) for name in "ABCD"} == {(4, "ABCD")}
     assert world.seen("B", SuspicionRaised)
+
+
+def test_the_master_decides_nothing_between_members_of_which_one_does_not_know_that_the_other_has_joined() -> None:
+    world = cluster()
+    state = state_of(world.machines["A"])
+    behind = state.peers[address_of("C")]
+    behind.version, behind.behind_since_us = 3, 1  # D has joined with version 4
+    report(world, "D", "C")
+    state.disconnections.changed_us = world.now - 60 * SECOND_US
+    disconnection_reports.resolve_when_quiet(state, world.now)
+    assert not world.seen("A", DisconnectionResolved) and reports(world) == {"D": "C"}
+    behind.behind_since_us = 0
+    disconnection_reports.resolve_when_quiet(state, world.now)
+    world.conclude("A")
+    assert len(world.seen("A", DisconnectionResolved)) == 1
