@@ -1,12 +1,14 @@
 """Each conclusion of a moment beside what is true: said rightly, said wrongly, or not known.
 
-A `yes`, a `no` and a value must be true. "Not known" is allowed, and counted.
+A `yes`, a `no` and a value must be true. "Not known" is allowed, and counted. A watcher that hears late may say what was true a
+little earlier.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Literal, NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any, Literal, NamedTuple
 
 from quarterdeck.backend.boards.cluster_metrics import cluster_metrics
 from quarterdeck.backend.conclusion_testing.entries import EntryLedger
@@ -18,8 +20,10 @@ Verdict = Literal["true", "false", "unknown"]
 
 BEFORE_LOSS_US = 120 * SECOND_US
 """A partition is found to be lost so long after its last holder went, at most."""
-SAID_WITHIN_US = 15 * SECOND_US
+SAID_WITHIN_US = 20 * SECOND_US
 """A loss has to be said so soon after it."""
+MEASURED_WITHIN_US = 5 * SECOND_US
+"""What members measure of their entries is so old, at most."""
 
 
 class Compared(NamedTuple):
@@ -32,139 +36,171 @@ class Compared(NamedTuple):
     verdict: Verdict
 
 
-def compare(judge: Judge, truth: Truth, ledger: EntryLedger, totals: Totals) -> Iterator[Compared]:
+class Truths(NamedTuple):
+    """What is and lately was true, for a watcher that hears late."""
+
+    lately: Sequence[Truth]
+    """What the watcher may say: the truth of now, and of the time within which it hears of a change. The last one is of now."""
+    measured: Sequence[Truth]
+    """The truth since the members measured their entries."""
+    ledger: EntryLedger
+    sees_links: bool
+    label_of: Callable[[str], str]
+    """The label of a member in the simulator, by that in the picture."""
+
+    @property
+    def now(self) -> Truth:
+        return self.lately[-1]
+
+
+def compare(judge: Judge, truths: Truths) -> Iterator[Compared]:
     """Yield every conclusion of `judge` beside the truth of the same moment."""
-    yield from _whole(judge, truth)
-    yield from _losses(judge, truth, ledger)
-    yield from _replicas(judge, truth, ledger)
-    yield from _metrics(judge, truth, totals)
-    yield from _stops(judge, truth)
+    yield from _whole(judge, truths)
+    yield from _healthy(judge, truths)
+    yield from _absences(judge, truths)
+    yield from _losses(judge, truths)
+    yield from _replicas(judge, truths)
+    yield from _metrics(judge, truths)
+    yield from _stops(judge, truths)
 
 
-class Totals:
-    """How many entries there were of each map in the last seconds: what members measure is a little older than now."""
-
-    def __init__(self, span_us: int) -> None:
-        self._span_us = span_us
-        self._samples: list[tuple[int, dict[str, int]]] = []
-
-    def add(self, now_us: int, entries: dict[str, int]) -> None:
-        """Note how many entries the owners have now."""
-        self._samples = [sample for sample in self._samples if sample[0] >= now_us - self._span_us]
-        self._samples.append((now_us, entries))
-
-    def bounds(self, map: str) -> tuple[int, int]:
-        """Return the fewest and the most entries of a map lately."""
-        counts = [entries.get(map, 0) for _, entries in self._samples]
-        return min(counts, default=0), max(counts, default=0)
+def _check(truths: Truths, question: str, said: object, true: Callable[[Truth], object], subject: str = "") -> Compared:
+    """Compare `said`, which is None where it is not known, with the truth."""
+    found = list(dict.fromkeys(true(truth) for truth in reversed(truths.lately)))
+    verdict: Verdict = "unknown" if said is None else "true" if said in found else "false"
+    return Compared(question, subject, "unknown" if said is None else str(said), str(found[0]), verdict)
 
 
-def _statement(question: str, said: object, true: object, subject: str = "") -> Compared:
-    if said is None:
-        return Compared(question, subject, "unknown", str(true), "unknown")
-    return Compared(question, subject, str(said), str(true), "true" if said == true else "false")
-
-
-def _whole(judge: Judge, truth: Truth) -> Iterator[Compared]:
+def _whole(judge: Judge, truths: Truths) -> Iterator[Compared]:
     health = judge.health
-    is_whole = truth.is_whole
-    if health.whole is False:
-        yield _statement("one-cluster", False, is_whole and not truth.is_troubled)
+    if health.whole is False and (judge.watcher.missed or _several(truths, lambda truth: truth.lists)):
+        yield Compared("one-cluster", "", "False", "", "true")  # by definition: a member is not reached
+    elif health.whole is False:
+        yield _check(truths, "one-cluster", False, lambda truth: truth.is_whole and not truth.is_troubled)
     else:
-        yield _statement("one-cluster", health.whole, is_whole)
+        yield _check(truths, "one-cluster", health.whole, lambda truth: truth.is_whole)
     if health.condition == "split":
-        yield _statement("split", True, len(truth.leaders) > 1)
+        is_split = _several(truths, lambda truth: truth.masters)
+        yield Compared("split", "", "True", str(is_split), "true" if is_split else "false")
     if health.condition == "down":
-        yield _statement("down", True, not truth.members)
-    if health.condition == "healthy":
-        yield from _healthy(judge, truth)
+        yield _check(truths, "down", True, lambda truth: not truth.running)
 
 
-def _healthy(judge: Judge, truth: Truth) -> Iterator[Compared]:
-    """Judge the word: no member is missed, every partition is served, and no call is refused."""
-    unowned = sum(len(list(truth.unowned(member))) for member in truth.leaders)
-    yield _statement("healthy: partitions without an owner", 0, unowned)
-    states = {member.state.cluster_state for member in truth.joined}
-    yield _statement("healthy: state of the cluster", "ACTIVE", "".join(sorted(states)))
+def _several(truths: Truths, found: Callable[[Truth], frozenset[Any]]) -> bool:
+    """Return whether there were several, as one who hears late may put them together."""
+    return len(frozenset().union(*map(found, truths.lately))) > 1
 
 
-def _losses(judge: Judge, truth: Truth, ledger: EntryLedger) -> Iterator[Compared]:
+def _healthy(judge: Judge, truths: Truths) -> Iterator[Compared]:
+    """Judge the word: every partition has an owner, and no call is refused."""
+    if judge.health.condition != "healthy":
+        return
+    yield _check(truths, "healthy: partitions without an owner", 0, lambda truth: truth.unowned)
+    yield _check(truths, "healthy: calls are refused", False, lambda truth: truth.refuses)
+
+
+def _absences(judge: Judge, truths: Truths) -> Iterator[Compared]:
+    for absence in judge.absences:
+        label = truths.label_of(absence.label)
+        if absence.way == "gone":
+            yield _check(truths, "absent: gone", True, partial(_is_gone, label), label)
+        elif absence.way == "frozen":
+            yield _check(truths, "absent: frozen", True, partial(_is_frozen, label), label)
+        elif absence.way == "joining":
+            yield _check(truths, "absent: joining", True, partial(_is_joining, label), label)
+        else:
+            yield Compared("absent", label, "unknown", "", "unknown")
+
+
+def _is_gone(label: str, truth: Truth) -> bool:
+    """Return whether the member has ended, or is on a list as an incarnation that has."""
+    return label not in truth.running or label in truth.ghosts
+
+
+def _is_frozen(label: str, truth: Truth) -> bool:
+    return label in truth.frozen
+
+
+def _is_joining(label: str, truth: Truth) -> bool:
+    return label not in truth.joined
+
+
+def _losses(judge: Judge, truths: Truths) -> Iterator[Compared]:
     found = [loss for loss in judge.health.losses if loss.entries != 0]
     for loss in found:
         since_us = loss.since_us - BEFORE_LOSS_US
-        lost = [true for true in ledger.losses if true.partition in loss.lost and true.at_us >= since_us]
-        if not loss.certain:
-            yield Compared("data-lost", loss.side, "feared", str(bool(lost)), "unknown")
-            continue
-        yield _statement("data-lost", True, bool(lost), loss.side)
+        lost = [true for true in truths.ledger.losses if true.partition in loss.lost and true.at_us >= since_us]
+        if loss.certain:
+            yield Compared("data-lost", loss.side, "yes", str(len(lost)), "true" if lost else "false")
+        else:
+            yield Compared("data-lost", loss.side, "feared", str(len(lost)), "unknown")
     if not found and judge.health.condition == "healthy":
-        late_us = truth.now_us - SAID_WITHIN_US
-        standing = [
-            loss
-            for loss in ledger.losses
-            if loss.certain and not loss.is_rewritten and not loss.by_merge and loss.at_us <= late_us
-        ]
-        yield _statement("data-lost", False, bool(standing))
+        late_us = truths.now.at_us - SAID_WITHIN_US
+        standing = [loss for loss in truths.ledger.losses if loss.has_to_be_said and loss.at_us <= late_us]
+        yield Compared("data-lost", "", "no", str(len(standing)), "false" if standing else "true")
 
 
-def _replicas(judge: Judge, truth: Truth, ledger: EntryLedger) -> Iterator[Compared]:
+def _replicas(judge: Judge, truths: Truths) -> Iterator[Compared]:
     safe, copies = judge.health.data_safe, judge.health.replicas.copies
-    if safe is not True:
-        yield Compared(
-            "data-safe", "", "no" if safe is False else "unknown", "", "true" if safe is False else "unknown"
-        )
-        return
-    side = frozenset().union(*(uuids for _, _, uuids in truth.lists))
-    wanted = 1 if copies is None else copies
-    short = [key for key, partition in ledger.promised() if truth.copies(key, partition, side) < wanted]
-    yield Compared(
-        "data-safe", "", f"yes, {copies} copies", f"{len(short)} keys have fewer", "false" if short else "true"
-    )
+    if safe is None:
+        yield Compared("data-safe", "", "unknown", "", "unknown")
+    elif safe is False:
+        yield Compared("data-safe", "", "no", "", "true")
+    else:
+        counts = [truth.fewest_copies for truth in truths.lately]
+        enough = any(count is None or count >= (copies or 1) for count in counts)
+        yield Compared("data-safe", "", f"yes, {copies} copies", str(counts[-1]), "true" if enough else "false")
 
 
-def _metrics(judge: Judge, truth: Truth, totals: Totals) -> Iterator[Compared]:
-    true: dict[str, float] = {
-        "masters": len(truth.leaders),
-        "lineages": len({lineage for lineage, _, _ in truth.lists}),
-        "lists_agree": len(truth.lists) == 1,
-        "tables_agree": len(truth.tables) == 1,
-    }
+COUNTED: dict[str, Callable[[Truth], frozenset[Any]]] = {
+    "masters": lambda truth: truth.masters,
+    "lineages": lambda truth: truth.lineages,
+}
+AGREED: dict[str, Callable[[Truth], frozenset[Any]]] = {
+    "lists_agree": lambda truth: truth.lists,
+    "tables_agree": lambda truth: truth.tables,
+}
+
+
+def _metrics(judge: Judge, truths: Truths) -> Iterator[Compared]:
     metrics = {metric.name: metric for metric in cluster_metrics(judge, {})}
-    for name, value in true.items():
+    for name, found in (COUNTED | AGREED).items():
         said = metrics[name].samples.get(()) if name in metrics else None
-        yield _statement(f"metric {name}", said, float(value))
+        sets = [found(truth) for truth in truths.lately]
+        fewest, most = min(map(len, sets)), len(frozenset().union(*sets))
+        if said is None:
+            yield Compared(f"metric {name}", "", "unknown", "", "unknown")
+            continue
+        is_true = (fewest <= 1 if said else most > 1) if name in AGREED else fewest <= said <= most
+        yield Compared(f"metric {name}", "", f"{said:.0f}", f"{len(sets[-1])}", "true" if is_true else "false")
     entries = metrics.get("map_entries")
     for (name,), count in entries.samples.items() if entries is not None else ():
-        fewest, most = totals.bounds(name)
-        verdict: Verdict = "true" if fewest <= count <= most else "false"
-        yield Compared("metric map_entries", name, f"{count:.0f}", f"{fewest} to {most}", verdict)
+        counts = [truth.owned.get(name, 0) for truth in truths.measured]
+        verdict: Verdict = "true" if min(counts) <= count <= max(counts) else "false"
+        yield Compared("metric map_entries", name, f"{count:.0f}", f"{min(counts)} to {max(counts)}", verdict)
 
 
-def _stops(judge: Judge, truth: Truth) -> Iterator[Compared]:
-    for label in judge.picture.members:
-        answer = judge.may_stop(label).answer
-        if answer == "unknown":
-            yield Compared("may-stop", label, "unknown", "", "unknown")
-        elif answer == "no":
-            yield Compared("may-stop", label, "no", "", "true")
+def _stops(judge: Judge, truths: Truths) -> Iterator[Compared]:
+    for name in judge.picture.members:
+        answer, label = judge.may_stop(name).answer, truths.label_of(name)
+        if answer == "yes":
+            reasons = [_why_not_to_stop(truth, label, sees_links=truths.sees_links) for truth in truths.lately]
+            verdict: Verdict = "false" if all(reasons) else "true"
+            yield Compared("may-stop", label, "yes", reasons[-1] or "yes", verdict)
         else:
-            why = _why_not_to_stop(truth, label)
-            yield Compared("may-stop", label, "yes", why or "yes", "false" if why else "true")
+            yield Compared("may-stop", label, answer, "", "unknown" if answer == "unknown" else "true")
 
 
-def _why_not_to_stop(truth: Truth, label: str) -> str:
+def _why_not_to_stop(truth: Truth, label: str, *, sees_links: bool) -> str:
     """Return what speaks against stopping a member; empty where nothing does."""
-    member = truth.members.get(label)
-    if member is None or member.is_paused:
+    if label not in truth.joined:
         return "it does not run"
     if not truth.is_whole:
         return "the cluster is not whole"
-    if member.state.cluster_state != "ACTIVE":
-        return f"the cluster is {member.state.cluster_state}"
-    if all(other.state.lite for other in truth.members.values() if other.label != label):
+    if truth.states != {"ACTIVE"}:
+        return f"the cluster is {', '.join(sorted(truth.states))}"
+    if not truth.data_members - {label}:
         return "no other member holds data"
-    if any(truth.is_cut(other) for other in truth.members):
-        return "a link is cut"
-    if any(list(truth.unowned(leader)) for leader in truth.leaders):
+    if truth.unowned:
         return "a partition has no owner"
-    return ""
+    return "a link is cut" if truth.is_cut and sees_links else ""

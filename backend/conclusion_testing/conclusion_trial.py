@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from random import Random
 
 from msgspec import Struct
 
-from quarterdeck.backend.conclusion_testing.comparison import Compared, Totals, compare
-from quarterdeck.backend.conclusion_testing.entries import EntryLedger
-from quarterdeck.backend.conclusion_testing.truth import Truth
+from quarterdeck.backend.conclusion_testing.comparison import MEASURED_WITHIN_US, Compared, Truths, compare
+from quarterdeck.backend.conclusion_testing.entries import EntryLedger, held_entries
+from quarterdeck.backend.conclusion_testing.truth import Truth, running_members, truth_of
+from quarterdeck.backend.conclusion_testing.watchers import CutStreams, RunWatcher, WholeStream
 from quarterdeck.backend.core.data.events import EntriesMerged
 from quarterdeck.backend.core.events import ProcessKilled, ProcessPaused, ProcessResumed, Record
 from quarterdeck.backend.core.membership.events import ListInstalled, MemberMerging, MemberStarted, MemberStopped
 from quarterdeck.backend.core.partitions.events import PartitionLost
 from quarterdeck.backend.core.properties import MILLISECOND_US, SECOND_US
-from quarterdeck.backend.judgement.judge import Judge
-from quarterdeck.backend.judgement.watcher import WATCHES_ALL
 from quarterdeck.backend.scenarios.format.scenario import Scenario
 from quarterdeck.backend.scenarios.run_state import RunState
 from quarterdeck.backend.simulation.swarm_testing.drawing import draw_scenario
@@ -30,7 +29,8 @@ PAUSE_SECONDS = 2.0
 SOON_US = SECOND_US // 2
 SOON_PROBABILITY = 0.3
 """After what changes much a moment follows soon, as often as this."""
-MEASURED_WITHIN_US = 5 * SECOND_US
+TRUTHS_KEPT = 400
+"""Looks whose truth is remembered."""
 
 GOING = ProcessKilled | MemberStopped | MemberMerging | MemberStarted | EntriesMerged | PartitionLost
 MERGING = MemberMerging | MemberStarted | EntriesMerged
@@ -50,7 +50,7 @@ class FalseStatement(Struct, frozen=True):
     @property
     def kind(self) -> tuple[str, str, str]:
         """Return the watcher, the question and the answer: false statements of one kind have one fault."""
-        return self.watcher, self.statement.question, self.statement.said
+        return self.watcher, self.statement.question, "" if "metric" in self.statement.question else self.statement.said
 
 
 class ConclusionTrial(Struct, frozen=True):
@@ -98,8 +98,9 @@ class JudgedRun(RunState):
         self._seed = seed
         self._draws = Random(f"{seed}/moments")
         self._ledger = EntryLedger(partitions)
-        self._totals = Totals(MEASURED_WITHIN_US)
-        self._open: set[tuple[str, str, str, str]] = set()
+        self._watchers: tuple[RunWatcher, ...] = (WholeStream(self.picture), CutStreams(seed))
+        self._truths: deque[Truth] = deque(maxlen=TRUTHS_KEPT)
+        self._open: set[tuple[str, str, str]] = set()
         self._judge_us = SECOND_US
         self._grid_us = 0
         self._world: World | None = None
@@ -112,36 +113,52 @@ class JudgedRun(RunState):
         """Take in a record, and look at what is held when a holder goes."""
         super().observe(record)
         self._ledger.observe(record)
+        for watcher in self._watchers:
+            watcher.take(record)
         if isinstance(record.event, GOING) and self._world is not None:
-            truth = Truth(self._world)
-            self._ledger.look(truth.holding, truth.now_us, by_merge=isinstance(record.event, MERGING))
+            self._look_at_entries(self._world, by_merge=isinstance(record.event, MERGING))
+        if isinstance(record.event, CHANGING) and self._world is not None:
+            self._truths.append(truth_of(self._world, self._ledger))
         if isinstance(record.event, CHANGING) and self._draws.random() < SOON_PROBABILITY:
             self._judge_us = min(self._judge_us, record.at + int(SOON_US * self._draws.random()))
             self.next_us = min(self.next_us, max(self._judge_us, record.at))
 
     def look(self) -> None:
         """Look at what is held, and judge if it is time to."""
-        assert self._world is not None
-        truth = Truth(self._world)
-        now_us = truth.now_us
-        self._ledger.look(truth.holding, now_us, by_merge=False)
-        self._totals.add(now_us, truth.owned_entries)
+        world = self._world
+        assert world is not None
+        now_us = world.now_us
+        self._look_at_entries(world, by_merge=False)
+        self._truths.append(truth_of(world, self._ledger))
         if now_us >= self._grid_us:
             self._grid_us = now_us + GRID_US
+            for watcher in self._watchers:
+                watcher.look(world)
         if now_us >= self._judge_us:
-            self._judge(truth)
+            self._judge(now_us)
             self._judge_us = now_us + 1 + int(self._draws.expovariate(1 / PAUSE_SECONDS) * SECOND_US)
         self.next_us = min(self._grid_us, self._judge_us)
 
-    def _judge(self, truth: Truth) -> None:
+    def _look_at_entries(self, world: World, *, by_merge: bool) -> None:
+        states = (member.state for member in running_members(world))
+        self._ledger.look(held_entries(states), world.now_us, by_merge=by_merge)
+
+    def _since(self, span_us: int) -> list[Truth]:
+        from_us = self._truths[-1].at_us - span_us
+        return [truth for truth in self._truths if truth.at_us >= from_us]
+
+    def _judge(self, now_us: int) -> None:
         self.moments += 1
-        judge = Judge(self.picture, WATCHES_ALL, truth.now_us)
-        still: set[tuple[str, str, str, str]] = set()
-        for statement in compare(judge, truth, self._ledger, self._totals):
-            self.counts["stream", statement.question, statement.verdict] += 1
-            if statement.verdict == "false":
-                episode = ("stream", statement.question, statement.subject, statement.said)
-                still.add(episode)
-                if episode not in self._open:
-                    self.false.append(FalseStatement(self._seed, truth.now_us, "stream", statement))
+        still: set[tuple[str, str, str]] = set()
+        for watcher in self._watchers:
+            measured = self._since(MEASURED_WITHIN_US + watcher.late_us)
+            lately = self._since(watcher.late_us)
+            truths = Truths(lately, measured, self._ledger, watcher.sees_links, watcher.label_of)
+            for statement in compare(watcher.judge(now_us), truths):
+                self.counts[watcher.name, statement.question, statement.verdict] += 1
+                if statement.verdict == "false":
+                    episode = (watcher.name, statement.question, statement.subject)
+                    still.add(episode)
+                    if episode not in self._open:
+                        self.false.append(FalseStatement(self._seed, now_us, watcher.name, statement))
         self._open = still

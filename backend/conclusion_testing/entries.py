@@ -38,6 +38,11 @@ class TrueLoss(Struct):
     is_rewritten: bool = False
     """A client has written the key again."""
 
+    @property
+    def has_to_be_said(self) -> bool:
+        """Return whether a cluster without any word of the loss would be said to have lost nothing wrongly."""
+        return self.certain and not self.is_rewritten and not self.by_merge
+
 
 class _OpenWrite(Struct):
     value: str | None
@@ -55,6 +60,10 @@ class _Promise(Struct):
     was_held: bool = False
     was_current: bool = False
     loss: TrueLoss | None = None
+
+    def allows(self, value: str) -> bool:
+        """Return whether the latest acknowledged write, or one that is not acknowledged, may have left this value."""
+        return value in self.values or any(write.value == value for write in self.open.values())
 
 
 class EntryLedger:
@@ -83,7 +92,7 @@ class EntryLedger:
         """Compare what is held with the promises, and note what is lost."""
         for key, promise in self._promises.items():
             held = holding.get(key)
-            is_current = held is not None and not promise.values.isdisjoint(held)
+            is_current = held is not None and any(promise.allows(value) for value in held)
             if held is None:
                 certain = promise.is_promised and not any(write.value is None for write in promise.open.values())
                 if (certain or promise.was_held) and promise.loss is None:
@@ -101,11 +110,6 @@ class EntryLedger:
             is_open = any(write.value is None for write in promise.open.values())
             if promise.is_promised and promise.loss is None and not is_open:
                 yield key, promise.partition
-
-    @property
-    def writes_under_way(self) -> int:
-        """Return how many writes may still be done."""
-        return sum(len(promise.open) for promise in self._promises.values())
 
     def _promise(self, map: str, key: str) -> _Promise:
         promise = self._promises.get((map, key))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import cached_property
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from quarterdeck.backend.conclusion_testing.entries import Holding, held_entries
-from quarterdeck.backend.core.address import Address
+from msgspec import Struct
+
+from quarterdeck.backend.conclusion_testing.entries import EntryLedger
 from quarterdeck.backend.core.data.state import MemberState
 from quarterdeck.backend.simulation.virtual_time.world import World
 
@@ -33,110 +33,126 @@ class TrueMember(NamedTuple):
         return self.state.is_master and not self.is_paused
 
 
-class Truth:
+class Truth(Struct, frozen=True):
     """What is so at one moment."""
 
-    def __init__(self, world: World) -> None:
-        self.now_us = world.now_us
-        self.world = world
-        self.members = {
-            label: TrueMember(label, node.machine.inspect(), node.paused)
-            for label, node in world.nodes.items()
-            if node.machine is not None
-        }
-        """By label, the processes that run."""
+    at_us: int
+    running: frozenset[str]
+    """The members whose process runs, frozen ones included."""
+    frozen: frozenset[str]
+    joined: frozenset[str]
+    """The members that are awake and hold a list."""
+    is_whole: bool
+    """Whether all who have joined hold one list with one master, on which every member runs and is not frozen."""
+    is_troubled: bool
+    """Whether a member suspects another one, or claims the mastership."""
+    is_cut: bool
+    """Whether a link between two members that run is blocked."""
+    ghosts: frozenset[str]
+    """The members of which a list has an incarnation that does not run."""
+    masters: frozenset[str]
+    lineages: frozenset[str]
+    lists: frozenset[ListName]
+    tables: frozenset[int]
+    """The digests of the tables of those who have joined."""
+    unowned: int
+    """Partitions of the tables of masters whose owner does not run."""
+    refuses: bool
+    """Whether a member refuses calls."""
+    states: frozenset[str]
+    data_members: frozenset[str]
+    owned: dict[str, int]
+    """By map, the entries at owners that are awake."""
+    fewest_copies: int | None
+    """Of a promised entry that a member on a list holds; None where there is none."""
 
-    @cached_property
-    def joined(self) -> tuple[TrueMember, ...]:
-        """Return the members that are awake and hold a list."""
-        return tuple(member for member in self.members.values() if member.list is not None and not member.is_paused)
 
-    @cached_property
-    def lists(self) -> frozenset[ListName]:
-        """Return the lists that members who are awake hold."""
-        return frozenset(member.list for member in self.joined if member.list is not None)
+def running_members(world: World) -> list[TrueMember]:
+    """Return all members that run."""
+    return [
+        TrueMember(label, node.machine.inspect(), node.paused)
+        for label, node in world.nodes.items()
+        if node.machine is not None
+    ]
 
-    @cached_property
-    def leaders(self) -> tuple[TrueMember, ...]:
-        """Return the members that lead."""
-        return tuple(member for member in self.members.values() if member.leads)
 
-    @cached_property
-    def incarnations(self) -> frozenset[str]:
-        """Return the incarnations that run."""
-        return frozenset(member.state.uuid for member in self.members.values())
+def truth_of(world: World, ledger: EntryLedger) -> Truth:
+    """Return what is so now."""
+    members = running_members(world)
+    joined = [member for member in members if member.list is not None and not member.is_paused]
+    lists = frozenset(member.list for member in joined if member.list is not None)
+    masters = [member for member in members if member.leads]
+    running = frozenset(member.state.uuid for member in members)
+    awake = frozenset(member.state.uuid for member in joined)
+    return Truth(
+        at_us=world.now_us,
+        running=frozenset(member.label for member in members),
+        frozen=frozenset(member.label for member in members if member.is_paused),
+        joined=frozenset(member.label for member in joined),
+        is_whole=len(lists) == 1 == len(masters) and next(iter(lists))[2] == awake,
+        is_troubled=any(member.state.suspicions or member.state.claim is not None for member in joined),
+        is_cut=_is_cut(world, [member.label for member in members]),
+        ghosts=_ghosts(world, joined, running),
+        masters=frozenset(member.label for member in masters),
+        lineages=frozenset(lineage for lineage, _, _ in lists),
+        lists=lists,
+        tables=frozenset(table.digest for member in joined if (table := member.state.partitions.table) is not None),
+        unowned=_unowned(masters, running),
+        refuses=any(member.state.cluster_state == "PASSIVE" or not member.state.operating for member in joined),
+        states=frozenset(member.state.cluster_state for member in joined),
+        data_members=frozenset(member.label for member in joined if not member.state.lite),
+        owned=_owned(joined),
+        fewest_copies=_fewest_copies(members, frozenset().union(*(uuids for _, _, uuids in lists)), ledger),
+    )
 
-    @cached_property
-    def awake(self) -> frozenset[str]:
-        """Return the incarnations that run and are not frozen."""
-        return frozenset(member.state.uuid for member in self.joined)
 
-    @cached_property
-    def is_whole(self) -> bool:
-        """Return whether all who have joined hold one list with one master, on which every member runs and is not frozen."""
-        if len(self.lists) != 1 or len(self.leaders) != 1:
-            return False
-        (_, _, uuids) = next(iter(self.lists))
-        return uuids == self.awake
+def _ghosts(world: World, joined: Iterable[TrueMember], running: frozenset[str]) -> frozenset[str]:
+    listed = {
+        listed for member in joined if member.state.members is not None for listed in member.state.members.members
+    }
+    return frozenset(world.network.nodes[member.address].label for member in listed if member.uuid not in running)
 
-    @cached_property
-    def is_troubled(self) -> bool:
-        """Return whether a member suspects another one, or claims the mastership."""
-        return any(member.state.suspicions or member.state.claim is not None for member in self.joined)
 
-    @cached_property
-    def holding(self) -> Holding:
-        """Return what the running processes hold, by key."""
-        return held_entries(member.state for member in self.members.values())
+def _owned(joined: Iterable[TrueMember]) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for member in joined:
+        data = member.state.data
+        for partition in data.owner_states:
+            store = data.stores.get(partition)
+            for name, entries in store.maps.items() if store is not None else ():
+                counts[name] = counts.get(name, 0) + len(entries)
+    return counts
 
-    @cached_property
-    def owned_entries(self) -> dict[str, int]:
-        """Return how many entries the owners among the members that are awake have, by map."""
-        counts: dict[str, int] = {}
-        for member in self.joined:
-            for partition in member.state.data.owner_states:
-                store = member.state.data.stores.get(partition)
-                for name, entries in store.maps.items() if store is not None else ():
-                    counts[name] = counts.get(name, 0) + len(entries)
-        return counts
 
-    @cached_property
-    def tables(self) -> frozenset[int]:
-        """Return the digests of the partition tables of the members that are awake."""
-        tables = (member.state.partitions.table for member in self.joined)
-        return frozenset(table.digest for table in tables if table is not None)
+def _fewest_copies(members: Sequence[TrueMember], side: frozenset[str], ledger: EntryLedger) -> int | None:
+    """Return the fewest copies of a promised entry. One without any is on its way from another side, or lost."""
+    if any(member.state.brings_entries for member in members):
+        return None  # what merges is written anew, one entry after the other
+    stores = [member.state.data.stores for member in members if member.state.uuid in side]
+    fewest: int | None = None
+    for (name, key), partition in ledger.promised():
+        held = (store for store in (mine.get(partition) for mine in stores) if store is not None)
+        copies = sum(store.find(name, key) is not None for store in held)
+        if copies and (fewest is None or copies < fewest):
+            fewest = copies
+    return fewest
 
-    def copies(self, key: tuple[str, str], partition: int, side: frozenset[str]) -> int:
-        """Return how many processes among the incarnations of a side hold the key."""
-        name, word = key
-        stores = (
-            member.state.data.stores.get(partition) for member in self.members.values() if member.state.uuid in side
-        )
-        return sum(store is not None and store.find(name, word) is not None for store in stores)
 
-    def unowned(self, member: TrueMember) -> Iterator[int]:
-        """Yield the partitions of the table of `member` whose owner does not run."""
-        table = member.state.partitions.table
-        for partition, row in enumerate(table.rows if table is not None else ()):
-            if (
-                table is not None
-                and table.versions[partition]
-                and (row[0] is None or row[0].uuid not in self.incarnations)
-            ):
-                yield partition
+def _unowned(masters: Iterable[TrueMember], running: frozenset[str]) -> int:
+    found = 0
+    for master in masters:
+        table = master.state.partitions.table
+        if table is not None:
+            rows = zip(table.rows, table.versions, strict=True)
+            found += sum(bool(version) and (row[0] is None or row[0].uuid not in running) for row, version in rows)
+    return found
 
-    def label_at(self, address: Address) -> str:
-        """Return the member that runs at the address; empty where none does."""
-        return next((label for label, member in self.members.items() if member.state.address == address), "")
 
-    def is_cut(self, label: str) -> bool:
-        """Return whether a link between the member and another one on its list is blocked."""
-        links = self.world.network.links
-        own = self.members[label].state
-        others = [
-            other.label
-            for other in self.members.values()
-            if other.label != label and other.state.uuid in (own.members.uuids if own.members is not None else ())
-        ]
-        pairs = [(label, other) for other in others] + [(other, label) for other in others]
-        return any((condition := links.of(*pair)) is not None and condition.blocked for pair in pairs)
+def _is_cut(world: World, labels: list[str]) -> bool:
+    links = world.network.links
+    return any(
+        (condition := links.of(one, other)) is not None and bool(condition.blocked)
+        for one in labels
+        for other in labels
+        if one != other
+    )

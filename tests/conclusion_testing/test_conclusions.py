@@ -63,6 +63,15 @@ def test_an_older_value_elsewhere_is_a_possible_loss_only() -> None:
     assert [loss.certain for loss in ledger.losses] == [False]
 
 
+def test_a_value_of_a_write_under_way_is_no_loss_of_the_value_before() -> None:
+    ledger = EntryLedger(1)
+    write(ledger, 1, "1", 10)
+    ledger.look(HELD, 15, by_merge=False)
+    write(ledger, 2, "2", 20, ends=False)
+    ledger.look({("m", "k"): {"2"}}, 25, by_merge=False)
+    assert not ledger.losses
+
+
 def test_a_write_that_was_never_acknowledged_is_no_promise() -> None:
     ledger = EntryLedger(1)
     write(ledger, 1, "1", 10, problem="no answer")
