@@ -105,10 +105,9 @@ class EntryLedger:
             promise.was_held, promise.was_current = held is not None, is_current
 
     def promised(self) -> Iterator[tuple[Key, int]]:
-        """Yield the keys that are promised for certain, each with its partition."""
+        """Yield the keys that are promised and not being written, each with its partition."""
         for key, promise in self._promises.items():
-            is_open = any(write.value is None for write in promise.open.values())
-            if promise.is_promised and promise.loss is None and not is_open:
+            if promise.is_promised and promise.loss is None and not promise.open:
                 yield key, promise.partition
 
     def _promise(self, map: str, key: str) -> _Promise:

@@ -68,7 +68,7 @@ NOTICED_US = 2 * SECOND_US
 """A connection that is silent is noticed so late."""
 
 
-class _Stream:
+class _MemberStream:
     """The stream of one member: what it has recorded and the watcher has not received."""
 
     def __init__(self) -> None:
@@ -89,7 +89,7 @@ class CutStreams:
     def __init__(self, seed: int) -> None:
         self._draws = Random(f"{seed}/cut streams")
         self._picture = Picture()
-        self._streams: dict[str, _Stream] = {}
+        self._streams: dict[str, _MemberStream] = {}
         self._records = 0
 
     def take(self, record: Record) -> None:
@@ -98,7 +98,7 @@ class CutStreams:
             return
         if record.uuid == record.run:
             return  # what an operator or the network did
-        stream = self._streams.setdefault(record.member, _Stream())
+        stream = self._streams.setdefault(record.member, _MemberStream())
         if stream.waiting or stream.missed is not None or record.at < stream.cut_until_us:
             stream.waiting.append(record)
         else:
@@ -134,22 +134,22 @@ class CutStreams:
     def label_of(self, name: str) -> str:
         return name
 
-    def _receive(self, stream: _Stream) -> None:
+    def _receive(self, stream: _MemberStream) -> None:
         while stream.waiting:
             self._apply(stream, stream.waiting.popleft())
 
-    def _apply(self, stream: _Stream, record: Record) -> None:
+    def _apply(self, stream: _MemberStream, record: Record) -> None:
         stream.latest = record
         self._picture.apply(record)
 
-    def _lose(self, label: str, stream: _Stream, now_us: int, *, has_ended: bool) -> None:
+    def _lose(self, label: str, stream: _MemberStream, now_us: int, *, has_ended: bool) -> None:
         if stream.missed is not None and stream.missed.has_ended == has_ended:
             return
         since_us = now_us if stream.missed is None else stream.missed.since_us
         stream.missed = Missed(since_us, has_ended, reason="connection refused" if has_ended else "silent")
         self._connection(stream, label, ConnectionChanged("gone" if has_ended else "silent"), now_us)
 
-    def _connection(self, stream: _Stream, label: str, event: ConnectionChanged, now_us: int) -> None:
+    def _connection(self, stream: _MemberStream, label: str, event: ConnectionChanged, now_us: int) -> None:
         if stream.latest is not None:
             self._records += 1
             record = stream.latest
