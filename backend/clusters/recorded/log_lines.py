@@ -16,7 +16,7 @@ import msgspec
 
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.hazelcast.logs.lines.file_splits import UNREADABLE, opened
-from quarterdeck.backend.hazelcast.logs.lines.message_assembly import ClockContext, Message, MessageAssembler
+from quarterdeck.backend.hazelcast.logs.lines.message_assembly import FileContext, Message, MessageAssembler
 from quarterdeck.backend.hazelcast.logs.split_parser import LogOptions
 from quarterdeck.backend.journal.files import run_directory
 from quarterdeck.backend.journal.writer import JournalWriter
@@ -66,7 +66,7 @@ def short_name(place: run_reader.LogLine, root: Path) -> str:
 
 
 def _length_of_message(lines: list[str]) -> int:
-    assembler = MessageAssembler(ClockContext())
+    assembler = MessageAssembler(FileContext())
     offset = 0
     for number, line in enumerate(lines):
         for found in assembler.add_line(offset, number, line):

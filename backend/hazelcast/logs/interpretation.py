@@ -271,7 +271,7 @@ class InterpretedMessage(Struct, frozen=True, gc=False):
 
 def log_order(placed: MemberMessage) -> tuple[str, int, int, str, int]:
     """Sort by run, then by time; at the same time older files come first, and each file keeps its order."""
-    return placed.run, placed.at_us, placed.file_us, placed.file, placed.offset
+    return placed.run, placed.at_us, placed.file_us, placed.file, placed.rank
 
 
 def interpret_messages(placed: Iterable[MemberMessage], whole: LogSet) -> Iterator[InterpretedMessage]:

@@ -126,6 +126,8 @@ class MemberMessage(Struct, frozen=True, gc=False):
     """Its number in the file, from 1."""
     parsed: ParsedMessage | None = None
     """What it means, as far as that was found when its file was read."""
+    rank: int = 0
+    """Its place among the messages of its file that have its time."""
 
 
 class LogSet:
@@ -142,6 +144,9 @@ class LogSet:
         self._highs: dict[tuple[str, int, str, str], int] = {}
         self._members: dict[tuple[str, str | None], str | None] = {}
         self._file_us: dict[str, int] = {}
+        self._falling: set[str] = set()
+        self._turned: dict[str, int] = {}
+        """Files whose lines were turned round, and how many lines each has."""
         self._run_us: dict[str, int] = {}
         self._run_ended_us: dict[str, int] = {}
         self._ahead_us: dict[str, int] = {}
@@ -163,6 +168,11 @@ class LogSet:
     def _add_file(self, file: str, parts: list[SplitSummary]) -> None:
         day = LogTime(0)
         counts = [SplitCounts(part.lines, part.first_dateless, part.last_dateless) for part in parts]
+        if parts[0].is_falling:
+            self._falling.add(file)
+            counts = [SplitCounts(part.lines, part.last_dateless, part.first_dateless) for part in parts]
+        if parts[0].is_turned:
+            self._turned[file] = sum(part.lines for part in parts)
         zone = zone_of(self._options, file) or UTC
         local_us = parts[0].modified_us - (to_utc(day, zone, None) - day.us)
         for part, offset in zip(parts, split_offsets(counts, self._first_day_us, local_us), strict=True):
@@ -244,7 +254,8 @@ class LogSet:
 
     def line_number(self, file: str, index: int, number: int) -> int:
         """Return the number of a line in its file, from 1."""
-        return self._offsets[file, index].lines + number + 1
+        from_first = self._offsets[file, index].lines + number + 1
+        return self._turned[file] + 1 - from_first if file in self._turned else from_first
 
     def knows(self, file: str, index: int) -> bool:
         return (file, index) in self._offsets
@@ -257,13 +268,15 @@ class LogSet:
         if message.dateless:
             utc = at = self._dated(file, message.utc, self._offsets[file, index])
         else:
-            utc = message.utc
+            utc = at = message.utc
+        is_falling = file in self._falling
+        if not (message.dateless or is_falling):
             at = max(message.high, self._highs.get((file, index, message.stream, message.member), message.high))
         ahead_us, text = self._ahead_us.get(file, 0), self._text(file, index, member, message)
         return MemberMessage(
             self.run_of(file), member, at - ahead_us, utc - ahead_us, self._file_us[file], file, message.offset,
             message.logger, text, message.thread, self.line_number(file, index, message.number),
-            message.parsed if text is message.text else None,
+            message.parsed if text is message.text else None, -message.offset if is_falling else message.offset,
         )  # fmt: skip
 
     def _text(self, file: str, index: int, member: str, message: EventMessage) -> str:

@@ -15,7 +15,7 @@ from typing import IO
 
 import msgspec
 
-from quarterdeck.backend.hazelcast.logs.lines.file_splits import ENDLESS, FileSplit, plan_splits
+from quarterdeck.backend.hazelcast.logs.lines.file_splits import ENDLESS, FileSplit, plan_splits, whole_file
 from quarterdeck.backend.hazelcast.logs.skimming import is_read_whole, skim
 from quarterdeck.backend.hazelcast.logs.split_parser import EventMessage, LogOptions, SplitSummary
 
@@ -62,7 +62,7 @@ def skim_files(files: Sequence[Path], options: LogOptions) -> Iterator[int | Ski
     shares: list[list[FileSplit]] = [[] for _ in range(processes)]
     shared = [0] * processes
     for file in files:
-        for split in plan_splits([file], ENDLESS if is_read_whole(str(file)) else SPLIT_BYTES):
+        for split in plan_splits([file], ENDLESS if is_read_whole(whole_file(file)) else SPLIT_BYTES):
             least = shared.index(min(shared))
             shares[least].append(split)
             shared[least] += min(split.end, sizes[split.file]) - split.start

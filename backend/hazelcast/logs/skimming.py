@@ -17,12 +17,20 @@ from typing import BinaryIO
 from msgspec import Struct
 
 from quarterdeck.backend.hazelcast.logs.lines.envelope import EnvelopedLine, strip_envelope
-from quarterdeck.backend.hazelcast.logs.lines.file_splits import ENDLESS, UNREADABLE, FileSplit, encoding_of, opened
+from quarterdeck.backend.hazelcast.logs.lines.file_splits import (
+    ENDLESS,
+    UNREADABLE,
+    FileSplit,
+    context_of,
+    encoding_of,
+    export_of,
+    form_of,
+    opened,
+)
 from quarterdeck.backend.hazelcast.logs.lines.layout import parse_head
 from quarterdeck.backend.hazelcast.logs.lines.message_assembly import (
     CONTINUATION,
-    JSON_OPENS,
-    ClockContext,
+    FileContext,
     Message,
     MessageAssembler,
     UnassignedLine,
@@ -74,14 +82,14 @@ def skim(
     Of a file that is still written, only what stands before `until` is read.
     Raises `OSError` when the file cannot be read.
     """
-    if is_read_whole(split.file):
+    if is_read_whole(split):
         for found in parse_split(replace(split, end=min(split.end, until)), options):
             if not isinstance(found, QuarantinedMessage):
                 yield found
         return
-    summary = SplitSummary(split.file, split.index, split.modified_us)
+    summary = SplitSummary.of(split)
     with opened(split.file) as source:
-        skimmer = _Skimmer(ClockContext(zone_of(options, split.file), split.modified_us), summary, split)
+        skimmer = _Skimmer(context_of(split, zone_of(options, split.file)), summary, split)
         for message in skimmer.messages(source, on_read, until):
             for found in classify_message(message, summary):
                 if isinstance(found, EventMessage):
@@ -90,20 +98,11 @@ def skim(
     yield summary
 
 
-def is_read_whole(file: str) -> bool:
-    """Return whether all of a file has to be parsed."""
-    if encoding_of(file):
-        return True
-    try:
-        with opened(file) as source:
-            head = source.read(END_BYTES)
-    except UNREADABLE:
-        return True
-    lines = head.decode("utf-8", "replace").splitlines()
-    if any(line.strip() in JSON_OPENS for line in lines):
-        return True
-    heads = (parse_head(line) for line in map(strip_envelope, lines) if not line.collected)
-    return any(head.stamp.lacks == "date" for head in heads if head and head.stamp)
+def is_read_whole(split: FileSplit) -> bool:
+    """Return whether all of the file of a split has to be parsed."""
+    return (
+        bool(encoding_of(split.file) or export_of(split.file)) or form_of(split.file, split.modified_us).is_read_whole
+    )
 
 
 def _is_foreign(line: bytes) -> bool:
@@ -117,8 +116,8 @@ def _is_foreign(line: bytes) -> bool:
 class _Skimmer:
     """Goes through a split block by block. `lines` is how many lines it has at the end."""
 
-    def __init__(self, clock: ClockContext, summary: SplitSummary, split: FileSplit) -> None:
-        self._clock = clock
+    def __init__(self, context: FileContext, summary: SplitSummary, split: FileSplit) -> None:
+        self._context = context
         self._summary = summary
         self._split = split
         self._text = b""
@@ -193,7 +192,7 @@ class _Skimmer:
             place = self._text.find(sign, place + len(sign), last)
 
     def _whole(self, start: int, end: int) -> Iterator[Message]:
-        assembler = MessageAssembler(self._clock)
+        assembler = MessageAssembler(self._context)
         # Of each stream in sight the line before is known: it may be the first of a message that goes on here.
         first = self._first_line_of(self._line_at(start)).start if start else 0
         line = self._line_at(max(0, first - END_BYTES))
@@ -228,7 +227,7 @@ class _Skimmer:
         Yield the messages with signs, and return how many signs were read by then. `strayed` gets those of lines whose messages
         began before all that is read here.
         """
-        assembler = MessageAssembler(self._clock)
+        assembler = MessageAssembler(self._context)
         sign = signs[count]
         count += 1
         here = self._first_line_of(self._line_at(sign))
@@ -276,7 +275,7 @@ class _Skimmer:
         found: _Line | None = None
         for _ in range(MOST_LINES_BACK):
             if stream is None or carried.stream == stream:
-                head = parse_head(carried)
+                head = parse_head(carried, self._context.form)
                 if found is not None:
                     return here if head is not None and head.awaits_level else found
                 if head is not None:
@@ -292,9 +291,11 @@ class _Skimmer:
         return found or line
 
     def _carried(self, line: _Line) -> EnvelopedLine:
-        return strip_envelope(self._text[line.start : line.end].decode("utf-8", "replace"))
+        return strip_envelope(self._text[line.start : line.end].decode("utf-8", "replace"), self._context.form)
 
     def _line_at(self, place: int) -> _Line:
+        if place >= len(self._text):  # where the last line has no end, nothing begins behind it
+            return _Line(len(self._text), len(self._text))
         start = self._text.rfind(b"\n", 0, place) + 1
         end = self._text.find(b"\n", place)
         return _Line(start, len(self._text) if end < 0 else end + 1)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from msgspec import Struct, field
 
-from quarterdeck.backend.hazelcast.logs.lines.file_splits import ENDLESS, FileSplit, SplitCounts, read_split
+from quarterdeck.backend.hazelcast.logs.lines.file_splits import ENDLESS, FileSplit, SplitCounts, form_of, read_split
 from quarterdeck.backend.hazelcast.logs.lines.message_assembly import Message
 from quarterdeck.backend.hazelcast.logs.lines.timestamps import zone_named
 from quarterdeck.backend.hazelcast.logs.parsed_messages import LoggedMemberList, NoEvent, ParsedMessage
@@ -113,8 +113,28 @@ class SplitSummary(Struct):
     last_dateless: int | None = None
     counts: dict[str, tuple[int, int]] = field(default_factory=dict)
     streams: dict[str, StreamState] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    """What was concluded of the form of the file, and is to be said."""
+    is_falling: bool = False
+    """The newest messages stand first."""
+    is_turned: bool = False
+    """Its lines were turned round: they are numbered from the end of the file."""
     torn_start: list[str] = field(default_factory=list)
     """The first lines of a file that go on with a message of the file before it."""
+
+    @classmethod
+    def of(cls, split: FileSplit) -> SplitSummary:
+        """Begin the counts of a split. Raises `OSError`."""
+        form = form_of(split.file, split.modified_us)
+        is_turned = form.is_falling and form.carries_lines
+        return cls(
+            split.file,
+            split.index,
+            split.modified_us,
+            notes=form.notes,
+            is_falling=form.is_falling,
+            is_turned=is_turned,
+        )
 
     def begin_torn(self, line: str) -> None:
         """Keep a line that stands before the first message of the file."""
@@ -132,7 +152,7 @@ def parse_split(split: FileSplit, options: LogOptions) -> Iterator[EventMessage 
     Raises `OSError` when the file cannot be read.
     """
     counts = SplitCounts()
-    summary = SplitSummary(split.file, split.index, split.modified_us)
+    summary = SplitSummary.of(split)
     is_quarantined = False
     for found in read_split(split, zone_of(options, split.file), counts):
         if not isinstance(found, Message):

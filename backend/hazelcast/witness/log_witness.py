@@ -17,7 +17,7 @@ from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.membership.events import ListInstalled
 from quarterdeck.backend.core.witnessed import events as witnessed
 from quarterdeck.backend.hazelcast.logs.interpretation import EventReconstruction
-from quarterdeck.backend.hazelcast.logs.lines.message_assembly import ClockContext, Message, MessageAssembler
+from quarterdeck.backend.hazelcast.logs.lines.message_assembly import FileContext, Message, MessageAssembler
 from quarterdeck.backend.hazelcast.logs.patterns.matching import match_message
 
 ONLY_LOGGED: tuple[type, ...] = (
@@ -49,13 +49,13 @@ class LogWitness:
     def __init__(self, member: Address | None = None) -> None:
         """Begin. `member` writes the lines that do not name a member."""
         self._member = member
-        self._assembler = MessageAssembler(ClockContext())
+        self._assembler = MessageAssembler(FileContext())
         self._members: dict[Address, EventReconstruction] = {}
         self._offset = self._number = 0
 
     def add_line(self, line: str) -> Iterator[Logged]:
         """Yield the events of the messages that end before `line`."""
-        for found in self._assembler.add_line(self._offset, self._number, line):
+        for found in self._assembler.add_line(self._offset, self._number, f"{line}\n"):
             if isinstance(found, Message):
                 yield from self._message(found)
         self._offset += len(line.encode(errors="replace")) + 1

@@ -22,8 +22,8 @@ from quarterdeck.backend.hazelcast.logs.interpretation import (
     interpret_messages,
     log_order,
 )
-from quarterdeck.backend.hazelcast.logs.lines.file_splits import end_of_last_line, whole_file
-from quarterdeck.backend.hazelcast.logs.lines.message_assembly import ClockContext, Message, MessageAssembler
+from quarterdeck.backend.hazelcast.logs.lines.file_splits import context_of, end_of_last_line, whole_file
+from quarterdeck.backend.hazelcast.logs.lines.message_assembly import Message, MessageAssembler
 from quarterdeck.backend.hazelcast.logs.lines.timestamps import DAY_US
 from quarterdeck.backend.hazelcast.logs.log_set import LogSet, MemberMessage
 from quarterdeck.backend.hazelcast.logs.parallel_skimming import SkimmedSplit, skim_files
@@ -233,8 +233,8 @@ class _GrowingFile:
         self.modified_us = seen.st_mtime_ns // 1000
         self.summary = SplitSummary(self.file, index, self.modified_us)
         self.offset = self.lines = 0
-        self._clock = ClockContext(zone_of(options, self.file), self.modified_us)
-        self._assembler = MessageAssembler(self._clock)
+        self._context = context_of(whole_file(file), zone_of(options, self.file))
+        self._assembler = MessageAssembler(self._context)
 
     def skim(self, options: LogOptions, on_read: Callable[[int], None]) -> Iterator[HeardMessage]:
         """Yield the messages that it has so far."""
@@ -246,7 +246,7 @@ class _GrowingFile:
                 self.summary = found
         self.lines = self.summary.lines
         last = self.summary.last_dateless
-        self._assembler = MessageAssembler(self._clock, midnights=last // DAY_US if last is not None else 0)
+        self._assembler = MessageAssembler(self._context, midnights=last // DAY_US if last is not None else 0)
 
     def grown(self) -> Iterator[HeardMessage]:
         """Yield the messages added since; the last one is complete when the file has not grown since the last look."""

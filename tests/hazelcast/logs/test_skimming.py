@@ -88,7 +88,7 @@ def test_what_another_program_logs_in_the_same_words_is_not_parsed(
     (tmp_path / "h1.log").write_text(foreign * 50 + ours.replace(heads[-1], foreign * 50 + heads[-1]) + foreign * 50)
     parsed: list[str] = []
     given = strip_envelope
-    monkeypatch.setattr(skimming, "strip_envelope", lambda line: parsed.append(line) or given(line))
+    monkeypatch.setattr(skimming, "strip_envelope", lambda line, form: parsed.append(line) or given(line, form))
     found = skimmed(tmp_path / "h1.log")
     assert [message.text for message in found] == [
         message.text for message in skimmed(DATA / "split-and-merge-log4j2" / "h1.log")

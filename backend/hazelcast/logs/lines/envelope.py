@@ -13,6 +13,7 @@ from typing import Any
 from msgspec import Struct, structs
 
 from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.hazelcast.logs.lines.form import PLAIN, FileForm
 from quarterdeck.backend.hazelcast.logs.lines.timestamps import LogTime, parse_time
 
 
@@ -32,9 +33,12 @@ class EnvelopedLine(Struct, frozen=True, gc=False):
 
 
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-_])")
+BARE_COLOUR = re.compile(r"(?:\^\[|␛|ESC|\\\\(?:u001[bB]|x1[bB]|033|e))?\[\d{1,3}(?:;\d{1,3})*m")
+"""A colour whose escape character was lost, or is written in another way."""
 _CRI = re.compile(r"(\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)) (?:stdout|stderr) ([FP])(?::\S*)? ?")
 # As `kubectl logs --timestamps` and `docker logs -t`.
 _STAMPED = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{7,9}Z)(?: |$)")
+_ANY_STAMP = re.compile(r"(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?)(?: |$)")
 _POD = re.compile(r"\[?(pod/[\w.-]+(?:/[\w.-]+)?)\]? ")
 _COMPOSE = re.compile(r"([A-Za-z0-9][\w.-]*) +\|(?: |$)")
 # Java Service Wrapper.
@@ -51,50 +55,77 @@ _NAME_WITHIN = 120
 """Characters of a line in which the name of a container may stand before a bar."""
 _ESCAPED = re.compile(r"#(009|011|012|015|033)")
 _ESCAPES = {"009": "\t", "011": "\t", "012": "\n", "015": "", "033": "\x1b"}
-_MESSAGE_KEYS = ("message", "msg", "log", "MESSAGE")
-_TIME_KEYS = ("@timestamp", "timestamp", "time", "ts", "timeMillis", "instant", "__REALTIME_TIMESTAMP")
+_BODY_KEYS = ("_source", "result", "attributes", "fields", "jsonPayload", "properties")
+"""Exports of log stores have the fields of a record in one of these."""
+MESSAGE_KEYS = (
+    "message", "msg", "log", "MESSAGE", "line", "textPayload", "_raw", "@message", "body", "content", "text", "LogEntry",
+    "Message", "Line", "event.original",
+)  # fmt: skip
+TIME_KEYS = (
+    "@timestamp", "timestamp", "time", "ts", "timeMillis", "instant", "__REALTIME_TIMESTAMP", "_time", "Time", "date",
+    "receiveTimestamp", "TimeGenerated", "eventTime",
+)  # fmt: skip
 _JOURNAL_TIME = "__REALTIME_TIMESTAMP"
 _JOURNAL_STREAM = ("_HOSTNAME", "SYSLOG_IDENTIFIER", "_PID")
 _LOGGER_KEYS = ("logger_name", "loggerName", "logger", "log.logger")
-_STREAM_KEYS = ("container_name", "pod", "pod_name", "host.name", "hostname", "host")
+STREAM_KEYS = (
+    "container_name", "pod", "pod_name", "kubernetes.pod.name", "kubernetes.pod_name", "labels.pod", "resource.labels.pod_name",
+    "container.name", "host.name", "hostname", "host", "logStreamName", "@logStream", "source",
+)  # fmt: skip
 
 
-def strip_envelope(line: str) -> EnvelopedLine:
+def strip_envelope(line: str, form: FileForm = PLAIN) -> EnvelopedLine:
     """Return `line` without its end of line, colours and whatever carries it. Never raises."""
     text = line.rstrip("\r\n")
     if "\x1b" in text:
         text = _ANSI.sub("", text)
+    if form.has_bare_colours:
+        text = BARE_COLOUR.sub("", text)
+    source = ""
+    if form.dressing is not None and (dressed := form.dressing.match(text)):
+        source = dressed[dressed.lastindex].strip() if dressed.lastindex else ""
+        text = text[dressed.end() :]
+    if form.is_stamped and (stamped := _ANY_STAMP.match(text)):
+        return _inside(text[stamped.end() :], source, parse_time(stamped[1]), form=form)
+    if source:
+        return _inside(text, source, None, form=form)
+    return _unwrapped(text, form)
+
+
+def _unwrapped(text: str, form: FileForm) -> EnvelopedLine:
     first = text[:1]
     if first == "\ufeff":
         text = text[1:]
         first = text[:1]
     if first == "{":
-        return _unwrap_json(text)
+        return _unwrap_json(text, form)
     if first.isdigit() and text[10:11] == "T":
         if found := _CRI.match(text):
-            return _inside(text[found.end() :], "", parse_time(found[1]), partial=found[2] == "P")
+            return _inside(text[found.end() :], "", parse_time(found[1]), partial=found[2] == "P", form=form)
         if found := _STAMPED.match(text):
-            return _inside(text[found.end() :], "", parse_time(found[1]))
+            return _inside(text[found.end() :], "", parse_time(found[1]), form=form)
     elif first == "<":
         return _unwrap_syslog(text)
     elif first == "[" or first == "p":
         if found := _POD.match(text):
-            return _inside(text[found.end() :], found[1], None)
+            return _inside(text[found.end() :], found[1], None, form=form)
     elif first.isalpha() and "|" in text[:_NAME_WITHIN]:
         if found := _SERVICE.match(text):
-            return _inside(text[found.end() :], found[1], parse_time(found[2]))
+            return _inside(text[found.end() :], found[1], parse_time(found[2]), form=form)
         if found := _COMPOSE.match(text):
-            return _inside(text[found.end() :], found[1], None)
+            return _inside(text[found.end() :], found[1], None, form=form)
     if first.isupper() or (first.isdigit() and text[10:11] == "T"):
         if (carried := _after_syslog_time(text)) is not None:
             return carried
     return EnvelopedLine(text)
 
 
-def _inside(text: str, stream: str, collected: LogTime | None, *, partial: bool = False) -> EnvelopedLine:
+def _inside(
+    text: str, stream: str, collected: LogTime | None, *, partial: bool = False, form: FileForm = PLAIN
+) -> EnvelopedLine:
     """Return what a carrier carried; one carrier may be inside another."""
     if text[:1] in ("{", "<") or (not collected and text[:1].isdigit()):
-        inner = strip_envelope(text)
+        inner = _unwrapped(text, form)
         if inner.wrapped:
             name, partial = "/".join(filter(None, (stream, inner.stream))), partial or inner.partial
             return structs.replace(inner, stream=name, collected=inner.collected or collected, partial=partial)
@@ -124,26 +155,34 @@ def _unescaped(text: str) -> str:
     return _ESCAPED.sub(lambda found: _ESCAPES[found[1]], text) if "#0" in text else text
 
 
-def _unwrap_json(text: str) -> EnvelopedLine:
-    """Read one JSON object: the json-file of a container engine, or a logging library's own JSON layout."""
+def _unwrap_json(text: str, form: FileForm) -> EnvelopedLine:
+    """Read one JSON object: of a container engine, of a log store, or a logging library's own JSON layout."""
     try:
         fields = json.loads(text.rstrip(" ,]") if text[-1:] in ",]" else text)
     except (ValueError, RecursionError):
         return EnvelopedLine(text)
-    if isinstance(fields, dict) and _JOURNAL_TIME in fields and fields.get("_TRANSPORT") != "journal":
+    if not isinstance(fields, dict):
+        return EnvelopedLine(text)
+    if _JOURNAL_TIME in fields and fields.get("_TRANSPORT") != "journal":
         return _journal_entry(fields)
-    message = _first(fields, _MESSAGE_KEYS) if isinstance(fields, dict) else None
+    for name in _BODY_KEYS:
+        if isinstance(body := fields.get(name), dict) and _first(body, MESSAGE_KEYS) is not None:
+            fields = {**fields, **body}
+    message = _first(fields, MESSAGE_KEYS, or_empty=True)
     if message is None:
         return EnvelopedLine(text)
-    collected = _json_time(fields)
-    if "log" in fields and not _first(fields, ("level", "logger", "logger_name")):
-        stream = str(_first(fields, _STREAM_KEYS) or "")
+    if "\x1b" in message:
+        message = _ANSI.sub("", message)
+    collected, stream = _json_time(fields), str(_first(fields, STREAM_KEYS) or "")
+    if form.carries_lines:
+        return _inside(message.rstrip("\r\n"), stream, collected, form=form)
+    if message == fields.get("log") and not _first(fields, ("level", "logger", "logger_name")):
         is_cut = not message.endswith("\n") and "stream" in fields
-        return _inside(message.rstrip("\r\n"), stream, collected, partial=is_cut)
+        return _inside(message.rstrip("\r\n"), stream, collected, partial=is_cut, form=form)
     thrown = _first(fields, ("stack_trace", "thrown", "exception", "error.stack_trace"))
     return EnvelopedLine(
         message if not thrown else f"{message}\n{thrown}",
-        str(_first(fields, _STREAM_KEYS) or ""),
+        stream,
         collected,
         wrapped=True,
         logger=str(_first(fields, _LOGGER_KEYS) or ""),
@@ -164,12 +203,21 @@ def _journal_entry(fields: dict[str, Any]) -> EnvelopedLine:
     return _inside(_ANSI.sub("", line) if "\x1b" in line else line, stream, _json_time(fields))
 
 
-def _first(fields: dict[str, Any], names: tuple[str, ...]) -> str | None:
-    return next((value for name in names if isinstance(value := fields.get(name), str) and value), None)
+def _first(fields: dict[str, Any], names: tuple[str, ...], *, or_empty: bool = False) -> str | None:
+    """Return the first text that one of `names` has in `fields`; a dot in a name goes into an object, or is part of the name."""
+    for name in names:
+        value: Any = fields.get(name)
+        if value is None and "." in name:
+            value = fields
+            for part in name.split("."):
+                value = value.get(part) if isinstance(value, dict) else None
+        if isinstance(value, str) and (value or or_empty):
+            return value
+    return None
 
 
 def _json_time(fields: dict[str, Any]) -> LogTime | None:
-    for name in _TIME_KEYS:
+    for name in TIME_KEYS:
         value = fields.get(name)
         if isinstance(value, dict) and isinstance(seconds := value.get("epochSecond"), int):
             nanoseconds = value.get("nanoOfSecond")

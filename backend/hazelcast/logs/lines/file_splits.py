@@ -9,22 +9,34 @@ from __future__ import annotations
 
 import codecs
 import gzip
+import re
 import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import tzinfo
+from functools import lru_cache
 from io import SEEK_END
 from pathlib import Path
 from typing import BinaryIO, cast
 
+from quarterdeck.backend.hazelcast.logs.lines.exports import (
+    HEAD_BYTES,
+    Export,
+    converted,
+    export_kind,
+    in_order_of_time,
+)
+from quarterdeck.backend.hazelcast.logs.lines.form import FileForm
+from quarterdeck.backend.hazelcast.logs.lines.form_detection import learned_form
 from quarterdeck.backend.hazelcast.logs.lines.message_assembly import (
     LOOK_BACK_BYTES,
     MAX_MESSAGE_BYTES,
-    ClockContext,
+    FileContext,
     Message,
     MessageAssembler,
     UnassignedLine,
 )
+from quarterdeck.backend.hazelcast.logs.lines.timestamps import DAY_US
 
 MAX_LINE_BYTES = 1 << 20
 """Bytes of one line that are read; the rest of it is skipped."""
@@ -34,6 +46,13 @@ _BYTE_ORDER_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 UNREADABLE = (EOFError, zlib.error, gzip.BadGzipFile)
 """What reading a packed file raises where the file is torn."""
 _BLOCK_BYTES = 64 * 1024
+_SAMPLE_BYTES = 1 << 16
+"""Of the beginning and the end of a file, to learn its form."""
+_SEARCH_BLOCK_BYTES = 1 << 20
+_SEARCHED_BYTES = 64 << 20
+"""In so much of a file its first line of the product is looked for."""
+_FORMS_KEPT = 256
+PRODUCT_PREFIX = re.compile(rb"\]:\d{1,5} \[[^\]\n]{0,200}\] \[\d+\.\d")
 _LOOKED_AT = 64
 _LOOKED_AT_LEAST = 8
 """How many bytes at the beginning of a file, and how many characters at least, show its encoding."""
@@ -72,7 +91,8 @@ def plan_splits(files: Iterable[Path], bytes_each: int) -> list[FileSplit]:
     splits: list[FileSplit] = []
     for file in files:
         whole, size = whole_file(file), file.stat().st_size
-        if file.suffix == ".gz" or encoding_of(str(file)):
+        form = form_of(str(file), whole.modified_us)
+        if form.is_falling or is_converted(str(file)):
             splits.append(whole)
             continue
         for index, start in enumerate(range(0, max(1, size), bytes_each)):
@@ -86,14 +106,55 @@ def read_split(split: FileSplit, zone: tzinfo | None, counts: SplitCounts) -> It
 
     `counts` is complete at the end.
     """
-    assembly = MessageAssembler(ClockContext(zone, split.modified_us))
-    with opened(split.file) as source:
+    assembly = MessageAssembler(context_of(split, zone))
+    with opened_in_order(split.file, assembly.form) as source:
         for found in _found(source, split, assembly, counts):
             if split.start <= found.offset < split.end:
                 if isinstance(found, Message) and found.dateless and found.utc is not None:
                     counts.first_dateless = found.utc if counts.first_dateless is None else counts.first_dateless
                     counts.last_dateless = found.utc
                 yield found
+
+
+def context_of(split: FileSplit, zone: tzinfo | None) -> FileContext:
+    """Return what is known of the file of a split beside its lines. Raises `OSError`."""
+    return FileContext(zone, split.modified_us, form_of(split.file, split.modified_us))
+
+
+@lru_cache(maxsize=_FORMS_KEPT)
+def form_of(file: str, modified_us: int) -> FileForm:
+    """Learn the form of a file from its beginning and its end. Raises `OSError`."""
+    is_packed = is_converted(file)
+    try:
+        with opened(file) as source:
+            head = _sample(source)
+            size = 0 if is_packed else source.seek(0, SEEK_END)
+            tail = b""
+            if size > 2 * _SAMPLE_BYTES:
+                source.seek(size - _SAMPLE_BYTES)
+                tail = source.read(_SAMPLE_BYTES)
+    except UNREADABLE:
+        return FileForm(is_read_whole=True)
+    lines, later = (text.decode("utf-8", "replace").splitlines(keepends=True) for text in (head, tail))
+    if len(head) == _SAMPLE_BYTES:
+        del lines[-1:]  # cut by the sample
+    year = 1970 + modified_us // DAY_US * 4 // 1461 + 1
+    return learned_form(lines, later[1:], year)
+
+
+def _sample(source: BinaryIO) -> bytes:
+    """Return the beginning of a file, or, where the product says nothing in it, the beginning of what it says."""
+    head = block = source.read(_SAMPLE_BYTES)
+    looked_at = 0
+    while block and looked_at < _SEARCHED_BYTES:
+        if found := PRODUCT_PREFIX.search(block):
+            if not looked_at:
+                return head
+            begin = block.rfind(b"\n", 0, found.start()) + 1
+            return block[begin : begin + _SAMPLE_BYTES]
+        looked_at += len(block)
+        block = source.read(_SEARCH_BLOCK_BYTES)
+    return head
 
 
 def _found(
@@ -158,7 +219,33 @@ def opened(file: str) -> BinaryIO:
     source = _unpacked(file)
     if encoding := encoding_of(file):
         return cast(BinaryIO, codecs.EncodedFile(source, "utf-8", encoding, errors="replace"))
+    if export := export_of(file):
+        with source:
+            return converted(source, export)
     return source
+
+
+def opened_in_order(file: str, form: FileForm) -> BinaryIO:
+    """Open a file for its bytes as `opened` does; where its lines are those of printed lines, the newest first, turned round."""
+    source = opened(file)
+    if not (form.is_falling and form.carries_lines):
+        return source
+    with source:
+        return in_order_of_time(source, form)
+
+
+def export_of(file: str) -> Export:
+    """Return how a log store has exported a file; "" for a log."""
+    try:
+        with _unpacked(file) as source:
+            return export_kind(source.read(HEAD_BYTES))
+    except UNREADABLE:
+        return ""
+
+
+def is_converted(file: str) -> bool:
+    """Return whether the bytes that are read of a file are not those that stand in it."""
+    return file.endswith(".gz") or bool(encoding_of(file) or export_of(file))
 
 
 def end_of_last_line(file: BinaryIO) -> int:

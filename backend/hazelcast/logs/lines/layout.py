@@ -1,8 +1,8 @@
 """The layout of one line: whether a message begins with it, when it was logged, by which member, and its text.
 
-Nothing here is configured. A line begins a message when it begins with a time (thread, level and logger stand somewhere after
-it, in any order), or with a level and a time, or when it carries the product's own prefix, ``[host]:port [cluster] [version]``.
-Every other line continues the message before it.
+Nothing here is configured, and little is learned of a file (its `form`). A line begins a message when it begins with a time
+(thread, level and logger stand somewhere after it, in any order), or with a level and a time, or when it carries the product's own
+prefix, ``[host]:port [cluster] [version]``. Every other line continues the message before it.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from quarterdeck.backend.core.address import Address, BadAddress, make_address, parse_port
 from quarterdeck.backend.hazelcast.logs.lines.envelope import LEVELS, EnvelopedLine
+from quarterdeck.backend.hazelcast.logs.lines.form import PLAIN, FileForm
 from quarterdeck.backend.hazelcast.logs.lines.timestamps import LogTime, parse_time
 
 
@@ -35,7 +36,7 @@ class MessageHead(Struct, frozen=True, gc=False):
 
 
 _ANY_LEVEL = "|".join(sorted(LEVELS, key=lambda word: (-len(word), word)))
-_PREFIX = re.compile(
+PREFIX = re.compile(
     r"(?:\[(?P<host>[^\]\s]{1,255})\]:(?P<port>\d{1,5})|\[LOCAL\]) \[(?P<cluster>[^\]]{0,200})\]"
     r"(?: \[(?P<version>\d+\.\d[^\]\s]*)\])? ?",
     re.ASCII,
@@ -52,34 +53,44 @@ _SEPARATOR = re.compile(r"(?: [-:](?: |$)|\]?:(?: |$)|\] -(?: |$)|\| ?)")
 _FIELDS = re.compile(rf"(?:\s*(?:\[[^\]\n]*\](?!:\d)|\([^)\n]*\)|\|[^|\n]*(?=\|)|(?:{_ANY_LEVEL})\b))+\s*\|?\s*")
 _DIAGNOSTIC = re.compile(r" (?P<utc_ms>\d{13}) (?P<message>[A-Z]\w+\[)", re.ASCII)
 """What follows the time in the product's diagnostics, where they have the time since 1970, too. They name no member."""
-_OPENING = "[(<| \t"
-_PREFIX_WITHIN = 600
+_OPENING = "[(<|# \t"
+_MOST_OPENING = 5
+_MESSAGE_BELOW = re.compile(r"(?:\[\[|\|)\s*$")
+"""What ends the first line of a message whose text begins in the next one."""
+PREFIX_WITHIN = 600
 """Characters of a line in which the product's prefix is looked for."""
 
 
-def parse_head(line: EnvelopedLine) -> MessageHead | None:
+def parse_head(line: EnvelopedLine, form: FileForm = PLAIN) -> MessageHead | None:
     """Return the message that begins with `line`, or None when the line only continues another one. Never raises."""
     text = line.text
     if line.structured:
-        return _said(line.collected, text, logger=_last_part(line.logger), known_ours=_is_ours(line.logger))
+        return _said(line.collected, text, logger=last_part(line.logger), known_ours=_is_ours(line.logger))
     if not text or text[0] == "\t" or text[0] in "]}":
         return None
     start = 0
-    while start < 3 and text[start : start + 1] in _OPENING and start < len(text):
-        start += 1
-    stamp = parse_time(text, start)
-    if stamp is not None and start and text[0] in " \t":
+    if form.lead is not None and (led := form.lead.match(text)):
+        start = led.end()
+    else:
+        while start < _MOST_OPENING and text[start : start + 1] in _OPENING and start < len(text):
+            start += 1
+        led = None
+    stamp = parse_time(text, start, form.day_order)
+    if stamp is not None and start and text[0] in " \t" and not led:
         return None
     if stamp is None:
-        return _without_leading_time(line)
+        return _without_leading_time(line, form)
     if stamp.end >= len(text):
         return None
+    if _MESSAGE_BELOW.search(text, stamp.end) and not PREFIX.search(text, stamp.end):
+        logger, ours, thread = _speaker(text[stamp.end :])
+        return MessageHead(stamp, "", ours=ours, logger=logger, awaits_level=True, thread=thread)
     if diagnostic := _DIAGNOSTIC.match(text, stamp.end):
         utc = LogTime(int(diagnostic["utc_ms"]) * 1_000, zoned=True)
         return MessageHead(utc, text[diagnostic.start("message") :], ours=True, logger="DiagnosticsLog")
     bare = None if stamp.lacks else _DEFAULT_FIRST.fullmatch(text, stamp.end)
     if bare and "." in bare[1]:
-        return MessageHead(stamp, "", ours=_is_ours(bare[1]), logger=_last_part(bare[1]), awaits_level=True)
+        return MessageHead(stamp, "", ours=_is_ours(bare[1]), logger=last_part(bare[1]), awaits_level=True)
     return _said(stamp, text[stamp.end :])
 
 
@@ -99,14 +110,14 @@ def to_address(host: str, port: str) -> Address | None:
         return None
 
 
-def _without_leading_time(line: EnvelopedLine) -> MessageHead | None:
+def _without_leading_time(line: EnvelopedLine, form: FileForm) -> MessageHead | None:
     """Parse a line that begins with a level, and perhaps a time then, or with the product's prefix alone."""
     text = line.text
     if leading := _LEADING_LEVEL.match(text):
-        stamp = parse_time(text, leading.end()) or parse_time(text, leading.end() + 1)
+        stamp = parse_time(text, leading.end(), form.day_order) or parse_time(text, leading.end() + 1, form.day_order)
         if stamp is not None:
             return _said(stamp, text[stamp.end :])
-    prefix = _PREFIX.search(text, 0, _PREFIX_WITHIN) if text[0] in "[" or leading else None
+    prefix = PREFIX.search(text, 0, PREFIX_WITHIN) if text[0] in "[" or leading else None
     if prefix and prefix["version"] and (leading or prefix.start() == 0):
         return _said(line.collected, text)
     return None
@@ -117,9 +128,9 @@ def _said(stamp: LogTime | None, rest: str, *, logger: str = "", known_ours: boo
 
     Where the `logger` is known, it stands elsewhere, and all of `rest` is message.
     """
-    prefix = _PREFIX.search(rest, 0, _PREFIX_WITHIN)
+    prefix = PREFIX.search(rest, 0, PREFIX_WITHIN)
     while prefix and not (prefix["version"] or _is_ours(rest[: prefix.start()])):
-        prefix = _PREFIX.search(rest, prefix.end(), _PREFIX_WITHIN)
+        prefix = PREFIX.search(rest, prefix.end(), PREFIX_WITHIN)
     if prefix:
         before, message = rest[: prefix.start()], rest[prefix.end() :]
         member = to_address(prefix["host"], prefix["port"]) if prefix["host"] else None
@@ -138,8 +149,8 @@ def _speaker(before: str) -> tuple[str, bool, str]:
     """Return the last part of the logger's name, whether it is the product's, and the thread."""
     threads = _THREAD.search(before)
     thread = threads[0] if threads else ""
-    if loggers := _LOGGER.findall(before):
-        return _last_part(loggers[-1]), _is_ours(before), thread
+    if loggers := _LOGGER.findall(_THREAD.sub("", before)):
+        return last_part(loggers[-1]), _is_ours(before), thread
     found = _CLASS.search(before)
     return found[1] if found else "", _is_ours(before), thread
 
@@ -162,7 +173,8 @@ def _at_separator(rest: str) -> tuple[str, str]:
     return rest[:end], rest[end:].lstrip()
 
 
-def _last_part(logger: str) -> str:
+def last_part(logger: str) -> str:
+    """Return the last part of a logger's name, without inner classes."""
     return logger.rpartition(".")[2].partition("$")[0].partition("(")[0]
 
 

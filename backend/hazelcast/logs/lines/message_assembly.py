@@ -17,7 +17,8 @@ from msgspec import structs
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.hazelcast.logs.lines.envelope import EnvelopedLine, strip_envelope
-from quarterdeck.backend.hazelcast.logs.lines.layout import MessageHead, parse_head, second_half
+from quarterdeck.backend.hazelcast.logs.lines.form import PLAIN, FileForm
+from quarterdeck.backend.hazelcast.logs.lines.layout import MessageHead, last_part, parse_head, second_half
 from quarterdeck.backend.hazelcast.logs.lines.timestamps import DAY_US, LogTime, to_utc, with_year
 
 MAX_MESSAGE_BYTES = 1 << 20
@@ -28,12 +29,13 @@ MAX_MESSAGE_CHARACTERS = 1 << 18
 
 
 @dataclass(frozen=True)
-class ClockContext:
-    """What is known of times that lack something."""
+class FileContext:
+    """What is known of a file beside its lines: how they are written, and what completes their times."""
 
     zone: tzinfo | None = None
     modified_us: int = 0
     """When the file was last written."""
+    form: FileForm = PLAIN
 
 
 @dataclass(slots=True)
@@ -113,9 +115,10 @@ NO_HEAD = "no message before it that it could go on with"
 class MessageAssembler:
     """Puts the lines of a file, in order, together to messages. Each is yielded when it is complete."""
 
-    def __init__(self, clock: ClockContext, midnights: int = 0) -> None:
+    def __init__(self, context: FileContext, midnights: int = 0) -> None:
         """Begin. `midnights`: how many have passed since the file began, where times have no date."""
-        self._clock = clock
+        self._context = context
+        self.form = context.form
         self._open: dict[str, _OpenMessage] = {}
         self._pieces: dict[str, _PartialLine] = {}
         self._json: _PrintedJson | None = None
@@ -178,7 +181,9 @@ class MessageAssembler:
                 yield from self._line(offset, number, line, 1)
 
     def _line(self, offset: int, number: int, line: str, count: int) -> Iterator[Message | UnassignedLine]:
-        carried = strip_envelope(line)
+        carried = strip_envelope(line, self.form)
+        if line[-1:] != "\n" or (self.form.columns and len(line) > self.form.columns):
+            carried = structs.replace(carried, text=without_cut_end(carried.text))
         stream = carried.stream
         if carried.wrapped:
             self._last_wrapped = (offset, stream)
@@ -226,7 +231,7 @@ class MessageAssembler:
         if "\n" in first:
             first, _, further = first.partition("\n")
             carried = structs.replace(carried, text=first)
-        head = None if standing is not None and standing.awaits else parse_head(carried)
+        head = None if standing is not None and standing.awaits else parse_head(carried, self.form)
         if head is not None:
             if standing is not None:
                 yield self._closed(stream, standing)
@@ -251,11 +256,14 @@ class MessageAssembler:
     def _closed(self, stream: str, opened: _OpenMessage) -> Message:
         head = opened.head
         utc, dateless = self._utc(stream, opened.offset, head.stamp or opened.collected, opened.collected)
-        text = "\n".join((head.message, *opened.rest)) if opened.rest else head.message
+        text, logger = "\n".join((head.message, *opened.rest)) if opened.rest else head.message, head.logger
+        if self.form.behind is not None and (behind := self.form.behind.search(text)):
+            text = text[: behind.start()]
+            logger = logger or last_part((behind[1] if behind.re.groups else "") or "")
         stamps = (head.stamp, opened.collected)
-        is_zoned = self._clock.zone is not None or any(stamp is not None and stamp.zoned for stamp in stamps)
+        is_zoned = self._context.zone is not None or any(stamp is not None and stamp.zoned for stamp in stamps)
         return Message(
-            opened.offset, opened.number, stream, opened.lines, utc, dateless, head.ours, head.member, head.logger, text,
+            opened.offset, opened.number, stream, opened.lines, utc, dateless, head.ours, head.member, logger, text,
             head.thread, is_zoned,
         )  # fmt: skip
 
@@ -277,10 +285,29 @@ class MessageAssembler:
             if stamp.lacks == "date" and known is not None:  # collected within half a day
                 stamp = LogTime(stamp.us + round((known - stamp.us) / DAY_US) * DAY_US)
             elif stamp.lacks == "year":
-                stamp = LogTime(with_year(stamp.us, self._clock.modified_us))
-            utc = to_utc(stamp, self._clock.zone, known)
+                stamp = LogTime(with_year(stamp.us, self._context.modified_us))
+            utc = to_utc(stamp, self._context.zone, known)
         self._last_times[stream] = (offset, utc, dateless)
         return utc, dateless
+
+
+_CUT_END = re.compile(
+    r"(?P<member>(?:Member )?(?:Address)?\[[^\]\s]*(?:\](?::(?P<port>\d*))?)?)(?P<uuid> - [0-9a-fA-F-]*)?$|(?<![\w.:-])\d+$"
+)
+_WHOLE_UUID = len(" - 00000000-0000-0000-0000-000000000000")
+
+
+def without_cut_end(text: str) -> str:
+    """Return the text of a line that is cut, without the address or number that the cut may have gone through.
+
+    An address is whole if its port stands in the line before, as that of the member that logs it, or if its uuid is whole.
+    """
+    found = _CUT_END.search(text)
+    if found is None or len(found["uuid"] or "") == _WHOLE_UUID:
+        return text
+    if found["port"] and not found["uuid"] and f"]:{found['port']} " in text[: found.start()]:
+        return text
+    return text[: found.start()]
 
 
 def is_end_of_object(line: str, first: str) -> bool:

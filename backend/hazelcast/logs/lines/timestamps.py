@@ -8,12 +8,13 @@ from __future__ import annotations
 import re
 from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
 from functools import lru_cache
-from typing import Literal
+from typing import Literal, NamedTuple
 from zoneinfo import ZoneInfo
 
 from msgspec import Struct
 
 from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.hazelcast.logs.lines.form import DayOrder
 
 DAY_US = 86_400 * SECOND_US
 _HALF_HOUR_US = 1800 * SECOND_US
@@ -32,6 +33,8 @@ class LogTime(Struct, frozen=True, gc=False):
     """Without a date, `us` is the time of day; without a year, it is in the year 1972."""
     end: int = 0
     """Where the text of the time ends."""
+    zone: str = ""
+    """The name that it writes for its zone, where that is the name of several."""
 
 
 _MONTHS = {
@@ -47,56 +50,129 @@ _MONTHS = {
     for name in names.split()
 }  # fmt: skip
 _AFTERNOON = {"pm", "em", "p.m.", "pm.", "午後", "下午", "오후", "nachm.", "μμ"}
+_ZONE_HOURS: dict[str, float] = {
+    **{"Z": 0, "UTC": 0, "GMT": 0, "UT": 0, "WET": 0, "WEST": 1, "CET": 1, "MEZ": 1, "CEST": 2, "MESZ": 2, "EET": 2},
+    **{"EEST": 3, "MSK": 3, "TRT": 3, "SAST": 2, "CAT": 2, "EAT": 3, "WAT": 1, "PKT": 5, "ICT": 7, "WIB": 7, "HKT": 8},
+    **{"SGT": 8, "AWST": 8, "JST": 9, "KST": 9, "ACST": 9.5, "AEST": 10, "AEDT": 11, "NZST": 12, "NZDT": 13},
+    **{"EST": -5, "EDT": -4, "CDT": -5, "MST": -7, "MDT": -6, "PST": -8, "PDT": -7, "AKST": -9, "AKDT": -8, "HST": -10},
+    **{"NST": -3.5, "NDT": -2.5, "BRT": -3, "ART": -3, "CLT": -4, "COT": -5, "PET": -5},
+}
+_AMBIGUOUS = ("CST", "IST", "BST", "AST", "ADT", "GST", "SST", "WST", "ECT", "AMT")
+"""Names of several zones."""
+_NAMED_ZONES = "|".join(sorted((*_ZONE_HOURS, *_AMBIGUOUS), key=lambda name: (-len(name), name)))
 _CLOCK = r"(\d\d?):(\d\d):(\d\d)(?:[.,:](\d{1,9}))?"
-_ZONE = r"(?: ?(Z|UTC|GMT|[+-]\d\d:?\d\d)(?![\w:]))?"
-_ISO = re.compile(rf"(\d{{4}}[-/.]\d\d[-/.]\d\d[T _]\d\d?:\d\d:\d\d)(?:[.,:](\d{{1,9}}))?{_ZONE}", re.ASCII)
-_TIME_ONLY = re.compile(rf"(?:\d\d )?{_CLOCK}(?![\w:.])", re.ASCII)
-_DAY_FIRST = re.compile(rf"(\d\d?)[ ./-]([^\W\d_]{{3,9}}|\d\d)\.?[ ./-](\d{{4}})[ :]{_CLOCK}{_ZONE}")
-_MONTH_FIRST = re.compile(
-    rf"([^\W\d_]{{3,9}}|\d\d?月)\.? (\d\d?), (\d{{4}}),?[ \u202f]{_CLOCK}(?:[ \u202f]([^\W\d_]\.?[^\W\d_]\.?))?(?=\s|$)"
+_HALF = r"(?:[ \u202f]?([AaPp]\.?[Mm]\b\.?))?"
+_ZONE = rf"(?: ?((?:UTC|GMT)?[+-]\d\d:?\d\d(?![\d:])|\[?(?:{_NAMED_ZONES}|[A-Z][a-z]+/[A-Z][A-Za-z_]+)\b\]?))?"
+_ISO = re.compile(
+    rf"(\d{{4}}[-/.]\d\d[-/.]\d\d[T _-]\d\d?[:.-]\d\d[:.-]\d\d)(?:[.,:](\d{{1,9}}))?{_HALF}{_ZONE}", re.ASCII
 )
+_TIME_ONLY = re.compile(rf"(?:\d\d )?{_CLOCK}(?![\w:.])", re.ASCII)
+_COMPACT = re.compile(
+    rf"((?:19|20)\d\d)(\d\d)(\d\d)[T _-]?(\d\d):?(\d\d):?(\d\d)(?:[.,:]?(\d{{1,9}}))?{_ZONE}(?![\w:])", re.ASCII
+)
+_DAY_FIRST = re.compile(rf"(\d\d?)[ ./-]?([^\W\d_]{{3,9}})\.?[ ./-]?(\d{{4}}|\d\d),?[ :T-]{_CLOCK}{_HALF}{_ZONE}")
+_NUMBERS = re.compile(rf"(\d\d?)([./-])(\d\d?)\2(\d{{4}}|\d\d),?[ :T-]{_CLOCK}{_HALF}{_ZONE}", re.ASCII)
+_BARE_NUMBERS = re.compile(r"(?<![\d/.-])(?P<date>(\d\d?)[/-](\d\d?)[/-](\d{4}|\d\d)),?[ T]\d\d?:\d\d:\d\d", re.ASCII)
+_DATE_WITHIN = 200
+_YEAR_NAMED = re.compile(rf"(\d{{4}})[ ./-]([^\W\d_]{{3,9}})\.?[ ./-](\d\d?),?[ :T-]{_CLOCK}{_HALF}{_ZONE}")
+_NO_YEAR = re.compile(rf"(\d\d)([./-])(\d\d)\.?[ T]{_CLOCK}(?![\w:])", re.ASCII)
+_HALF_IN_WORDS = r"(?:[ \u202f]([^\W\d_]\.?[^\W\d_]\.?|nachm\.|vorm\.)(?!\w))?"
+_MONTH_FIRST = re.compile(
+    rf"([^\W\d_]{{3,9}}|\d\d?月)\.? (\d\d?),? (\d{{4}}),?(?: @| at)?[ \u202f]{_CLOCK}{_HALF_IN_WORDS}{_ZONE}(?![\w:])"
+)
+_WEEKDAY = re.compile(r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]{0,6},? ")
+_OF_DATE = re.compile(
+    rf"([A-Z][a-z]{{2}}) +(\d\d?) {_CLOCK}(?: ([A-Z]{{1,5}}|[+-]\d\d:?\d\d))? (\d{{4}})(?!\w)", re.ASCII
+)
+"""As the command ``date`` writes it, and C's ``asctime``."""
 _SYSLOG = re.compile(r"([A-Z][a-z]{2}) ([ \d]\d) (\d\d):(\d\d):(\d\d)(?![\d.,])", re.ASCII)
-_SLASHED = re.compile(rf"(\d\d?)/(\d\d?)/(\d\d(?:\d\d)?),? {_CLOCK}{_ZONE}", re.ASCII)
-_EPOCH_MILLIS = re.compile(r"(1\d{9})(?:\.?(\d{3})(\d{3})?)?(?!\d)", re.ASCII)
+_EPOCH_MILLIS = re.compile(r"(1\d{9})(?:\.?(\d{3})(\d{3})?(?:\d{3})?)?(?!\d)", re.ASCII)
 
 
-def parse_time(text: str, start: int = 0) -> LogTime | None:
-    """Return the time that stands in `text` at `start`, or None when there is none or it is impossible."""
+def parse_time(text: str, start: int = 0, order: DayOrder = "") -> LogTime | None:
+    """Return the time that stands in `text` at `start`, or None when there is none or it is impossible.
+
+    `order` is that of day and month in dates of numbers, where it is known.
+    """
     first = text[start : start + 1]
     try:
         if first.isdecimal():
-            return _numeric(text, start)
+            return _numeric(text, start, order)
         if first.isalpha():
-            return _with_month_name(text, start)
+            return _with_month_name(text, start, order)
     except (ValueError, OverflowError, KeyError):  # KeyError: no such month
         return None
     return None
 
 
-def _numeric(text: str, start: int) -> LogTime | None:
+def _numeric(text: str, start: int, order: DayOrder) -> LogTime | None:
     if found := _ISO.match(text, start):
-        second, fraction, zone = found.groups()
-        return _stamp(_second(second), _micros(fraction), zone, found.end())
+        second, fraction, half, zone = found.groups()
+        return _stamp(_second(second) + _after_noon(second[11:13], half), _micros(fraction), zone, found.end())
     if found := _TIME_ONLY.match(text, start):
         return LogTime(_clock(found.groups()), lacks="date", end=found.end())
-    if found := _DAY_FIRST.match(text, start):
-        day, month, year, *clock, zone = found.groups()
-        return _stamp(_day(year, _month(month), day), _clock(clock), zone, found.end())
-    if found := _SLASHED.match(text, start):
-        month, day, year, *clock, zone = found.groups()
-        return _stamp(_day(year if len(year) == 4 else f"20{year}", month, day), _clock(clock), zone, found.end())
+    if found := _NUMBERS.match(text, start):
+        first, mark, second, third, *clock, half, zone = found.groups()
+        return _stamp(_day(*_dated(first, mark, second, third, order)), _clock(clock, half), zone, found.end())
+    for pattern, place in ((_DAY_FIRST, 2), (_YEAR_NAMED, 0)):
+        if found := pattern.match(text, start):
+            parts = (found[1], found[2], found[3])
+            year, day = parts[place], parts[2 - place]
+            *clock, half, zone = found.groups()[3:]
+            day_us = _day(year if len(year) == 4 else f"20{year}", _month(found[2]), day)
+            return _stamp(day_us, _clock(clock, half), zone, found.end())
     if found := _EPOCH_MILLIS.match(text, start):
         seconds, millis, micros = found.groups()
         us = int(seconds) * SECOND_US + int(millis or 0) * 1000 + int(micros or 0)
         return LogTime(us, zoned=True, end=found.end())
+    if found := _COMPACT.match(text, start):
+        year, month, of_month, *parts, zone = found.groups()
+        return _stamp(_day(year, month, of_month), _clock(parts), zone, found.end())
+    if found := _NO_YEAR.match(text, start):
+        first, mark, second, *clock = found.groups()
+        day, month = (first, second) if mark == "." or order == "day-first" else (second, first)
+        return LogTime(_day("1972", month, day) + _clock(clock), lacks="year", end=found.end())
     if found := _MONTH_FIRST.match(text, start):
         return _month_first(found)
     return None
 
 
-def _with_month_name(text: str, start: int) -> LogTime | None:
+def _dated(first: str, mark: str, second: str, third: str, order: DayOrder) -> tuple[str, str, str]:
+    """Return year, month and day of three numbers. Without an `order`, four digits of the year mean the day first."""
+    is_month_first = order == "month-first" or (not order and len(third) == 2 and mark == "/" and int(first) <= 12)
+    if order == "year-first" or (
+        not order and len(third) == 2 and int(first) > 12 and mark == "/" and int(third) <= 31
+    ):
+        return f"20{first}", second, third
+    day, month = (second, first) if is_month_first else (first, second)
+    return third if len(third) == 4 else f"20{third}", month, day
+
+
+class BareDate(NamedTuple):
+    """A date of three numbers, such as 08/06/2023, which do not show their order."""
+
+    text: str
+    first: int
+    second: int
+    third: int
+
+
+def bare_date(text: str) -> BareDate | None:
+    """Return the first date in `text` that does not show the order of its numbers."""
+    found = _BARE_NUMBERS.search(text, 0, _DATE_WITHIN)
+    return BareDate(found["date"], int(found[2]), int(found[3]), int(found[4])) if found else None
+
+
+def _with_month_name(text: str, start: int, order: DayOrder) -> LogTime | None:
+    if found := _WEEKDAY.match(text, start):
+        start = found.end()
+        if text[start : start + 1].isdecimal():
+            return _numeric(text, start, order)
     if found := _MONTH_FIRST.match(text, start):
         return _month_first(found)
+    if found := _OF_DATE.match(text, start):
+        month, day, *clock, zone, year = found.groups()
+        return _stamp(_day(year, _month(month), day), _clock(clock), zone, found.end())
     if found := _SYSLOG.match(text, start):
         month, day, *clock = found.groups()
         return LogTime(_day("1972", _month(month), day) + _clock([*clock, None]), lacks="year", end=found.end())
@@ -104,28 +180,33 @@ def _with_month_name(text: str, start: int) -> LogTime | None:
 
 
 def _month_first(found: re.Match[str]) -> LogTime:
-    month, day, year, *clock, half = found.groups()
-    of_day = _clock(clock)
-    if half is not None:
-        hour = of_day // (3600 * SECOND_US)
-        afternoon = half.lower() in _AFTERNOON
-        of_day += ((12 if afternoon else 0) - (12 if hour == 12 else 0)) * 3600 * SECOND_US
-    return LogTime(_day(year, _month(month), day) + of_day, end=found.end())
+    month, day, year, *clock, half, zone = found.groups()
+    return _stamp(_day(year, _month(month), day), _clock(clock, half), zone, found.end())
 
 
 def _stamp(day_us: int, of_day: int, zone: str | None, end: int) -> LogTime:
     if zone is None:
         return LogTime(day_us + of_day, end=end)
-    if zone in ("Z", "UTC", "GMT"):
-        return LogTime(day_us + of_day, zoned=True, end=end)
-    minutes = int(zone[1:3]) * 60 + int(zone[-2:])
-    return LogTime(day_us + of_day - (1 if zone[0] == "+" else -1) * minutes * 60 * SECOND_US, zoned=True, end=end)
+    offset_us = _offset_of(zone.strip("[]"), (day_us + of_day) // (60 * SECOND_US))
+    if offset_us is None:
+        return LogTime(day_us + of_day, end=end, zone=zone)
+    return LogTime(day_us + of_day - offset_us, zoned=True, end=end)
+
+
+@lru_cache(maxsize=4096)
+def _offset_of(zone: str, minute: int) -> int | None:
+    """Return how far a zone is ahead of UTC, or None for a name that several zones have. Raises `ValueError` for one of none."""
+    if zone in _ZONE_HOURS:
+        return round(_ZONE_HOURS[zone] * 3600) * SECOND_US
+    if zone in _AMBIGUOUS:
+        return None
+    return offset_us(zone_named(zone.removeprefix("UTC").removeprefix("GMT")), minute)
 
 
 @lru_cache(maxsize=4096)
 def _second(text: str) -> int:
     """Return a second, in microseconds: many lines have the same."""
-    return _day(text[:4], text[5:7], text[8:10]) + _clock((*text[11:].split(":"), None))
+    return _day(text[:4], text[5:7], text[8:10]) + _clock((*re.split("[:.-]", text[11:]), None))
 
 
 @lru_cache(maxsize=4096)
@@ -140,11 +221,21 @@ def _month(text: str) -> int:
     return _MONTHS.get(lower) or _MONTHS[lower[:3]]
 
 
-def _clock(parts: list[str | None] | tuple[str | None, ...]) -> int:
+def _clock(parts: list[str | None] | tuple[str | None, ...], half: str | None = None) -> int:
     hours, minutes, seconds, fraction = parts
     if int(hours or 0) > 23 or int(minutes or 0) > 59 or int(seconds or 0) > 60:
         raise ValueError("no time of day")
-    return (int(hours or 0) * 3600 + int(minutes or 0) * 60 + int(seconds or 0)) * SECOND_US + _micros(fraction)
+    of_day = (int(hours or 0) * 3600 + int(minutes or 0) * 60 + int(seconds or 0)) * SECOND_US + _micros(fraction)
+    return of_day + _after_noon(hours, half)
+
+
+def _after_noon(hours: str | None, half: str | None) -> int:
+    """Return what a half of the day adds to an hour from 1 to 12, in microseconds."""
+    if half is None:
+        return 0
+    hour = int(re.sub(r"\D", "", hours or "") or 0)
+    is_afternoon = half.lower() in _AFTERNOON
+    return (12 * (is_afternoon and hour < 12) - 12 * (not is_afternoon and hour == 12)) * 3600 * SECOND_US
 
 
 @lru_cache(maxsize=4096)
@@ -166,9 +257,10 @@ def zone_named(name: str) -> tzinfo:
 
 
 @lru_cache(maxsize=4096)
-def _offset_us(zone: tzinfo, minute: int) -> int:
+def offset_us(zone: tzinfo, minute: int, fold: int = 0) -> int:
+    """Return how far `zone` is ahead of UTC at a minute of its own clock; `fold` 1 is the second of two such minutes."""
     try:
-        moment = datetime(1970, 1, 1, tzinfo=zone) + timedelta(minutes=minute)
+        moment = (datetime(1970, 1, 1, tzinfo=zone) + timedelta(minutes=minute)).replace(fold=fold)
     except OverflowError:
         return 0
     offset = moment.utcoffset()
@@ -184,7 +276,7 @@ def to_utc(stamp: LogTime, zone: tzinfo | None, collected: int | None) -> int:
     if stamp.zoned:
         return stamp.us
     if zone is not None:
-        return stamp.us - _offset_us(zone, stamp.us // (60 * SECOND_US))
+        return stamp.us - offset_us(zone, stamp.us // (60 * SECOND_US))
     if collected is not None and stamp.lacks == "":
         offset = -((collected + _CLOCKS_APART_US - stamp.us) // _HALF_HOUR_US) * _HALF_HOUR_US
         if abs(offset) <= _MAX_OFFSET_US:
