@@ -12,19 +12,14 @@ from typing import TYPE_CHECKING
 
 from quarterdeck import spark
 from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.hazelcast.logs.log_files import NoLogs, check_zones, log_files
 from quarterdeck.backend.hazelcast.logs.split_parser import LogOptions
 from quarterdeck.backend.invariants import Violation
 from quarterdeck.backend.journal.files import NoJournal, run_directory, seeded_run
 from quarterdeck.backend.journal.reader import Journal, JournalProblem
 from quarterdeck.backend.journal.writer import JournalWriter
 from quarterdeck.backend.judgement.observations.observation import Observation
-from quarterdeck.backend.judgement.observations.reader import (
-    LogRecords,
-    NoLogs,
-    QuarantinedEntry,
-    check_zones,
-    log_files,
-)
+from quarterdeck.backend.judgement.observations.reader import LogRecords, QuarantinedEntry
 from quarterdeck.backend.judgement.observations.reader import read_logs as _read_logs
 from quarterdeck.backend.judgement.observations.story import LogStory
 from quarterdeck.backend.pipeline.audit import audit as _audit

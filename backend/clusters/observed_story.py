@@ -55,7 +55,8 @@ def story_notes(story: LogStory) -> list[str]:
     seen = story.observations
     firsts = [(observed.headline, observed.evidence[0]) for observed in seen if observed.evidence]
     lines = [f"{headline} ({Path(line.file).name}:{line.line})" for headline, line in firsts]
-    return [f"{counted(len(seen), 'observation')} in the logs", *lines[:OBSERVATIONS_NOTED]] if seen else []
+    found = [f"{counted(len(seen), 'observation')} in the logs", *lines[:OBSERVATIONS_NOTED]] if seen else []
+    return [*found, *story.reading]
 
 
 def round_text(moves: MigrationRound, now_us: int | None = None) -> str:

@@ -14,8 +14,9 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from quarterdeck.backend.hazelcast.logs.log_files import ARCHIVE, NoLogs, archives_in
 from quarterdeck.backend.hazelcast.logs.split_parser import LogOptions
-from quarterdeck.backend.judgement.observations.reader import LogRecords, NoLogs
+from quarterdeck.backend.judgement.observations.reader import LogRecords
 from quarterdeck.backend.pipeline import commit
 from quarterdeck.backend.pipeline.address import place_of
 from quarterdeck.backend.pipeline.audit_input import AuditInput, Source, resolve_input
@@ -106,8 +107,7 @@ def audit(
             spark = stack.enter_context(session.spark_session(master, remote=remote))
         verdict = _verdict(found, question, spark, log_options)
         if found.kind == "logs" and not verdict.runs:
-            where, count = ", ".join(map(str, found.paths)), verdict.aside.lines
-            raise NoLogs(f"{where}: none of {count} lines is understood as what a member of a Hazelcast cluster logs")
+            raise NoLogs(f"{', '.join(map(str, found.paths))}: no line of these logs tells an event (quiet logs)")
         findings = by_weight(
             [
                 linked(finding, found.replayable_path(run.run))
@@ -143,6 +143,9 @@ def _result(
     if found.retired:
         reasons.append(f"{RETIRED_RUNS} {', '.join(found.retired)}")
     aside = verdict.aside
+    if found.kind == "logs" and not found.is_far:
+        for archive in archives_in(map(Path, found.paths)):
+            aside.quarantine(f"\0{archive}", 0, b"", ARCHIVE)
     counts = {
         **{"files": len(found.files), "lines": aside.lines, "records": sum(run.records for run in verdict.runs)},
         **{"runs": len(verdict.runs), "lives": sum(run.incarnations for run in verdict.runs)},
@@ -167,6 +170,7 @@ def _result(
         observations=tuple(observation for story in verdict.stories for observation in story.observations),
         migration_rounds=tuple(migration for story in verdict.stories for migration in story.migrations),
         merge_verdicts=tuple(count for story in verdict.stories for count in story.verdicts),
+        reading=tuple(note for story in verdict.stories for note in story.reading),
     )
 
 

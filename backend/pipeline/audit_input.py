@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Literal
 from msgspec import Struct
 
 from quarterdeck.backend.hazelcast.logs.lines.file_splits import end_of_last_line
+from quarterdeck.backend.hazelcast.logs.log_files import NoLogs, is_archive, log_files, may_be_log
 from quarterdeck.backend.journal.files import (
     FINDINGS_FILE,
     OPEN_SUFFIX,
@@ -36,7 +37,6 @@ from quarterdeck.backend.journal.files import (
     sealed_name,
 )
 from quarterdeck.backend.journal.upkeep import retired_of
-from quarterdeck.backend.judgement.observations.reader import NoLogs, log_files, may_be_log
 from quarterdeck.backend.pipeline import commit
 from quarterdeck.backend.pipeline.address import Address, FileStatus, Place, address_of, is_address
 from quarterdeck.backend.pipeline.delta_snapshot import UPDATES, DeltaSnapshot, newest
@@ -242,7 +242,9 @@ def _kind_at(path: Path) -> Kind | None:
     if path.is_dir():
         if _holds_records(path):
             return "journal"
-        return "logs" if any(may_be_log(file) for file in path.rglob("*") if file.is_file()) else None
+        return (
+            "logs" if any(may_be_log(file) or is_archive(file) for file in path.rglob("*") if file.is_file()) else None
+        )
     is_log = path.is_file() and not path.name.endswith((SEALED_SUFFIX, OPEN_SUFFIX)) and run_of_file(path) is None
     return "logs" if is_log else None
 

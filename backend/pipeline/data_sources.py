@@ -31,11 +31,12 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import BinaryType, StringType, StructField, StructType
 
 from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.hazelcast.logs.log_files import check_zones, log_files
 from quarterdeck.backend.hazelcast.logs.log_set import LogSet
 from quarterdeck.backend.hazelcast.logs.split_parser import LogOptions
 from quarterdeck.backend.journal.files import NoJournal, as_record, current_path, journal_files
 from quarterdeck.backend.journal.reader import upgraded
-from quarterdeck.backend.judgement.observations.reader import check_zones, log_files, read_logs
+from quarterdeck.backend.judgement.observations.reader import read_logs
 from quarterdeck.backend.pipeline.audit_input import AuditInput, InputFile
 from quarterdeck.backend.pipeline.growth import GrowingJournals, Offset, Piece, pieces_between, with_merged
 from quarterdeck.backend.pipeline.judging.group_judge import lines_of_file

@@ -190,3 +190,5 @@ class AuditResult(Struct, frozen=True):
     """How many migrations masters planned and completed, according to their logs."""
     merge_verdicts: tuple[VerdictCount, ...] = ()
     """What masters logged about merging with each other, and how often."""
+    reading: tuple[str, ...] = ()
+    """What was concluded of logs as they were read, such as the order of the numbers in their dates."""

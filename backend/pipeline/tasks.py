@@ -24,13 +24,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from msgspec import structs
 
 from quarterdeck.backend.hazelcast.logs.lines.file_splits import FileSplit, plan_splits
+from quarterdeck.backend.hazelcast.logs.log_files import NoLogs, check_zones, refusal
 from quarterdeck.backend.hazelcast.logs.log_set import LogSet
 from quarterdeck.backend.hazelcast.logs.split_parser import LogOptions
 from quarterdeck.backend.judgement.observations.reader import (
     SPLIT_BYTES,
     LogRecords,
     ParsedSplit,
-    check_zones,
     parsed_split,
     records_of,
 )
@@ -220,6 +220,8 @@ def of_log_runs(
     found = each(parts, sizes, partial(_parsed, options), spark, may_fork=not far)
     parsed = [split for of_part in found for split in of_part]
     whole = LogSet([split.summary for split in parsed], options)
+    if not any(split.messages for split in parsed):
+        raise NoLogs(refusal(", ".join(map(str, source.paths)), [split.summary for split in parsed]))
     by_run: dict[str, list[ParsedSplit]] = defaultdict(list)
     for split in parsed:
         by_run[whole.run_of(split.summary.file)].append(split)

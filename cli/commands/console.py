@@ -65,6 +65,7 @@ def console(
     ] = None,
     follow: Annotated[bool, flag("With --replay of logs: keep reading as they grow.", "--follow")] = False,
     zone: run_options.ZoneOption = "",
+    date: run_options.DateOption = "",
     at: Annotated[str | None, option("With --replay: seconds, or MEMBER#NUMBER of an event.", "MOMENT")] = None,
     simulate: Annotated[
         Path | None, option("Open a scenario, or a copy that `cluster fork` wrote, in simulated time.", "FILE|DIR")
@@ -81,7 +82,7 @@ def console(
         raise BadUsage("--write and --read-only: give one of them")
     for name, given, wanted, needed in (
         ("--at", at, replay, "--replay"), ("--follow", follow or None, replay, "--replay"),
-        ("--zone", zone or None, replay, "--replay"),
+        ("--zone", zone or None, replay, "--replay"), ("--date", date or None, replay, "--replay"),
         ("--seed", seed, simulate, "--simulate"), ("--speed", speed, simulate, "--simulate"),
     ):  # fmt: skip
         if given is not None and wanted is None:
@@ -92,7 +93,7 @@ def console(
             raise BadUsage(problem)
         _require_terminal("see `quarterdeck journal cat` and `quarterdeck simulate`")
         if replay is not None:
-            recorded, at_us = opened_recording(replay, at, zone, follow=follow)
+            recorded, at_us = opened_recording(replay, at, zone, date, follow=follow)
             with closing(recorded):
                 show(recorded, console_settings(theme), at_us=at_us)
         else:
@@ -227,7 +228,7 @@ def simulated_cluster(file: Path, seed: int | None, speed: float | None) -> Simu
 
 
 def opened_recording(
-    path: Path, at: str | None = None, zone: str = "", *, follow: bool = False
+    path: Path, at: str | None = None, zone: str = "", date: str = "", *, follow: bool = False
 ) -> tuple[RecordedCluster | LogCluster, int | None]:
     """Return the run recorded at `path`, a journal or logs, and the moment `at` in it, in microseconds.
 
@@ -238,7 +239,7 @@ def opened_recording(
     from quarterdeck.backend.journal.files import NoJournal
     from quarterdeck.backend.picture.replay.timeline import BadMoment, named_event, seconds_of
 
-    options = run_options.log_options(zone)
+    options = run_options.log_options(zone, date=date)
     with failing_as(ExitCode.BAD_INPUT, NoJournal, OSError, about="--replay"):
         cluster = recorded_run(path, options=options, follow=follow)
         if at is None:

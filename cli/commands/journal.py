@@ -13,7 +13,7 @@ import msgspec
 import typer
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.cli.commands.run_options import DurationOption, ZoneOption, log_options, new_run, stopping
+from quarterdeck.cli.commands.run_options import DateOption, DurationOption, ZoneOption, log_options, new_run, stopping
 from quarterdeck.cli.configuration.connection import ConnectionTarget, with_connection
 from quarterdeck.cli.configuration.paths import journal_root
 from quarterdeck.cli.exits import BadUsage, ExitCode, fail_if, failing_as
@@ -109,6 +109,7 @@ def import_logs(
     out: Annotated[Path, option("The journal that the run is written into.", "DIR")],
     run: Annotated[str, option("The name of the run; by default that of the directory.", "NAME")] = "",
     zone: ZoneOption = "",
+    date: DateOption = "",
     follow: Annotated[bool, flag("Keep reading as the logs grow, until interrupted.", "--follow")] = False,
 ) -> None:
     """Write the logs of real members into a journal, to replay and audit them."""
@@ -116,9 +117,9 @@ def import_logs(
     from quarterdeck.backend.journal.files import usable_name
     from quarterdeck.backend.judgement.observations.run_reader import named
 
-    options = log_options(zone, run)
+    options = log_options(zone, run, date)
     if not run:
-        options = log_options(zone, usable_name(named(path, options).run))
+        options = log_options(zone, usable_name(named(path, options).run), date)
     for line in import_run(path, out, options, follow=follow):
         say(line)
 

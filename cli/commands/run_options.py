@@ -42,6 +42,7 @@ ProcessesOption = Annotated[
 ZoneOption = Annotated[
     str, option("The zone of times in logs that do not name one: Europe/Athens, +02:00, h4.log=+02:00.", "ZONE")
 ]
+DateOption = Annotated[str, option("The day of the first message in logs whose times have no date: 2026-11-21.", "DAY")]
 
 
 def write_log(file: Path | None) -> None:
@@ -129,15 +130,16 @@ def _program() -> str:
     return str(started) if started.name == "quarterdeck" and shutil.which("quarterdeck") is None else "quarterdeck"
 
 
-def log_options(zone: str, run: str = "") -> LogOptions:
+def log_options(zone: str, run: str = "", date: str = "") -> LogOptions:
     """Return what was said of logs.
 
     Raises:
-        CommandFailed: The zone is none.
+        CommandFailed: The zone or the date is none.
     """
-    from quarterdeck.backend.hazelcast.logs.split_parser import LogOptions, zone_of
+    from quarterdeck.backend.hazelcast.logs.log_set import LogSet
+    from quarterdeck.backend.hazelcast.logs.split_parser import LogOptions
 
-    options = LogOptions(run=run, zone=zone)
-    with failing_as(ExitCode.BAD_INPUT, ValueError, about="--zone"):
-        zone_of(options)
+    options = LogOptions(run=run, zone=zone, date=date)
+    with failing_as(ExitCode.BAD_INPUT, ValueError, about="--zone or --date"):
+        LogSet([], options)
     return options

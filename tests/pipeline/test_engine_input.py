@@ -8,8 +8,8 @@ import msgspec
 import pytest
 from pyspark.sql import SparkSession
 
+from quarterdeck.backend.hazelcast.logs.log_files import NoLogs
 from quarterdeck.backend.journal.files import NoJournal
-from quarterdeck.backend.judgement.observations.reader import NoLogs
 from quarterdeck.backend.pipeline.audit import audit
 from quarterdeck.backend.pipeline.metrics.measuring import measure
 from tests.pipeline.journal_builder import clean_story, line

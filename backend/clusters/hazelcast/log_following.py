@@ -12,9 +12,9 @@ from typing import BinaryIO, NamedTuple
 
 from quarterdeck.backend.core.address import DEFAULT_PORT, Address, BadAddress, parse_address
 from quarterdeck.backend.core.membership.events import ListInstalled
+from quarterdeck.backend.hazelcast.logs.log_files import may_be_log
 from quarterdeck.backend.hazelcast.wire.route import GrowingLog, Route
 from quarterdeck.backend.hazelcast.witness.log_witness import LogClocks, Logged, LogWitness
-from quarterdeck.backend.judgement.observations.reader import may_be_log
 
 MOST_HISTORY_BYTES = 8 << 20
 """So much of what a file held before is read, to learn who speaks there."""

@@ -192,7 +192,8 @@ def import_run(path: Path, root: Path, options: LogOptions, *, follow: bool = Fa
                 case run_reader.RunRead(story):
                     keep_imported(writer.directory, ImportedLogs(str(path.resolve()), story, lines.columns()))
                     yield f"{counted(written, 'record')} of run {options.run} in {run_directory(root, options.run)}"
-                    yield from (observation.headline for observation in story.observations if not follow)
+                    if not follow:
+                        yield from (*story.reading, *(observation.headline for observation in story.observations))
 
 
 def _wait() -> bool:

@@ -15,9 +15,9 @@ from queue import Empty, SimpleQueue
 
 import msgspec
 
+from quarterdeck.backend.hazelcast.logs.log_files import NoLogs, log_files
 from quarterdeck.backend.hazelcast.logs.parallel_skimming import received, send
 from quarterdeck.backend.hazelcast.logs.split_parser import LogOptions
-from quarterdeck.backend.judgement.observations.reader import NoLogs, log_files
 from quarterdeck.backend.judgement.observations.run_reader import News, follow_run, read_run
 
 IN_THREAD_BYTES = 16 << 20

@@ -17,7 +17,6 @@ from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.hazelcast.logs.split_parser import LogOptions
 from quarterdeck.backend.journal import files as journal
 from quarterdeck.backend.journal.files import NoJournal
-from quarterdeck.backend.judgement.observations.reader import NoLogs
 from quarterdeck.backend.judgement.observations.run_reader import (
     LogLine,
     ReadProgress,
@@ -143,7 +142,7 @@ def recorded_run(
         return run if imported is None else ImportedRun(path, imported, until_us=until_us)
     try:
         check_logs(path, options, follow=follow)
-    except NoLogs as problem:
+    except ValueError as problem:  # a zone that nothing shows, too
         raise NoJournal(str(problem)) from problem
     return LogCluster(path, options, follow=follow)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC
+from os.path import commonpath
 from pathlib import Path
 from statistics import median
 
@@ -12,6 +13,7 @@ from msgspec import Struct
 
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.hazelcast.logs.lines.file_splits import SplitCounts
+from quarterdeck.backend.hazelcast.logs.lines.form_detection import DATELESS
 from quarterdeck.backend.hazelcast.logs.lines.timestamps import DAY_US, LogTime, parse_time, to_utc
 from quarterdeck.backend.hazelcast.logs.parsed_messages import LoggedMemberList, ParsedMessage
 from quarterdeck.backend.hazelcast.logs.patterns.matching import match_message
@@ -106,6 +108,7 @@ def _aligned(run: str, member: str, readings: Mapping[str, ClockReading], ahead_
     return AlignedClock(run, member, ahead_us, len(reading.lists), file, line, first, reading.last_us or first)
 
 
+SUMMER_TIME = "as at the end of summer time: later times are read an hour later"
 AMBIGUOUS_MEMBER = "it does not say which member speaks, and several speak in this file"
 
 
@@ -152,6 +155,9 @@ class LogSet:
         self._ahead_us: dict[str, int] = {}
         self._clocks: dict[str, dict[str, ClockReading]] = {}
         self.aligned_clocks: list[AlignedClock] = []
+        self._notes: dict[str, dict[str, None]] = {}
+        """By file, what is to be said of how it was read."""
+        self._runs = runs_of_folders(summaries) if not options.run else {}
         by_file: dict[str, list[SplitSummary]] = {}
         for summary in sorted(summaries, key=lambda split: (split.file, split.index)):
             by_file.setdefault(summary.file, []).append(summary)
@@ -160,7 +166,13 @@ class LogSet:
         self._joined: set[tuple[str, int, int]] = set()
         """Lines of lists that go on in another file: file, split and number in that."""
         for file, parts in by_file.items():
+            if parts[0].ambiguous_zone and zone_of(options, file) is None:
+                raise ValueError(
+                    f"{file}: its times are in {parts[0].ambiguous_zone}, which is the name of several zones; say which with "
+                    f"--zone, as in --zone {Path(file).name}=America/Chicago"
+                )
             self._add_file(file, parts)
+            self._note(file, parts)
             if parts[0].torn_start:
                 self._torn.setdefault(str(Path(file).parent), []).append(parts[0])
         self._align()
@@ -198,6 +210,24 @@ class LogSet:
         self._members[file, None] = (label.partition(".")[0] or label) if names_no_member else whole.only_name
         self._read_clock(file, parts, whole)
 
+    def _note(self, file: str, parts: list[SplitSummary]) -> None:
+        notes = self._notes.setdefault(file, {})
+        notes |= dict.fromkeys(note for note in parts[0].notes if not (note == DATELESS and self._options.date))
+        for part in parts:
+            for state in part.streams.values():
+                if state.set_back_us:
+                    line = self.line_number(file, part.index, state.set_back_number)
+                    notes[f"its times fall by about an hour in line {line} ({SUMMER_TIME})"] = None
+
+    def notes(self, run: str) -> list[str]:
+        """Return what is to be said of how the files of a run were read, each with its file."""
+        return [
+            f"{Path(file).name}: {note}"
+            for file, notes in self._notes.items()
+            if self.run_of(file) == run
+            for note in notes
+        ]
+
     def _read_clock(self, file: str, parts: list[SplitSummary], whole: StreamState) -> None:
         reading = self._clocks.setdefault(self.run_of(file), {}).setdefault(self._clock_of(file), ClockReading())
         reading.zoned |= whole.zoned
@@ -232,7 +262,8 @@ class LogSet:
         return to_utc(LogTime(us + offset.dateless_us), zone_of(self._options, file) or UTC, None)
 
     def run_of(self, file: str) -> str:
-        return self._options.run or Path(file).parent.name or "logs"
+        folder = str(Path(file).parent)
+        return self._options.run or self._runs.get(folder) or Path(folder).name or "logs"
 
     def run_began_us(self, run: str) -> int:
         """Return the earliest time in the run: where its clock begins."""
@@ -297,6 +328,29 @@ class LogSet:
     def is_joined(self, file: str, index: int, number: int) -> bool:
         """Return whether a line belongs to a list that goes on in another file; known when all messages are placed."""
         return (file, index, number) in self._joined
+
+
+def runs_of_folders(summaries: Sequence[SplitSummary]) -> dict[str, str]:
+    """Return the name of the run in each folder.
+
+    Folders in which members of one cluster log, each in one of them, are one run, which has the name of the folder above. Where a
+    member logs in several folders, each is a run.
+    """
+    members: dict[str, set[str]] = {}
+    clusters: dict[str, set[str]] = {}
+    for summary in summaries:
+        folder = str(Path(summary.file).parent)
+        for state in summary.streams.values():
+            members.setdefault(folder, set()).update(state.members or state.self_addresses)
+            clusters.setdefault(folder, set()).update(state.clusters)
+    folders = [folder for folder, names in members.items() if names]
+    if sum(len(members[folder]) for folder in folders) > len(set().union(*(members[folder] for folder in folders))):
+        return {}
+    together: dict[frozenset[str], list[str]] = {}
+    for folder in folders:
+        key = next((key for key in together if key & clusters[folder]), frozenset(clusters[folder]))
+        together.setdefault(key, []).append(folder)
+    return {folder: Path(commonpath(group)).name for group in together.values() if len(group) > 1 for folder in group}
 
 
 class SplitOffset(Struct, frozen=True):

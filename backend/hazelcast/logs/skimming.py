@@ -208,6 +208,7 @@ class _Skimmer:
     def _given(self, found: Iterator[object], start: int, end: int) -> Iterator[Message]:
         for message in found:
             if isinstance(message, UnassignedLine) and not start and not self._began:
+                self._summary.look_at(message.number, message.text, is_read=False)
                 self._summary.begin_torn(message.text)
             elif isinstance(message, Message) and start <= message.offset - self._began < end:
                 yield from self._if_new(message)

@@ -12,8 +12,9 @@ from pathlib import Path
 from msgspec import Struct, field
 
 from quarterdeck.backend.hazelcast.logs.lines.file_splits import ENDLESS, FileSplit, SplitCounts, form_of, read_split
+from quarterdeck.backend.hazelcast.logs.lines.layout import has_prefix
 from quarterdeck.backend.hazelcast.logs.lines.message_assembly import Message
-from quarterdeck.backend.hazelcast.logs.lines.timestamps import zone_named
+from quarterdeck.backend.hazelcast.logs.lines.timestamps import MINUTE_US, SET_BACK_LEAST_US, SET_BACK_US, zone_named
 from quarterdeck.backend.hazelcast.logs.parsed_messages import LoggedMemberList, NoEvent, ParsedMessage
 from quarterdeck.backend.hazelcast.logs.patterns.matching import match_message
 from quarterdeck.backend.hazelcast.logs.patterns.membership import is_cut_list
@@ -82,6 +83,14 @@ class StreamState(Struct):
     """The latest time of each member."""
     zoned: bool = False
     """Some of its times have a zone."""
+    clusters: list[str] = field(default_factory=list)
+    """The names of their clusters."""
+    set_back_us: int = 0
+    """By how much its times, which have no zone, were set back: an hour at the end of summer time."""
+    set_back_number: int = 0
+    """In which line."""
+    latest_us: int | None = None
+    """The latest of its times, as corrected."""
     lists: dict[str, tuple[int, int]] = field(default_factory=dict)
     """By what names a member list in the whole cluster: when it was first logged here, and the number of the line."""
 
@@ -94,6 +103,7 @@ class StreamState(Struct):
     def add(self, more: StreamState) -> None:
         """Add what is known from another split of the stream, except `lists`, whose lines are those of a split."""
         self.zoned |= more.zoned
+        self.clusters += [name for name in more.clusters if name not in self.clusters]
         self.members += [name for name in more.members if name not in self.members]
         self.self_addresses += [name for name in more.self_addresses if name not in self.self_addresses]
         if more.first_us is not None:
@@ -113,6 +123,12 @@ class SplitSummary(Struct):
     last_dateless: int | None = None
     counts: dict[str, tuple[int, int]] = field(default_factory=dict)
     streams: dict[str, StreamState] = field(default_factory=dict)
+    first_line: str = ""
+    """The first line that is not blank."""
+    unread_line: tuple[int, str] | None = None
+    """Number and text of the first line with the product's prefix for which no time is known."""
+    unread_count: int = 0
+    ambiguous_zone: str = ""
     notes: tuple[str, ...] = ()
     """What was concluded of the form of the file, and is to be said."""
     is_falling: bool = False
@@ -132,7 +148,8 @@ class SplitSummary(Struct):
             split.index,
             split.modified_us,
             notes=form.notes,
-            is_falling=form.is_falling,
+            ambiguous_zone=form.ambiguous_zone,
+            is_falling=form.is_falling and not is_turned,
             is_turned=is_turned,
         )
 
@@ -140,6 +157,13 @@ class SplitSummary(Struct):
         """Keep a line that stands before the first message of the file."""
         if not self.streams and not self.counts.keys() - {"blank", "quarantined"} and len(self.torn_start) < _MAX_TORN:
             self.torn_start.append(line)
+
+    def look_at(self, number: int, text: str, *, is_read: bool) -> None:
+        """Remember a line for the refusal of a file in which nothing is understood."""
+        self.first_line = self.first_line or text.strip()
+        if not is_read and has_prefix(text):
+            self.unread_line = self.unread_line or (number, text)
+            self.unread_count += 1
 
     def count(self, what: str, lines: int) -> None:
         messages, so_far = self.counts.get(what, (0, 0))
@@ -158,6 +182,7 @@ def parse_split(split: FileSplit, options: LogOptions) -> Iterator[EventMessage 
         if not isinstance(found, Message):
             if not split.start:
                 summary.begin_torn(found.text)
+            summary.look_at(found.number, found.text, is_read=False)
             summary.count("quarantined" if found.reason else "blank", found.lines)
             if found.reason:
                 is_quarantined = True
@@ -185,6 +210,7 @@ def zone_of(options: LogOptions, file: str = "") -> tzinfo | None:
 
 def classify_message(message: Message, summary: SplitSummary) -> Iterator[EventMessage | QuarantinedMessage]:
     """Yield what one message makes, if anything. `summary` counts it and learns which member logs, and when."""
+    summary.look_at(message.number, message.text, is_read=True)
     if not (message.ours or message.logger in PRODUCT_LOGGERS):
         summary.count("foreign", message.lines)
         return
@@ -193,8 +219,12 @@ def classify_message(message: Message, summary: SplitSummary) -> Iterator[EventM
     member = message.member or ""
     if member and member not in state.members and len(state.members) < _MAX_NAMES:
         state.members.append(member)
+    if message.cluster and message.cluster not in state.clusters and len(state.clusters) < _MAX_NAMES:
+        state.clusters.append(message.cluster)
     if message.utc is not None and not message.dateless:
         state.zoned |= message.zoned
+        if not (message.zoned or summary.is_falling):
+            _set_back(message, state)
         state.first_us = message.utc if state.first_us is None else min(state.first_us, message.utc)
         state.lasts_us[member] = max(state.lasts_us.get(member, message.utc), message.utc)
     if is_cut_list(message.text) and message.utc is not None:  # its end may stand in the next file
@@ -220,6 +250,19 @@ def classify_message(message: Message, summary: SplitSummary) -> Iterator[EventM
             if self_named not in state.self_addresses and len(state.self_addresses) < _MAX_NAMES:
                 state.self_addresses.append(self_named)
     yield _event(message, state, parsed)
+
+
+def _set_back(message: Message, state: StreamState) -> None:
+    """Correct the time of a message that has no zone, behind the line in which the clock was set back by an hour."""
+    assert message.utc is not None
+    utc = message.utc + state.set_back_us
+    if not state.set_back_us and state.latest_us is not None:
+        fallen = state.latest_us - utc
+        if SET_BACK_LEAST_US < fallen <= SET_BACK_US + MINUTE_US:
+            state.set_back_us, state.set_back_number = SET_BACK_US, message.number
+            utc += SET_BACK_US
+    message.utc = utc
+    state.latest_us = utc if state.latest_us is None else max(state.latest_us, utc)
 
 
 def _event(message: Message, state: StreamState, parsed: ParsedMessage | None = None) -> EventMessage:

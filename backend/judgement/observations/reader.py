@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path, PurePath
+from pathlib import Path
 
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.hazelcast.logs.interpretation import interpret_messages, log_order
 from quarterdeck.backend.hazelcast.logs.lines.file_splits import FileSplit, plan_splits
+from quarterdeck.backend.hazelcast.logs.log_files import log_files
 from quarterdeck.backend.hazelcast.logs.log_set import AMBIGUOUS_MEMBER, LogSet, MemberMessage, total_counts
 from quarterdeck.backend.hazelcast.logs.split_parser import (
     EventMessage,
@@ -20,11 +21,6 @@ from quarterdeck.backend.hazelcast.logs.split_parser import (
 from quarterdeck.backend.judgement.observations.story import LogStory, records_and_stories
 
 SPLIT_BYTES = 32 << 20
-MOST_NAMED = 8
-
-
-class NoLogs(ValueError):
-    """A path that holds no log. The message names it."""
 
 
 @dataclass(frozen=True)
@@ -46,36 +42,6 @@ class LogRecords:
     counts: dict[str, dict[str, tuple[int, int]]]
     stories: tuple[LogStory, ...] = ()
     """What is observed in each run; see `observations`."""
-
-
-def log_files(paths: Iterable[Path]) -> list[Path]:
-    """Return the files at `paths`; of a directory all files in it and below that may be logs. Raises `NoLogs`."""
-    files: list[Path] = []
-    for path in paths:
-        if path.is_dir():
-            found = [file for file in sorted(path.rglob("*")) if file.is_file() and may_be_log(file)]
-        else:
-            found = [path] if path.is_file() else []
-        if not found:
-            raise NoLogs(f"{path}: no log of a member; name a file, or a directory with files such as member.log")
-        files += found
-    return list(dict.fromkeys(file.resolve() for file in files))
-
-
-def check_zones(options: LogOptions, files: Iterable[PurePath]) -> None:
-    """Raise `NoLogs` where a zone is given for a file that is none of these: its times would be read in another one."""
-    names = {file.name for file in files}
-    for part in options.zone.split(","):
-        name, is_of_file, _ = part.strip().rpartition("=")
-        if is_of_file and name not in names:
-            some = ", ".join(sorted(names)[:MOST_NAMED]) + ", …" * (len(names) > MOST_NAMED)
-            raise NoLogs(f"zone: none of the logs is called {name!r}; they are called {some}")
-
-
-def may_be_log(file: PurePath) -> bool:
-    """Return whether a file found in a directory is worth reading: not hidden, no journal, no table, no archive."""
-    suffixes = (".jsonl", ".parquet", ".crc", ".open", ".zip", ".tar", ".tgz", ".xml", ".yaml", ".yml", ".html")
-    return not file.name.startswith((".", "_")) and not file.name.endswith(suffixes)
 
 
 def read_logs(paths: Sequence[Path], options: LogOptions | None = None, split_bytes: int = SPLIT_BYTES) -> LogRecords:

@@ -25,6 +25,15 @@ from quarterdeck.backend.hazelcast.logs.interpretation import (
 from quarterdeck.backend.hazelcast.logs.lines.file_splits import context_of, end_of_last_line, whole_file
 from quarterdeck.backend.hazelcast.logs.lines.message_assembly import Message, MessageAssembler
 from quarterdeck.backend.hazelcast.logs.lines.timestamps import DAY_US
+from quarterdeck.backend.hazelcast.logs.log_files import (
+    ARCHIVE,
+    NoLogs,
+    archives_in,
+    check_zones,
+    is_understood,
+    log_files,
+    refusal,
+)
 from quarterdeck.backend.hazelcast.logs.log_set import LogSet, MemberMessage
 from quarterdeck.backend.hazelcast.logs.parallel_skimming import SkimmedSplit, skim_files
 from quarterdeck.backend.hazelcast.logs.skimming import skim
@@ -36,7 +45,6 @@ from quarterdeck.backend.hazelcast.logs.split_parser import (
     parse_split,
     zone_of,
 )
-from quarterdeck.backend.judgement.observations.reader import NoLogs, check_zones, log_files
 from quarterdeck.backend.judgement.observations.story import LogStory, RunObservers, story_of
 
 RECORDS_AT_ONCE = 4_000
@@ -111,11 +119,15 @@ def read_run(path: Path, options: LogOptions | None = None) -> Iterator[News]:
         noted += notes.lines_of(message)
         observers.add(message)
         last_us = max(last_us, message.at)
+    if not noted:
+        raise NoLogs(refusal(str(path), summaries))
     noted.sort(key=lambda pair: pair[0].at)
     for start in range(0, len(noted), RECORDS_AT_ONCE):
         some = noted[start : start + RECORDS_AT_ONCE]
         yield RecordsRead([record for record, _ in some], [line for _, line in some])
-    yield RunRead(story_of(observers, options.run, last_us, whole), end_us)
+    story = story_of(observers, options.run, last_us, whole)
+    packed = tuple(f"{archive.name}: {ARCHIVE}" for archive in archives_in([path]))
+    yield RunRead(structs.replace(story, reading=(*story.reading, *packed)), end_us)
 
 
 def named(path: Path, options: LogOptions) -> LogOptions:
@@ -171,27 +183,28 @@ def check_logs(path: Path, options: LogOptions | None = None, *, follow: bool = 
     files = log_files([path])
     if not follow:
         check_zones(options, files)
-    summaries = [
-        found
-        for file in files
-        for found in parse_split(replace(whole_file(file), end=LOOKED_AT_BYTES), options)
-        if isinstance(found, SplitSummary)
-    ]
-    if not any(map(_is_understood, summaries)):
-        for file in files:  # perhaps only their beginnings say nothing
-            if any(isinstance(found, EventMessage) for found in skim(whole_file(file), options, lambda _: None)):
-                return
+    summaries: list[SplitSummary] = []
+    is_told = follow
+    for file in files:
+        for found in parse_split(replace(whole_file(file), end=LOOKED_AT_BYTES), options):
+            if isinstance(found, SplitSummary):
+                summaries.append(found)
+            is_told |= isinstance(found, EventMessage)
+    if not is_told:
+        for file in files:  # perhaps only their beginnings tell nothing
+            for skimmed in skim(whole_file(file), options, lambda _: None):
+                if isinstance(skimmed, EventMessage):
+                    return
+                summaries.append(skimmed)
+        raise NoLogs(refusal(str(path), summaries[len(files) :]))
     _check(path, summaries)
-
-
-def _is_understood(summary: SplitSummary) -> bool:
-    return bool(summary.counts.keys() - {"blank", "foreign", "quarantined", "unrecognised"})
+    LogSet(summaries, options)
 
 
 def _check(path: Path, summaries: Sequence[SplitSummary]) -> None:
     """Raise `NoLogs` where no member is recognised, and where the directory holds several runs."""
-    if not any(map(_is_understood, summaries)):
-        raise NoLogs(f"{path}: nothing in it is what a member of a Hazelcast cluster logs, and it is not a journal")
+    if not any(map(is_understood, summaries)):
+        raise NoLogs(refusal(str(path), summaries))
     members: dict[str, set[str]] = {}
     for summary in summaries:
         names = members.setdefault(str(Path(summary.file).parent), set())

@@ -90,6 +90,8 @@ class LogStory(Struct, frozen=True):
     observations: tuple[Observation, ...] = ()
     migrations: tuple[MigrationRound, ...] = ()
     verdicts: tuple[VerdictCount, ...] = ()
+    reading: tuple[str, ...] = ()
+    """What was concluded of the files as they were read, such as the order of their dates."""
 
 
 def records_and_stories(messages: Iterable[InterpretedMessage], whole: LogSet) -> Iterator[Record | LogStory]:
@@ -108,7 +110,8 @@ def story_of(observers: RunObservers, run: str, end_us: int, whole: LogSet) -> L
     """Return what is observed in the logs of a run up to `end_us`, with what the logs show as a whole."""
     began_us = whole.run_began_us(run)
     zones = [zone_observation(clock, began_us) for clock in whole.aligned_clocks if clock.run == run]
-    return observers.story(LogEnds(end_us, whole.last_logged_us(run)), zones)
+    found = observers.story(LogEnds(end_us, whole.last_logged_us(run)), zones)
+    return structs.replace(found, reading=tuple(whole.notes(run)))
 
 
 class RunObservers:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec
 
-from quarterdeck.cli.commands.run_options import ZoneOption, log_options
+from quarterdeck.cli.commands.run_options import DateOption, ZoneOption, log_options
 from quarterdeck.cli.commands.spark.campaign import MasterOption, RemoteOption, require_one_spark
 from quarterdeck.cli.exits import ExitCode, fail_if, failing_as
 from quarterdeck.cli.output import Format, FormatOption, argument, option, say, write_document, write_rows
@@ -38,6 +38,7 @@ def audit(
     master: MasterOption = "",
     remote: RemoteOption = "",
     zone: ZoneOption = "",
+    date: DateOption = "",
     fail_on: Annotated[
         Literal["violation", "observation"],
         option("Exit with 1 for violations only, or also for observations of Hazelcast members."),
@@ -49,7 +50,7 @@ def audit(
     from quarterdeck.backend.pipeline import audit as pipeline
 
     require_one_spark(master, remote)
-    options = log_options(zone)
+    options = log_options(zone, date=date)
     names = [name.strip() for name in rules.split(",") if name.strip()]
     bound_us = None if bound is None else round(bound * 1_000_000)
     with reporting(report) as then, failing_as(ExitCode.BAD_INPUT, OSError):
@@ -103,6 +104,8 @@ def _narrate(result: AuditResult, violations: int) -> None:
         say(f"the journal of {run} is incomplete: {lacks}")
     if len(result.incomplete) > LINES_OF_INCOMPLETE:
         say(f"and those of {len(result.incomplete) - LINES_OF_INCOMPLETE} more runs")
+    for note in result.reading:
+        say(note)
     contradicting = result.counts["contradicting"]
     if no_records := result.counts["quarantined"] - contradicting:
         say(counted(no_records, "line is not a record", "lines are not records"))

@@ -25,9 +25,10 @@ from quarterdeck.backend.core.membership.events import (
 from quarterdeck.backend.core.partitions.events import PartitionLost
 from quarterdeck.backend.core.witnessed.events import MemberWitnessed
 from quarterdeck.backend.hazelcast.logs.interpretation import EventReconstruction
+from quarterdeck.backend.hazelcast.logs.log_files import NoLogs
 from quarterdeck.backend.hazelcast.logs.patterns.matching import match_message
 from quarterdeck.backend.hazelcast.logs.split_parser import LogOptions
-from quarterdeck.backend.judgement.observations.reader import NoLogs, read_logs
+from quarterdeck.backend.judgement.observations.reader import read_logs
 
 U = [f"{digit * 8}-0000-4000-8000-{digit * 12}" for digit in "0123456789"]
 A, B, C = Address("10.0.0.1:5701"), Address("10.0.0.2:5701"), Address("10.0.0.3:5701")

@@ -175,3 +175,50 @@ def test_no_text_breaks_the_layout(text: str) -> None:
 )
 def test_impossible_times_are_no_times(text: str) -> None:
     parse_time(text)
+
+
+DATES = [
+    ("2026-11-21-12:15:50", NOON),
+    ("2026-11-21 12.15.50,000", NOON),
+    ("20261121 12:15:50.000", NOON),
+    ("20261121T121550.000Z", NOON),
+    ("21/Nov/2026:12:15:50 +0000", NOON),
+    ("21Nov2026 12:15:50", NOON),
+    ("21-Nov-26 12:15:50", NOON),
+    ("2026-Nov-21 12:15:50", NOON),
+    ("Sat Nov 21 12:15:50 UTC 2026", NOON),
+    ("Sat Nov 21 12:15:50.000 2026", NOON),
+    ("Sat, 21 Nov 2026 12:15:50 GMT", NOON),
+    ("Saturday, November 21, 2026 12:15:50 PM", NOON),
+    ("Nov 21, 2026 @ 12:15:50.000", NOON),
+    ("11/21/26, 12:15:50 PM", NOON),
+    ("2026-11-21 12:15:50 PM", NOON),
+    ("2026-11-21 07:15:50 EST", NOON),
+    ("2026-11-21 13:15:50,000 CET", NOON),
+    ("2026-11-21 13:15:50 Europe/Berlin", NOON),
+    ("2026-11-21T13:15:50.000+01:00[Europe/Berlin]", NOON),
+    ("2026-11-21 14:15:50 UTC+02:00", NOON),
+    ("1795263350000000000", NOON),
+    ("26/11/21 12:15:50", NOON),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), DATES)
+def test_dates_in_many_forms(text: str, expected: int) -> None:
+    stamp = parse_time(text, 0, "year-first" if text[:3] == "26/" else "")
+    assert stamp is not None
+    assert to_utc(stamp, None, None) == expected
+    assert stamp.end >= text.find("[") if "[" in text else stamp.end == len(text)
+
+
+@pytest.mark.parametrize("zone", ["CST", "IST", "BST", "AST"])
+def test_names_of_several_zones_are_kept(zone: str) -> None:
+    stamp = parse_time(f"2026-11-21 12:15:50 {zone}")
+    assert stamp is not None and not stamp.zoned and stamp.zone == zone
+
+
+@pytest.mark.parametrize("text", ["11-21 12:15:50.000", "21.11. 12:15:50"])
+def test_a_date_may_lack_its_year(text: str) -> None:
+    stamp = parse_time(text)
+    assert stamp is not None and stamp.lacks == "year"
+    assert with_year(stamp.us, us(2026, 12, 1)) == NOON

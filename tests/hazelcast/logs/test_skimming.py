@@ -10,9 +10,10 @@ from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.hazelcast.logs import skimming
 from quarterdeck.backend.hazelcast.logs.lines.envelope import strip_envelope
 from quarterdeck.backend.hazelcast.logs.lines.file_splits import plan_splits, whole_file
+from quarterdeck.backend.hazelcast.logs.log_files import NoLogs
 from quarterdeck.backend.hazelcast.logs.skimming import skim
 from quarterdeck.backend.hazelcast.logs.split_parser import EventMessage, LogOptions, SplitSummary, parse_split
-from quarterdeck.backend.judgement.observations.reader import NoLogs, read_logs
+from quarterdeck.backend.judgement.observations.reader import read_logs
 from quarterdeck.backend.judgement.observations.run_reader import LogLine, ReadProgress, RecordsRead, RunRead, read_run
 from tests.hazelcast.logs.test_envelopes import docker_json_of_containers, dressed, journald
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from quarterdeck.backend.clusters.recorded.log_lines import import_run
+from quarterdeck.backend.hazelcast.logs.log_files import NoLogs
 from quarterdeck.backend.hazelcast.logs.split_parser import NOTHING_UNDERSTOOD, LogOptions
-from quarterdeck.backend.judgement.observations.reader import NoLogs
 from quarterdeck.backend.judgement.observations.run_reader import check_logs
 from quarterdeck.backend.pipeline.audit import NOT_IN_WITNESSED_RUNS, audit
 from quarterdeck.library import read_logs

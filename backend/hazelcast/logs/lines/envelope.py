@@ -33,7 +33,7 @@ class EnvelopedLine(Struct, frozen=True, gc=False):
 
 
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-_])")
-BARE_COLOUR = re.compile(r"(?:\^\[|␛|ESC|\\\\(?:u001[bB]|x1[bB]|033|e))?\[\d{1,3}(?:;\d{1,3})*m")
+BARE_COLOUR = re.compile(r"(?:\^\[|␛|ESC|\\(?:u001[bB]|x1[bB]|033|e))?\[\d{1,3}(?:;\d{1,3})*m")
 """A colour whose escape character was lost, or is written in another way."""
 _CRI = re.compile(r"(\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)) (?:stdout|stderr) ([FP])(?::\S*)? ?")
 # As `kubectl logs --timestamps` and `docker logs -t`.
@@ -76,20 +76,24 @@ STREAM_KEYS = (
 
 def strip_envelope(line: str, form: FileForm = PLAIN) -> EnvelopedLine:
     """Return `line` without its end of line, colours and whatever carries it. Never raises."""
-    text = line.rstrip("\r\n")
-    if "\x1b" in text:
-        text = _ANSI.sub("", text)
-    if form.has_bare_colours:
-        text = BARE_COLOUR.sub("", text)
-    source = ""
-    if form.dressing is not None and (dressed := form.dressing.match(text)):
-        source = dressed[dressed.lastindex].strip() if dressed.lastindex else ""
-        text = text[dressed.end() :]
+    text, source = undressed(line, form)
     if form.is_stamped and (stamped := _ANY_STAMP.match(text)):
         return _inside(text[stamped.end() :], source, parse_time(stamped[1]), form=form)
     if source:
         return _inside(text, source, None, form=form)
     return _unwrapped(text, form)
+
+
+def undressed(line: str, form: FileForm) -> tuple[str, str]:
+    """Return a line without its end, colours and what stands before every line of its file; and where that says it is from."""
+    text = line.rstrip("\r\n")
+    if "\x1b" in text:
+        text = _ANSI.sub("", text)
+    if form.has_bare_colours:
+        text = BARE_COLOUR.sub("", text)
+    if form.dressing is None or (dressed := form.dressing.match(text)) is None:
+        return text, ""
+    return text[dressed.end() :], dressed[dressed.lastindex].strip() if dressed.lastindex else ""
 
 
 def _unwrapped(text: str, form: FileForm) -> EnvelopedLine:
@@ -166,7 +170,7 @@ def _unwrap_json(text: str, form: FileForm) -> EnvelopedLine:
     if _JOURNAL_TIME in fields and fields.get("_TRANSPORT") != "journal":
         return _journal_entry(fields)
     for name in _BODY_KEYS:
-        if isinstance(body := fields.get(name), dict) and _first(body, MESSAGE_KEYS) is not None:
+        if isinstance(body := fields.get(name), dict) and _first(body, MESSAGE_KEYS, or_empty=True) is not None:
             fields = {**fields, **body}
     message = _first(fields, MESSAGE_KEYS, or_empty=True)
     if message is None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import sys
 from array import array
 from collections.abc import Iterable, Iterator
@@ -123,7 +124,8 @@ def _records(document: Any) -> Iterator[dict[str, Any]]:
 
 
 def _delimiter(first: str) -> str:
-    return max(_DELIMITERS, key=first.count)
+    quoted = re.match(r'"(?:[^"]|"")*"([,;\t|])', first)
+    return quoted[1] if quoted else max(_DELIMITERS, key=first.count)
 
 
 class _CsvColumns(tuple[int, int | None, int | None, bool]):

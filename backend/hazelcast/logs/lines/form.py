@@ -119,6 +119,8 @@ class FileForm:
     carries_lines: bool = False
     """Each JSON object carries one line that a process has printed, rather than a message."""
     day_order: DayOrder = ""
+    ambiguous_zone: str = ""
+    """The name of several zones, which its times have."""
     is_falling: bool = False
     """The newest message stands first."""
     columns: int = 0

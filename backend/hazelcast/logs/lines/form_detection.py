@@ -14,9 +14,15 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from quarterdeck.backend.hazelcast.logs.lines.envelope import BARE_COLOUR, LEVELS, EnvelopedLine, strip_envelope
+from quarterdeck.backend.hazelcast.logs.lines.envelope import (
+    BARE_COLOUR,
+    LEVELS,
+    EnvelopedLine,
+    strip_envelope,
+    undressed,
+)
 from quarterdeck.backend.hazelcast.logs.lines.form import LAYOUTS, DayOrder, FileForm
-from quarterdeck.backend.hazelcast.logs.lines.layout import PREFIX, PREFIX_WITHIN, MessageHead, parse_head
+from quarterdeck.backend.hazelcast.logs.lines.layout import PREFIX, PREFIX_WITHIN, MessageHead, has_prefix, parse_head
 from quarterdeck.backend.hazelcast.logs.lines.message_assembly import (
     JSON_OPENS,
     FileContext,
@@ -25,6 +31,10 @@ from quarterdeck.backend.hazelcast.logs.lines.message_assembly import (
 )
 from quarterdeck.backend.hazelcast.logs.lines.timestamps import LogTime, bare_date, parse_time
 
+YEARLESS = (
+    "its times have no year: the last one counts as of the year before the file was last written, or of that year"
+)
+DATELESS = "its times have no date: the last one counts as of the day on which the file was last written; --date says otherwise"
 _MOST = 0.9
 """The share of lines that have to show a form before it is taken for the form of all."""
 _COVERED = 0.8
@@ -85,7 +95,7 @@ class _Sample:
     @cached_property
     def ours(self) -> list[int]:
         """The numbers of the lines that have the product's prefix."""
-        return [place for place, line in enumerate(self.carried) if _has_prefix(line.text)]
+        return [place for place, line in enumerate(self.carried) if has_prefix(line.text)]
 
     @property
     def understood(self) -> int:
@@ -123,7 +133,11 @@ def learned_form(lines: Sequence[str], later: Sequence[str] = (), modified_year:
     )
     is_turned = form.is_falling and form.carries_lines
     is_whole = is_dateless or is_turned or any(line.strip() in JSON_OPENS for line in lines)
-    return replace(form, is_read_whole=is_whole, notes=tuple(_notes(form, lines)))
+    stamps = [head.stamp for head in sample.heads if head and head.stamp]
+    zone = next((stamp.zone for stamp in stamps if stamp.zone), "")
+    notes = [*_notes(form, lines), *([YEARLESS] if any(stamp.lacks == "year" for stamp in stamps) else [])]
+    notes += [DATELESS] * is_dateless
+    return replace(form, is_read_whole=is_whole, ambiguous_zone=zone, notes=tuple(notes))
 
 
 def _bare_colours(line: str) -> Iterator[re.Match[str]]:
@@ -145,11 +159,6 @@ def _carries_lines(sample: _Sample) -> bool:
             own += head is not None and head.stamp is not None
         whole += 1
     return own * 2 > whole
-
-
-def _has_prefix(text: str) -> bool:
-    found = PREFIX.search(text, 0, PREFIX_WITHIN)
-    return bool(found and found["version"])
 
 
 def _landmark(text: str, end: int, order: DayOrder = "") -> _Landmark | None:
@@ -198,7 +207,7 @@ def _dressing(befores: Sequence[str]) -> re.Pattern[str]:
         named, rest = _any_numbers(source), _any_numbers(rest)
         shape = f"({named})" if re.search(r"\w", source) else named
         if text.endswith(":"):  # grep writes a dash before lines of context
-            shape, rest = (part.replace(":)", ")[:-]").replace(":", "[:-]") for part in (shape, rest))
+            shape, rest = (re.sub(r":(\)?)$", r"\1[:-]", part) for part in (shape.removesuffix(":"), rest))
         shapes.add(rf"{shape}{rest}(?:{blanks}|\s*$)" if blanks else shape + rest)
     return re.compile("|".join(sorted(shapes, key=lambda shape: (-len(shape), shape))))
 
@@ -220,12 +229,12 @@ def _split_at_last_number(text: str) -> tuple[str, str]:
 def _is_stamped(sample: _Sample) -> bool:
     """Return whether every line has a time before it, beside that of the message."""
     twice = once = 0
-    for carried in sample.carried:
-        stamp = parse_time(carried.text) if carried.text[:1].isdigit() else None
+    for text in (undressed(line, sample.form)[0] for line in sample.lines):
+        stamp = parse_time(text) if text[:1].isdigit() else None
         if stamp is None or stamp.lacks:
-            if carried.text.strip():
+            if text.strip():
                 return False
-        elif parse_time(carried.text, stamp.end + 1) is not None:
+        elif parse_time(text, stamp.end + 1) is not None:
             twice += 1
         else:
             once += 1
@@ -283,7 +292,8 @@ def _is_date(year: int, month: int, day: int, latest_year: int) -> bool:
 def _times(sample: _Sample) -> Iterator[tuple[str, int]]:
     """Yield stream and time of each message that has a date."""
     for head, carried in zip(sample.heads, sample.carried, strict=True):
-        stamp = head.stamp if head and head.stamp else carried.collected
+        is_own = head is not None and head.stamp is not None and not (sample.form.carries_lines and carried.collected)
+        stamp = head.stamp if head and is_own else carried.collected
         if stamp is not None and stamp.lacks != "date":
             yield carried.stream, stamp.us
 

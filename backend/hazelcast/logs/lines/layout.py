@@ -1,8 +1,8 @@
 """The layout of one line: whether a message begins with it, when it was logged, by which member, and its text.
 
 Nothing here is configured, and little is learned of a file (its `form`). A line begins a message when it begins with a time
-(thread, level and logger stand somewhere after it, in any order), or with a level and a time, or when it carries the product's own
-prefix, ``[host]:port [cluster] [version]``. Every other line continues the message before it.
+(thread, level and logger stand somewhere after it, in any order), or with a level and a time, or when it carries the product's
+own prefix, ``[host]:port [cluster] [version]``. Every other line continues the message before it.
 """
 
 from __future__ import annotations
@@ -33,6 +33,8 @@ class MessageHead(Struct, frozen=True, gc=False):
     """The product's default layout: level and message stand in the next line."""
     thread: str = ""
     """The product's thread that logged it, where the layout has it."""
+    cluster: str = ""
+    """The name of the cluster, from the product's prefix."""
 
 
 _ANY_LEVEL = "|".join(sorted(LEVELS, key=lambda word: (-len(word), word)))
@@ -46,8 +48,8 @@ _CLIENT = re.compile(r"hz\.client\S* \[")
 _DEFAULT_SECOND = re.compile(r"([A-ZÀ-Ý]{4,13}): ?")
 _DEFAULT_FIRST = re.compile(r" ([\w$.]+)(?: ([\w$<>.]+))?\s*$")
 _LEADING_LEVEL = re.compile(rf"[\[(]?({_ANY_LEVEL})\s*[\])]?\s*[:|-]?\s*")
-_LOGGER = re.compile(r"(?<![\w.$/:\\])((?:[a-z]\w*\.)+[A-Za-z_$][\w$]*)(?:\(\w*\))?(?![\w.(/])")
-_CLASS = re.compile(r"[\[|(\s]([A-Z][a-zA-Z0-9$]*[a-z][a-zA-Z0-9$]*)[\]|)\s:-]*$")
+_LOGGER = re.compile(r"(?<![\w.$/:\\])((?:[a-z]\w*\.)+[A-Za-z_$][\w$]*)(?:\.[a-z]\w*)?(?:\(\w*\))?(?![\w.(/])")
+_CLASS = re.compile(r"[\[|(\s]([A-Z][a-zA-Z0-9$]*[a-z][a-zA-Z0-9$]*)(?: [A-Z])?[\]|)\s:-]*$")
 _THREAD = re.compile(r"(?<![\w.])hz\.[\w-]+\.[\w.-]*[\w-]")
 _SEPARATOR = re.compile(r"(?: [-:](?: |$)|\]?:(?: |$)|\] -(?: |$)|\| ?)")
 _FIELDS = re.compile(rf"(?:\s*(?:\[[^\]\n]*\](?!:\d)|\([^)\n]*\)|\|[^|\n]*(?=\|)|(?:{_ANY_LEVEL})\b))+\s*\|?\s*")
@@ -101,6 +103,12 @@ def second_half(head: MessageHead, text: str) -> MessageHead:
     return _said(head.stamp, message, logger=head.logger, known_ours=head.ours)
 
 
+def has_prefix(text: str) -> bool:
+    """Return whether a line has the product's prefix, with a version."""
+    found = PREFIX.search(text, 0, PREFIX_WITHIN)
+    return bool(found and found["version"])
+
+
 @lru_cache(maxsize=4096)
 def to_address(host: str, port: str) -> Address | None:
     """Return the canonical address of a host and a port from a log, or None when there is no such port."""
@@ -141,7 +149,8 @@ def _said(stamp: LogTime | None, rest: str, *, logger: str = "", known_ours: boo
             return MessageHead(stamp, message)
     found, ours, thread = _speaker(before)
     is_ours = prefix is not None or known_ours or ours
-    return MessageHead(stamp, message, member, is_ours, logger or found, thread=thread)
+    cluster = prefix["cluster"] if prefix else ""
+    return MessageHead(stamp, message, member, is_ours, logger or found, thread=thread, cluster=cluster)
 
 
 @lru_cache(maxsize=4096)

@@ -19,7 +19,16 @@ from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.hazelcast.logs.lines.envelope import EnvelopedLine, strip_envelope
 from quarterdeck.backend.hazelcast.logs.lines.form import PLAIN, FileForm
 from quarterdeck.backend.hazelcast.logs.lines.layout import MessageHead, last_part, parse_head, second_half
-from quarterdeck.backend.hazelcast.logs.lines.timestamps import DAY_US, LogTime, to_utc, with_year
+from quarterdeck.backend.hazelcast.logs.lines.timestamps import (
+    DAY_US,
+    MINUTE_US,
+    SET_BACK_LEAST_US,
+    SET_BACK_US,
+    LogTime,
+    offset_us,
+    to_utc,
+    with_year,
+)
 
 MAX_MESSAGE_BYTES = 1 << 20
 LOOK_BACK_BYTES = 3 * MAX_MESSAGE_BYTES
@@ -57,6 +66,8 @@ class Message:
     thread: str = ""
     zoned: bool = False
     """Its zone is known: from the line, from what carried it, or because it was given."""
+    cluster: str = ""
+    """The name of its member's cluster, where the line has it."""
 
 
 @dataclass(slots=True)
@@ -264,7 +275,7 @@ class MessageAssembler:
         is_zoned = self._context.zone is not None or any(stamp is not None and stamp.zoned for stamp in stamps)
         return Message(
             opened.offset, opened.number, stream, opened.lines, utc, dateless, head.ours, head.member, logger, text,
-            head.thread, is_zoned,
+            head.thread, is_zoned, head.cluster,
         )  # fmt: skip
 
     def _utc(
@@ -287,8 +298,17 @@ class MessageAssembler:
             elif stamp.lacks == "year":
                 stamp = LogTime(with_year(stamp.us, self._context.modified_us))
             utc = to_utc(stamp, self._context.zone, known)
+            if self._context.zone is not None and not stamp.zoned:
+                utc = self._second_of_two(utc, stamp.us, self._context.zone, self._last_times.get(stream))
         self._last_times[stream] = (offset, utc, dateless)
         return utc, dateless
+
+    def _second_of_two(self, utc: int, local_us: int, zone: tzinfo, last: tuple[int, int, bool] | None) -> int:
+        """Return the time of a message in an hour that comes twice, as clocks are set back: the second if times have fallen."""
+        if last is None or not SET_BACK_LEAST_US < last[1] - utc <= SET_BACK_US + MINUTE_US:
+            return utc
+        minute = local_us // MINUTE_US
+        return utc + offset_us(zone, minute) - offset_us(zone, minute, fold=1)
 
 
 _CUT_END = re.compile(

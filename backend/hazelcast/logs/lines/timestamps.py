@@ -17,6 +17,11 @@ from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.hazelcast.logs.lines.form import DayOrder
 
 DAY_US = 86_400 * SECOND_US
+MINUTE_US = 60 * SECOND_US
+SET_BACK_US = 3600 * SECOND_US
+"""By how much clocks are set back at the end of summer time."""
+SET_BACK_LEAST_US = 1800 * SECOND_US
+"""Times that fall by less than this have another reason."""
 _HALF_HOUR_US = 1800 * SECOND_US
 _CLOCKS_APART_US = 60 * SECOND_US
 """By how much a line may seem to be collected before it was logged."""
@@ -116,8 +121,8 @@ def _numeric(text: str, start: int, order: DayOrder) -> LogTime | None:
         return _stamp(_day(*_dated(first, mark, second, third, order)), _clock(clock, half), zone, found.end())
     for pattern, place in ((_DAY_FIRST, 2), (_YEAR_NAMED, 0)):
         if found := pattern.match(text, start):
-            parts = (found[1], found[2], found[3])
-            year, day = parts[place], parts[2 - place]
+            named = (found[1], found[2], found[3])
+            year, day = named[place], named[2 - place]
             *clock, half, zone = found.groups()[3:]
             day_us = _day(year if len(year) == 4 else f"20{year}", _month(found[2]), day)
             return _stamp(day_us, _clock(clock, half), zone, found.end())
