@@ -76,7 +76,7 @@ def check_zones(options: LogOptions, files: Iterable[PurePath]) -> None:
 
 def refusal(where: str, summaries: Sequence[SplitSummary]) -> str:
     """Say why logs give no record: a quiet log, lines of the product without a time, or lines of something else."""
-    lines = sum(number for summary in summaries for _, number in summary.counts.values())
+    lines = sum(summary.lines for summary in summaries)
     members = dict.fromkeys(
         name for summary in summaries for state in summary.streams.values() for name in state.members
     )
@@ -100,8 +100,8 @@ def refusal(where: str, summaries: Sequence[SplitSummary]) -> str:
     first = next(((summary.file, summary.first_line) for summary in summaries if summary.first_line), None)
     shown = f"; {first[0]} begins with: {first[1].strip()[:_SHOWN]}" if first else ""
     return (
-        f"{where}: none of {lines} lines is understood as what a member of a Hazelcast cluster logs: none has the prefix "
-        f"[address]:port [cluster] [version]{shown}"
+        f"{where}: none of {lines} lines is understood as what a member of a Hazelcast cluster logs, and it is not a journal: none "
+        f"has the prefix [address]:port [cluster] [version]{shown}"
     )
 
 

@@ -215,8 +215,8 @@ class LogSet:
         notes |= dict.fromkeys(note for note in parts[0].notes if not (note == DATELESS and self._options.date))
         for part in parts:
             for state in part.streams.values():
-                if state.set_back_us:
-                    line = self.line_number(file, part.index, state.set_back_number)
+                for number in state.set_back.values():
+                    line = self.line_number(file, part.index, number)
                     notes[f"its times fall by about an hour in line {line} ({SUMMER_TIME})"] = None
 
     def notes(self, run: str) -> list[str]:

@@ -85,12 +85,8 @@ class StreamState(Struct):
     """Some of its times have a zone."""
     clusters: list[str] = field(default_factory=list)
     """The names of their clusters."""
-    set_back_us: int = 0
-    """By how much its times, which have no zone, were set back: an hour at the end of summer time."""
-    set_back_number: int = 0
-    """In which line."""
-    latest_us: int | None = None
-    """The latest of its times, as corrected."""
+    set_back: dict[str, int] = field(default_factory=dict)
+    """By member, the number of the line in which its times, which have no zone, fall by an hour: the end of summer time."""
     lists: dict[str, tuple[int, int]] = field(default_factory=dict)
     """By what names a member list in the whole cluster: when it was first logged here, and the number of the line."""
 
@@ -255,14 +251,12 @@ def classify_message(message: Message, summary: SplitSummary) -> Iterator[EventM
 def _set_back(message: Message, state: StreamState) -> None:
     """Correct the time of a message that has no zone, behind the line in which the clock was set back by an hour."""
     assert message.utc is not None
-    utc = message.utc + state.set_back_us
-    if not state.set_back_us and state.latest_us is not None:
-        fallen = state.latest_us - utc
-        if SET_BACK_LEAST_US < fallen <= SET_BACK_US + MINUTE_US:
-            state.set_back_us, state.set_back_number = SET_BACK_US, message.number
-            utc += SET_BACK_US
-    message.utc = utc
-    state.latest_us = utc if state.latest_us is None else max(state.latest_us, utc)
+    member = message.member or ""
+    fallen = state.lasts_us.get(member, message.utc) - message.utc
+    if member not in state.set_back and SET_BACK_LEAST_US < fallen <= SET_BACK_US + MINUTE_US:
+        state.set_back[member] = message.number
+    if member in state.set_back:
+        message.utc += SET_BACK_US
 
 
 def _event(message: Message, state: StreamState, parsed: ParsedMessage | None = None) -> EventMessage:

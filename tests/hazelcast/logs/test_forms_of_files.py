@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from docs.generators.log_layouts import PAGE, page
 from quarterdeck.backend.hazelcast.logs.lines.file_splits import form_of
 from quarterdeck.backend.hazelcast.logs.lines.form import LAYOUTS, FileForm, Layout
 from quarterdeck.backend.hazelcast.logs.lines.form_detection import learned_form
@@ -45,6 +46,10 @@ def test_every_row_of_layouts_reads_its_examples(layout: Layout) -> None:
     )
     assert started.ours and started.cluster == "dev"
     assert removing.text == "Removing Member [10.77.0.5]:5701 - 31a1ee1a-d4cd-42be-8bca-27be5ff3b6c7"
+
+
+def test_the_page_shows_every_row() -> None:
+    assert PAGE.read_text(encoding="utf-8") == page(), "run python -m docs.generators.log_layouts"
 
 
 def written(place: Path, text: str, name: str = "h1.log") -> LogRecords:

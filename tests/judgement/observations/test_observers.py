@@ -177,19 +177,19 @@ def test_the_same_halves_again_and_again_are_one_observation(tmp_path: Path) -> 
 
 
 def test_who_has_ended_suspects_and_splits_no_longer(tmp_path: Path) -> None:
-    """Nobody knows what became of members whose logs end, while those of others go on for an hour."""
+    """Nobody knows what became of members whose logs end, while those of others go on for half an hour."""
     logs = Logs(tmp_path)
     logs.lists(0, 3, "1a2a3a")
     dead = "is suspected to be dead for reason: No connection"
     logs.said(10, 3, f"Member [10.0.0.2]:5701 - aaaaaaaa-0000-4000-8000-000000000002 {dead}")
     logs.said(40, 3, "processors=2")
-    logs.said(3500, 1, "processors=2")
+    logs.said(1700, 1, "processors=2")
     (suspicion,) = logs.observed()
     assert suspicion.headline.startswith(f"{C} suspected {B} for 30 s, until")
     logs.lists(50, 4, "1a2a", "12")
     logs.lists(51, 4, "3a", "3")
     logs.said(60, 3, "processors=2")
-    logs.said(3550, 1, "processors=2")
+    logs.said(1750, 1, "processors=2")
     assert [observation.headline for observation in logs.observed() if observation.kind == "lone-master"] == [
         f"{C} led itself alone against 2 others: 9.0 s, until the logs end"
     ]
