@@ -100,8 +100,8 @@ def refusal(where: str, summaries: Sequence[SplitSummary]) -> str:
     first = next(((summary.file, summary.first_line) for summary in summaries if summary.first_line), None)
     shown = f"; {first[0]} begins with: {first[1].strip()[:_SHOWN]}" if first else ""
     return (
-        f"{where}: none of {lines} lines is understood as what a member of a Hazelcast cluster logs, and it is not a journal: none "
-        f"has the prefix [address]:port [cluster] [version]{shown}"
+        f"{where}: none of {lines} lines is understood as what a member of a Hazelcast cluster logs, and it is not a journal: "
+        f"none has the prefix [address]:port [cluster] [version]{shown}"
     )
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from docs.generators.log_layouts import PAGE, page
 from quarterdeck.backend.hazelcast.logs.lines.file_splits import form_of
-from quarterdeck.backend.hazelcast.logs.lines.form import LAYOUTS, FileForm, Layout
+from quarterdeck.backend.hazelcast.logs.lines.form import LAYOUTS, FileForm, LogLayout
 from quarterdeck.backend.hazelcast.logs.lines.form_detection import learned_form
 from quarterdeck.backend.hazelcast.logs.lines.message_assembly import FileContext, Message, MessageAssembler
 from quarterdeck.backend.hazelcast.logs.log_files import NoLogs, log_files
@@ -34,7 +34,7 @@ def messages(lines: list[str], form: FileForm) -> list[Message]:
 
 
 @pytest.mark.parametrize("layout", LAYOUTS, ids=lambda layout: layout.name)
-def test_every_row_of_layouts_reads_its_examples(layout: Layout) -> None:
+def test_every_row_of_layouts_reads_its_examples(layout: LogLayout) -> None:
     lines = [line for example in layout.examples for line in example.split("\n")]
     form = learned_form([f"{line}\n" for line in lines])
     started, removing = messages(lines, form)

@@ -14,7 +14,7 @@ DayOrder = Literal["", "day-first", "month-first", "year-first"]
 
 
 @dataclass(frozen=True)
-class Layout:
+class LogLayout:
     """A layout of messages."""
 
     name: str
@@ -50,55 +50,55 @@ def _twice(line: str) -> tuple[str, str]:
 
 
 LAYOUTS = (
-    Layout(
+    LogLayout(
         "GlassFish and Payara, ODL",
         _twice(_ODL),
         begins=r"\[[^\]]+\] \[[^\]]*\] \[\w*\] \[[^\]]*\] \[[^\]]*\] \[tid:",
         behind=r"\]\]\s*$",
     ),
-    Layout("GlassFish and Payara, uniform", _twice(_UNIFORM), begins=r"\[#\|", behind=r"\|#\]\s*$"),
-    Layout("WebLogic", _twice(_WEBLOGIC), begins="####<", behind=r"> *$"),
-    Layout(
+    LogLayout("GlassFish and Payara, uniform", _twice(_UNIFORM), begins=r"\[#\|", behind=r"\|#\]\s*$"),
+    LogLayout("WebLogic", _twice(_WEBLOGIC), begins="####<", behind=r"> *$"),
+    LogLayout(
         "WSO2 Carbon",
         _twice(_CARBON),
         begins="TID:",
         lead=r"TID:(?: \[[^\]]*\])*? \[(?=\d)",
         behind=r"\s*\{([\w.$]+)\}\s*$",
     ),
-    Layout(
+    LogLayout(
         "logger behind, in brackets",
         _twice("2026-11-21 12:15:50:000 INFO  {} [LifecycleService]"),
         behind=r"\s*\[([A-Z]\w*)\]\s*$",
     ),
-    Layout(
+    LogLayout(
         "logger behind, in braces",
         _twice("2026-11-21 12:15:50,000 INFO  {} {{com.hazelcast.core.LifecycleService}}"),
         behind=r"\s*\{((?:[a-z]\w*\.)*[A-Z]\w*)\}\s*$",
     ),
-    Layout(
+    LogLayout(
         "logger behind, in parentheses",
         _twice("[2026-11-21 12:15:50,000] INFO {} (com.hazelcast.core.LifecycleService)"),
         behind=r"\s*\(((?:[a-z]\w*\.)+[A-Z]\w*)\)\s*$",
     ),
-    Layout(
+    LogLayout(
         "logger and thread behind bars",
         _twice("2026-11-21 12:15:50,000 | INFO | {} | com.hazelcast.core.LifecycleService | hz.a.cached.thread-2"),
         behind=r"\s*\| ((?:[a-z]\w*\.)*[A-Z]\w*)(?: \| [\w.-]+)?\s*$",
     ),
-    Layout(
+    LogLayout(
         "log4j2 of the product",
         _twice("2026-11-21 12:15:50,000 [ INFO] [hz.a.cached.thread-2] [c.h.c.LifecycleService]: {}"),
     ),
-    Layout(
+    LogLayout(
         "Spring Boot",
         _twice("2026-11-21 12:15:50.000  INFO 1 --- [cached.thread-2] com.hazelcast.core.LifecycleService  : {}"),
     ),
-    Layout(
+    LogLayout(
         "JBoss", _twice("2026-11-21 12:15:50,000 INFO  [com.hazelcast.core.LifecycleService] (hz.a.cached.thread-2) {}")
     ),
-    Layout("JDK", _twice("Nov 21, 2026 12:15:50 PM com.hazelcast.core.LifecycleService\nINFO: {}")),
-    Layout("WebSphere", _twice("[11/21/26 12:15:50:000 UTC] 00000043 LifecycleService I {}")),
-    Layout("Tomcat", _twice("21-Nov-2026 12:15:50.000 INFO [main] com.hazelcast.core.LifecycleService.log {}")),
+    LogLayout("JDK", _twice("Nov 21, 2026 12:15:50 PM com.hazelcast.core.LifecycleService\nINFO: {}")),
+    LogLayout("WebSphere", _twice("[11/21/26 12:15:50:000 UTC] 00000043 LifecycleService I {}")),
+    LogLayout("Tomcat", _twice("21-Nov-2026 12:15:50.000 INFO [main] com.hazelcast.core.LifecycleService.log {}")),
 )
 """The layouts that are known, each by a row. Those without expressions are examples of what the rules of `layout` read."""
 
