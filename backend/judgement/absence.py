@@ -5,13 +5,19 @@ A member that is silent is not dead, and one that is on no list that is seen may
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Literal
 
 from msgspec import Struct
 
 from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.judgement.agreement import ListAgreement
 from quarterdeck.backend.picture.fold.belief import MemberBelief
+from quarterdeck.backend.picture.text.formatting import age_text
+
+ALARM_US = 600 * SECOND_US
+"""A member that left the list without a goodbye is an alarm for so long; after that it is a note."""
 
 Way = Literal["gone", "frozen", "silent", "not reached", "not ready", "joining"]
 """How a member is absent. Only what is gone or frozen is known to be so."""
@@ -25,6 +31,20 @@ class Absence(Struct, frozen=True):
     way: Way
     is_listed: bool
     """Whether it stands on a list that is seen. Whom an unlisted member follows is not known."""
+    left_us: int | None = None
+    """When the list first was without it, if it is missed there."""
+    sign: str = ""
+    """By which sign it is known to have ended, such as `killed`."""
+
+    def is_alarm(self, now_us: int) -> bool:
+        """Return whether it has been missed for so short a time that it is an alarm."""
+        return self.left_us is None or now_us - self.left_us < ALARM_US
+
+    def text(self, now_us: int) -> str:
+        """Return in words how it is absent, since when and by which sign that is known."""
+        since = "" if self.left_us is None else f" {age_text(max(now_us - self.left_us, 0))} ago"
+        way = "out of reach" if self.way == "not reached" and since else self.way
+        return f"{way}{since}{f' ({self.sign})' if self.sign else ''}"
 
 
 def absences(agreement: ListAgreement) -> tuple[Absence, ...]:
@@ -35,14 +55,21 @@ def absences(agreement: ListAgreement) -> tuple[Absence, ...]:
         for address, uuid in agreement.incarnations.items()
         if (way := _way_of(agreement, address, uuid)) is not None
     ]
-    found += (Absence(label, address, "not reached", is_listed=False) for label, address in unlisted(agreement))
-    listed = {absence.label for absence in found}
-    found += (
+    known = {absence.label for absence in found}
+    joining = [
         Absence(belief.label, belief.address, "joining", belief.address in agreement.incarnations)
         for belief in agreement.picture.members.values()
-        if belief.label not in listed and _is_joining(agreement, belief)
+        if belief.label not in known and _is_joining(agreement, belief)
+    ]
+    missed = _departed(agreement, {absence.address for absence in joining})
+    known = {absence.label for absence in missed}
+    found += missed
+    found += (
+        Absence(label, address, "not reached", is_listed=False)
+        for label, address in unlisted(agreement)
+        if label not in known and not _is_replaced(agreement, address)
     )
-    return tuple(found)
+    return (*found, *joining)
 
 
 def has_ended(belief: MemberBelief) -> bool:
@@ -81,6 +108,51 @@ def _way_of(agreement: ListAgreement, address: Address, uuid: str) -> Way | None
     state = belief.connection.state
     is_met = belief.version > 0  # else others list it, and it was never reached
     return "not ready" if state == "merging" else "gone" if state == "gone" and is_met else "not reached"
+
+
+def _departed(agreement: ListAgreement, joining: Collection[Address]) -> list[Absence]:
+    """Return who left the lists that are seen without a goodbye, and neither came back nor was replaced.
+
+    Where the operator has accepted a size, only the members that left last and are wanted for that size count.
+    """
+    picture, expected = agreement.picture, agreement.watcher.expected_members
+    present = {belief.uuid for belief in agreement.holders}
+    found: dict[Address, Absence] = {}
+    for lineage, size in {held.lineage: len(held.members) for held in reversed(agreement.lists)}.items():
+        departures = picture.departures.of(lineage)
+        if expected is not None:
+            departures = departures[max(len(departures) - max(expected - size, 0), 0) :]
+        for departure in departures:
+            address, uuid = departure.member.address, departure.member.uuid
+            if uuid not in present and address not in joining and address not in agreement.incarnations:
+                way, sign = _end_of(agreement, address, uuid)
+                label = picture.label_of(address)
+                found[address] = Absence(label, address, way, is_listed=False, left_us=departure.at_us, sign=sign)
+    return list(found.values())
+
+
+def _end_of(agreement: ListAgreement, address: Address, uuid: str) -> tuple[Way, str]:
+    """Return how an incarnation that is on no list is absent, and by which sign that is known."""
+    picture, watcher = agreement.picture, agreement.watcher
+    label = picture.label_of(address)
+    belief, missed = picture.members.get(label), watcher.missed.get(address) or watcher.missed.get(label)
+    if belief is not None and belief.uuid == uuid:
+        if belief.status == "killed":
+            return "gone", "killed"
+        if belief.status == "paused":
+            return "frozen", ""
+        if has_ended(belief):
+            return "gone", "its process has ended"
+    elif belief is not None:
+        return "gone", "its process was started again"
+    if missed is not None and missed.has_ended:
+        return "gone", "its process has ended"
+    return "not reached", ""
+
+
+def _is_replaced(agreement: ListAgreement, address: Address) -> bool:
+    """Return whether the lists that are seen had a member at `address`, and miss none there any more."""
+    return any(address in belief.ever_listed for belief in agreement.holders)
 
 
 def unlisted(agreement: ListAgreement) -> list[tuple[str, Address]]:

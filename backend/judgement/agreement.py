@@ -13,9 +13,14 @@ from msgspec import Struct
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.membership.views.identity import Member
+from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.judgement.table_agreement import is_unsettled, table_digests
 from quarterdeck.backend.judgement.watcher import WATCHES_ALL, Watcher
 from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.picture import Picture
+
+SETTLING_US = 2 * SECOND_US
+"""Members hear of a new list or table one after the other: for so long it is not known whether they will agree."""
 
 
 class HeldList(Struct, frozen=True):
@@ -29,6 +34,15 @@ class HeldList(Struct, frozen=True):
     members: tuple[Member, ...]
     listed: frozenset[Address]
     held_by: tuple[str, ...]
+
+
+class Side(Struct, frozen=True):
+    """A cluster of its own: a master with its list, as it is seen or as it was when it was seen last."""
+
+    master: str
+    size: int
+    unheard_since_us: int | None = None
+    """Since when none of its members is reached; None while one is."""
 
 
 class ListAgreement:
@@ -86,6 +100,54 @@ class ListAgreement:
     def incarnations(self) -> dict[Address, str]:
         """Return the incarnation at each address that stands on a list."""
         return {member.address: member.uuid for held in self.lists for member in held.members}
+
+    @cached_property
+    def sides(self) -> tuple[Side, ...]:
+        """Return the clusters that are apart, those in sight first.
+
+        A side that the watcher has lost sight of is still one: its master led its own list beside those that lead now, and
+        neither ended nor came onto a list that is seen. Where an operator has accepted the size of what is seen, it is left out.
+        """
+        seen = [Side(master.label, len(master.members)) for master in self.masters]
+        if not seen or (self.masters[0].members and self.watcher.expected_members == len(self.masters[0].members)):
+            return tuple(seen)
+        began_us = min(master.lineage_since_us or 0 for master in self.masters)
+        lost = {
+            belief.lineage: Side(belief.label, len(belief.members), heard_us)
+            for belief in self.picture.members.values()
+            if (heard_us := self._last_heard_us(belief)) is not None
+            and belief.leads
+            and heard_us > began_us
+            and self.incarnations.get(belief.address) is None
+        }
+        for lineage in {held.lineage for held in self.lists}:
+            lost.pop(lineage, None)
+        return (*seen, *sorted(lost.values(), key=lambda side: -side.size))
+
+    def _last_heard_us(self, belief: MemberBelief) -> int | None:
+        """Return when a member was heard last that is out of reach and may run; None where it is reached or has ended."""
+        missed = self.watcher.missed.get(belief.label) or self.watcher.missed.get(belief.address)
+        if belief.status != "member" or (missed is not None and missed.has_ended):
+            return None
+        if belief.connection is not None and belief.connection.state != "connected":
+            is_gone = belief.connection.state == "gone" and belief.witnessed_by != ("logs",)
+            return None if is_gone else belief.connection.since_us
+        return None if missed is None else missed.since_us
+
+    @cached_property
+    def tables(self) -> dict[str, list[str]]:
+        """Return the members that hold each partition table, by its digest."""
+        return table_digests(self.picture, (belief.label for belief in self.holders), self.now_us)
+
+    @property
+    def tables_agree(self) -> bool | None:
+        """Return whether all members that report a partition table report the same; None where that is not known yet."""
+        if not self.tables or is_unsettled(self.picture, self.now_us):
+            return None
+        if len(self.tables) == 1:
+            return True
+        changed_us = max(belief.table.since_us for belief in self.holders if belief.table is not None)
+        return None if self.now_us - changed_us < SETTLING_US else False
 
     @property
     def is_settled(self) -> bool:

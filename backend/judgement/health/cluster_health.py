@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.judgement.absence import Absence, has_ended
-from quarterdeck.backend.judgement.agreement import ListAgreement
+from quarterdeck.backend.judgement.agreement import SETTLING_US, ListAgreement
 from quarterdeck.backend.judgement.health.data_loss import CopyCounts, DataLoss, most_copies
 from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.picture import Picture
@@ -24,8 +24,6 @@ from quarterdeck.backend.picture.text.formatting import age_text, counted, liste
 RUNBOOKS = "docs/operators/runbooks.md"
 LONGEST = 100
 """Letters of a sentence."""
-SETTLING_US = 2 * SECOND_US
-"""Members hear of a new list one after the other: for so long it is not known whether they will agree."""
 ALARM_US = 600 * SECOND_US
 """A loss is the first thing said for so long; after that it stands behind what is so now."""
 NAMES = (4, 3, 2)
@@ -58,7 +56,8 @@ class ClusterHealth(Struct, frozen=True):
     @property
     def data_safe(self) -> bool | None:
         """Whether every replica that should be there is there and in step; None where it is not known."""
-        return False if self.condition == "split" else self.replicas.safe
+        split = self.condition == "split" and self.replicas.safe is not None
+        return False if split else self.replicas.safe
 
     @property
     def data_lost(self) -> DataLoss | None:
@@ -116,24 +115,33 @@ class _Judgement:
     def health(self) -> ClusterHealth:
         if not self._running:
             return self._without_members()
-        if len(self._masters) > 1:
+        if len(self._agreement.sides) > 1:
             return self._split()
         troubles, unknown = self._troubles()
-        unseen = [absence.label for absence in self._absences if absence.way == "not reached" and not absence.is_listed]
+        missing = [absence for absence in self._absences if absence.left_us is not None]
+        alarming = [absence for absence in missing if absence.is_alarm(self._now_us)]
+        noted = [absence for absence in missing if absence not in alarming]
+        unseen = [
+            absence.label
+            for absence in self._absences
+            if absence.way == "not reached" and not absence.is_listed and absence not in missing
+        ]
         settled = self._agreement.is_settled
         changing = not settled and self._now_us - self._agreement.list_since_us < SETTLING_US
         joins = list(unknown) == ["joining"] and not unseen
         whole: bool | None = not troubles
-        if whole and (changing or unknown or unseen):
+        if whole and (changing or unknown or unseen or any(absence.way != "gone" for absence in missing)):
             whole = None
-        elif not settled:
+        elif not settled or self._agreement.tables_agree is False:
             whole = False
         condition: Condition = "healthy"
-        if whole is None and (changing or joins):
+        if whole is None and changing:
             condition = "changing"
-        elif whole is False or self._replicas.safe is False:
+        elif whole is False or self._replicas.safe is False or alarming:
             condition = "degraded"
-        elif whole is None:
+        elif joins:
+            condition = "changing"
+        elif unknown or unseen:
             condition = "unknown"
         elif self._replicas is SEARCHED_TABLE:
             condition = "changing"
@@ -145,11 +153,13 @@ class _Judgement:
             [
                 *([loss.text(self._now_us)] if loss is not None and fresh else []),
                 *_named(troubles, names),
-                *(self._disagreement(names) if not settled else []),
-                *([] if troubles and not fresh else [self._agreed()]),
+                *self._disagreement(names),
+                *([] if troubles and not fresh and not missing else [self._agreed(len(missing))]),
+                *self._missing(alarming, names),
                 *_named(unknown, names),
                 *([f"not seen: {_names(unseen, names)}"] if unseen else []),
                 *([self._replicas.text] if self._replicas.safe is not True or not troubles else []),
+                *self._missing(noted, names),
             ]
             for names in NAMES
         )
@@ -183,15 +193,22 @@ class _Judgement:
         return ClusterHealth(condition, whole, self._replicas, self._losses, sentence)
 
     def _split(self) -> ClusterHealth:
-        masters = self._masters
+        masters, sides = self._masters, self._agreement.sides
         began = [master.lineage_since_us for master in masters]
         known = sorted(since_us for since_us in began if since_us is not None)
         # The lineage that is older went on; the split began with the next.
-        since = f" since {age_text(self._now_us - known[1])}" if len(known) == len(masters) else ""
-        sizes = " + ".join(str(len(master.members)) for master in masters[: NAMES[0]])
-        sizes += " + …" if len(masters) > NAMES[0] else ""
+        since = f" since {age_text(self._now_us - known[1])}" if 1 < len(known) == len(masters) else ""
+        sizes = " + ".join(str(side.size) for side in sides[: NAMES[0]])
+        sizes += " + …" if len(sides) > NAMES[0] else ""
+        unheard = [side for side in sides if side.unheard_since_us is not None]
+        heard_us = [self._now_us - side.unheard_since_us for side in unheard if side.unheard_since_us is not None]
+        last_heard = f", not heard for {age_text(max(heard_us))}" if heard_us else ""
         variants = (
-            [f"{sizes}, masters {_names([master.label for master in masters], names)}", self._writes()]
+            [
+                f"{sizes}, masters {_names([side.master for side in sides], names)}",
+                *([f"{_names([side.master for side in unheard], names)}{last_heard}"] if unheard else []),
+                self._writes(),
+            ]
             for names in NAMES
         )
         losses = sorted(self._lost, key=lambda loss: -loss.partitions)
@@ -203,8 +220,8 @@ class _Judgement:
     def _writes(self) -> str:
         serving = [master for master in self._masters if master.operating]
         if any(master.witnessed_by for master in self._masters):
-            return "writes may go to both" if len(self._masters) == 2 else "writes may go to all"
-        if len(serving) == len(self._masters):
+            return "writes may go to both" if len(self._agreement.sides) == 2 else "writes may go to all"
+        if len(serving) == len(self._agreement.sides):
             return "writes go to both" if len(serving) == 2 else "writes go to all"
         return f"writes go to {one_line(serving[0].label)} only" if len(serving) == 1 else "no writes"
 
@@ -233,12 +250,21 @@ class _Judgement:
             troubles[f"{'claims' if len(claiming) == 1 else 'claim'} the mastership"] = claiming
         return troubles, unknown
 
-    def _agreed(self) -> str:
+    def _agreed(self, missing: int) -> str:
         most = self._lists[0]
         size, holders = len(most.members), len(most.held_by)
+        if missing:
+            return f"{size} of {size + missing}"
         if holders == size:
             return f"{size} members agree" if size > 1 else "1 member"
         return f"{holders} of {size} members agree"
+
+    def _missing(self, absences: Sequence[Absence], names: int) -> Iterator[str]:
+        """Yield who left the list without a goodbye, how, and when; the one that left last before the others."""
+        by_text: dict[str, list[str]] = {}
+        for absence in sorted(absences, key=lambda absence: -(absence.left_us or 0)):
+            by_text.setdefault(absence.text(self._now_us), []).append(absence.label)
+        yield from _named(by_text, names)
 
     def _disagreement(self, names: int) -> Iterator[str]:
         if not self._masters and not any(belief.claiming for belief in self._running):
@@ -246,6 +272,9 @@ class _Judgement:
         if len(self._lists) > 1:
             others_text = _names([label for held in self._lists[1:] for label in held.held_by], names)
             yield f"{len(self._lists)} member lists, another one at {others_text}"
+        elif self._agreement.tables_agree is False:
+            _, *others = sorted(self._agreement.tables.values(), key=len, reverse=True)
+            yield f"another partition table at {_names([label for held in others for label in held], names)}"
 
 
 def _named(members: Mapping[str, Sequence[str]], names: int) -> Iterator[str]:

@@ -35,6 +35,7 @@ from quarterdeck.backend.picture.fold.belief_folds import (
     settle_leading,
     settle_with_list,
 )
+from quarterdeck.backend.picture.fold.departures import FAREWELLS, Departures
 from quarterdeck.backend.picture.fold.losses import Losses
 from quarterdeck.backend.picture.fold.migrations import HISTORY_EVENTS, MigrationHistory
 
@@ -72,6 +73,8 @@ class Picture:
         """Why the one journal of all members cannot be written; empty as long as it can, or each has one of its own."""
         self.losses = Losses()
         """Partitions of which no replica is left, by who has lost them."""
+        self.departures = Departures()
+        """Members that left lists without a goodbye."""
         self._writer = object()
         """Marks the beliefs that this picture may change; all others that it shows are shared with copies."""
         self._links_shared = False
@@ -95,6 +98,7 @@ class Picture:
         twin = copy(self)
         self._writer, twin._writer = object(), object()  # from now on neither of them changes what both show
         twin.members, twin.history, twin.losses = self.members.copy(), self.history.fork(), self.losses.copy()
+        twin.departures = self.departures.copy()
         twin._labels, twin._contents = self._labels.copy(), self._contents.copy()
         twin._past_incarnations = self._past_incarnations.copy()
         return twin
@@ -117,6 +121,8 @@ class Picture:
             if belief is None:
                 return
             belief.at = record.at
+            if kind in FAREWELLS:
+                self.departures.bid_farewell(record.uuid)
             if isinstance(event, events.ListInstalled):
                 self._install(belief, event, record.at)
             elif isinstance(event, PartitionLost):
@@ -145,6 +151,7 @@ class Picture:
         gone = {address for address, known in self._labels.items() if known == label}
         for address in gone:
             del self._labels[address]
+        self.departures.forget(gone)
         for name, other in list(self.members.items()):
             if not gone.isdisjoint(other.ever_listed):
                 changed = self._belief_to_change(name)
@@ -274,6 +281,7 @@ class Picture:
     def _install(self, belief: MemberBelief, event: events.ListInstalled, at: int) -> None:
         if belief.left_to_merge:
             return  # a list of the cluster that it has left already
+        self.departures.install(belief, event, at)
         if belief.suspicions or belief.silences:
             uuids_before = {member.address: member.uuid for member in belief.members}
             still_there = {
