@@ -112,7 +112,7 @@ class QuestionsScreen(FactsScreen):
     def facts(self) -> Iterable[Fact]:
         session = self.session
         now_us = session.now_us()
-        yield from operator_questions(session.picture, session.recent, now_us)
+        yield from operator_questions(session.judge, session.recent)
         if (story := session.story) is not None:
             yield from story_facts(story, now_us)
 

@@ -14,7 +14,6 @@ from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.judgement.absence import is_merging
 from quarterdeck.backend.judgement.health.cluster_health import ClusterHealth, Condition
 from quarterdeck.backend.judgement.judge import Judge
-from quarterdeck.backend.judgement.table_agreement import is_unsettled, table_digests
 from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.member_data import Stored, answered
 from quarterdeck.backend.picture.fold.picture import Picture
@@ -45,7 +44,8 @@ def cluster_metrics(judge: Judge, connections: Mapping[str, str]) -> Iterator[Cl
     reached = Counter(connections.values())
     yield _metric("connections", "Members that are looked for, by how they are reached.", reached, "state")
     yield from _lists(judge)
-    yield from _tables(picture, running, now_us)
+    agree = judge.agreement.tables_agree
+    yield _gauge("tables_agree", "All members that report a partition table report the same.", agree)
     yield from _migrations(picture, running)
     yield from _data(picture, judge.health, running, now_us)
     yield from _processes(running)
@@ -61,10 +61,12 @@ def _health(health: ClusterHealth) -> Iterator[ClusterMetric]:
 
 def _lists(judge: Judge) -> Iterator[ClusterMetric]:
     picture, running, masters, lists = judge.picture, judge.agreement.holders, judge.masters, judge.agreement.lists
-    yield _gauge("masters", "Members that lead; more than one is a split.", len(masters) if running else None)
+    sides = len(judge.agreement.sides)
+    yield _gauge("masters", "Members that lead; more than one is a split.", sides if running else None)
     lineages = {held.lineage for held in lists}
-    yield _gauge("lineages", "Lineages of member lists that are held.", len(lineages) if running else None)
-    yield _gauge("lists_agree", "All members that are reached hold one list.", len(lists) == 1 if running else None)
+    yield _gauge("lineages", "Lineages of member lists that are held.", max(len(lineages), sides) if running else None)
+    agree = len(lists) == 1 and sides == 1 if running else None
+    yield _gauge("lists_agree", "All members that are reached hold one list.", agree)
     sizes = {master.label: len(master.members) for master in masters}
     yield _metric("list_members", "Members on the list of a master.", sizes, "master")
     yield _metric("list_version", "The version of that list.", {head.label: head.version for head in masters}, "master")
@@ -73,12 +75,6 @@ def _lists(judge: Judge) -> Iterator[ClusterMetric]:
     known = [belief for belief in running if belief.shows("suspicions")]
     suspects = {suspect for belief in known for suspect in belief.suspicions}
     yield _gauge("suspected_members", "Members that another one suspects.", len(suspects) if known else None)
-
-
-def _tables(picture: Picture, running: Sequence[MemberBelief], now_us: int) -> Iterator[ClusterMetric]:
-    digests = table_digests(picture, (belief.label for belief in running), now_us)
-    agree = None if not digests or is_unsettled(picture, now_us) else len(digests) == 1
-    yield _gauge("tables_agree", "All members that report a partition table report the same.", agree)
 
 
 def _migrations(picture: Picture, running: Sequence[MemberBelief]) -> Iterator[ClusterMetric]:

@@ -18,9 +18,9 @@ from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.properties import SECOND_US
-from quarterdeck.backend.judgement.absence import has_ended, is_merging, unlisted
-from quarterdeck.backend.judgement.agreement import ListAgreement
+from quarterdeck.backend.judgement.absence import has_ended, is_merging
 from quarterdeck.backend.judgement.health.data_loss import data_losses
+from quarterdeck.backend.judgement.judge import Judge
 from quarterdeck.backend.judgement.merging.why_not_merging import why_not_merging
 from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.picture import Picture
@@ -34,17 +34,19 @@ STUCK_US = 30 * SECOND_US
 """A migration of which nothing was heard for so long is said to stand still."""
 
 
-def operator_questions(picture: Picture, recent: Sequence[Record], now_us: int) -> tuple[Fact, ...]:
-    """All questions with their answers at `now_us`; `recent` are the latest records, oldest first."""
+def operator_questions(judge: Judge, recent: Sequence[Record]) -> tuple[Fact, ...]:
+    """Return all questions with the answers of `judge`; `recent` are the latest records, oldest first."""
+    picture, now_us = judge.picture, judge.now_us
     return (
-        *_one_cluster(picture),
+        *_one_cluster(judge),
+        *under("which calls fail now", [refusal.text for refusal in judge.refusals], "bad"),
         *_why_apart(picture, now_us),
         *removal_facts(picture, recent, now_us),
         *lasting_facts(picture, now_us),
         *same_table(picture, now_us),
         *_lost_data(picture, now_us),
         *_migrating(picture, now_us),
-        *_misleading(picture),
+        *_misleading(judge),
         Fact("which member owns a key", "type :owner MAP KEY", "faint"),
     )
 
@@ -52,45 +54,44 @@ def operator_questions(picture: Picture, recent: Sequence[Record], now_us: int) 
 # One cluster
 
 
-def _one_cluster(picture: Picture) -> Iterator[Fact]:
-    masters = [picture.members[label] for label in picture.masters()]
-    away = [label for label, belief in picture.members.items() if not belief.running]
-    ended = [label for label in away if has_ended(picture.members[label])]
+def _one_cluster(judge: Judge) -> Iterator[Fact]:
+    masters, sides = judge.masters, judge.agreement.sides
     answers: list[tuple[str, Tone]] = []
     if not masters:
         answers.append(("no master is seen", "warning"))
-    elif len(masters) == 1 and (doubtful := _doubtful(picture, masters[0])):
-        answers.append((f"not known: {_half(masters[0])}; {doubtful}", "warning"))
-    elif len(masters) == 1:
-        answers.append((f"yes, as far as is seen: {_half(masters[0])}", "good"))
-    else:
-        answers.append((f"no: {counted(len(masters), 'master')} lead at the same time", "bad"))
+    elif len(sides) > 1:
+        answers.append((f"no: {counted(len(sides), 'master')} lead at the same time", "bad"))
         answers += [(_half(master), "warning") for master in masters]
+        answers += [
+            (f"{side.master} led {counted(side.size, 'member')} when it was heard last, {age} ago", "warning")
+            for side in sides
+            if side.unheard_since_us is not None
+            for age in [age_text(judge.now_us - side.unheard_since_us)]
+        ]
+    elif doubtful := _doubtful(judge):
+        answers.append((f"not known: {_half(masters[0])}; {doubtful}", "warning"))
+    else:
+        answers.append((f"yes, as far as is seen: {_half(masters[0])}", "good"))
+    ended = [label for label, belief in judge.picture.members.items() if has_ended(belief)]
     if ended:
         answers.append((f"ended: {', '.join(ended)}", "warning"))
-    if unseen := [label for label in away if label not in ended]:
-        answers.append((f"not seen: {', '.join(unseen)}; whom they follow now is not known", "warning"))
+    if judge.unreached:
+        answers.append((f"not seen: {', '.join(judge.unreached)}; whom they follow now is not known", "warning"))
     yield from under("is it one cluster", answers)
 
 
-def _doubtful(picture: Picture, master: MemberBelief) -> str:
-    """Return which members may lead besides `master`; empty where none may."""
+def _doubtful(judge: Judge) -> str:
+    """Return which members may lead besides the only master that is seen; empty where none may."""
+    picture, master = judge.picture, judge.masters[0]
     merging = [label for label, belief in picture.members.items() if is_merging(belief)]
     if merging:
         return f"{listed(merging, MEMBERS_NAMED)} {'merges' if len(merging) == 1 else 'merge'}"
-    removed = [
-        label
-        for label, belief in picture.members.items()
-        if belief.running and belief.version and belief.address in master.ever_listed - master.listed
-    ]
+    dropped = master.ever_listed - master.listed
+    removed = [belief.label for belief in judge.agreement.holders if belief.address in dropped]
     if removed:
         verb = "was removed from its list and has" if len(removed) == 1 else "were removed from its list and have"
         return f"{listed(removed, MEMBERS_NAMED)} {verb} another one"
-    gone = map(picture.label_of, master.ever_listed - master.listed)
-    unseen = [
-        *(label for label, _ in unlisted(ListAgreement(picture))),
-        *(label for label in gone if label not in picture.members),
-    ]
+    unseen = [it.label for it in judge.absences if not it.is_listed and it.way in ("not reached", "frozen")]
     if len(unseen) > 1:
         return f"{listed(unseen, MEMBERS_NAMED)} are not seen and may have a master of their own"
     return f"{unseen[0]} is not seen and may lead on its own" if unseen else ""
@@ -156,12 +157,12 @@ def _migrating(picture: Picture, now_us: int) -> Iterator[Fact]:
 # Health
 
 
-def _misleading(picture: Picture) -> Iterator[Fact]:
+def _misleading(judge: Judge) -> Iterator[Fact]:
     answers: list[tuple[str, Tone]] = []
-    masters = picture.masters()
-    if len(masters) > 1:
-        sides = names_text([picture.members[label].address for label in masters], picture.label_of)
-        halves = f"cluster-safe and cluster-size speak of one half alone, each of its own: there are {sides}"
+    picture, sides = judge.picture, judge.agreement.sides
+    if len(sides) > 1:
+        names = listed([side.master for side in sides], MEMBERS_NAMED)
+        halves = f"cluster-safe and cluster-size speak of one half alone, each of its own: there are {names}"
         answers.append((halves, "warning"))
     shut = sorted({belief.cluster_state for belief in picture.members.values() if belief.running} - {"ACTIVE"})
     if shut:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from functools import cached_property
 
+from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.judgement.absence import Absence, absences
 from quarterdeck.backend.judgement.agreement import ListAgreement
 from quarterdeck.backend.judgement.health.cluster_health import ClusterHealth, cluster_health
 from quarterdeck.backend.judgement.health.data_loss import CopyCounts, DataLoss, data_losses
+from quarterdeck.backend.judgement.health.refusal import Refusal, refusals
+from quarterdeck.backend.judgement.health.replica_safety import ReplicaSafety, replica_safety
 from quarterdeck.backend.judgement.stop_verdict import StopVerdict, may_stop
+from quarterdeck.backend.judgement.table_agreement import is_unsettled
 from quarterdeck.backend.judgement.watcher import WATCHES_ALL, Watcher
 from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.picture import Picture
@@ -47,6 +51,31 @@ class Judge:
         """Return who is absent, and how."""
         return absences(self.agreement)
 
+    @property
+    def unreached(self) -> tuple[str, ...]:
+        """Return the members that may run and whose list is not known: those on lists, those that are missed, others met."""
+        return tuple(absence.label for absence in self.absences if absence.way not in ("gone", "joining"))
+
+    @property
+    def agreed(self) -> bool | None:
+        """Return whether all members hold one list and one table; None where one of them, or its table, is not known."""
+        if len(self.agreement.lists) > 1 or len(self.agreement.sides) > 1 or self.agreement.tables_agree is False:
+            return False
+        unsettled = is_unsettled(self.picture, self.now_us)
+        return None if self.unreached or unsettled or not self.agreement.lists else True
+
+    @cached_property
+    def replicas(self) -> ReplicaSafety:
+        """Return whether every replica is there and in step; the side whose table is worst counts."""
+        holders = self.agreement.holders
+        now_s = self.now_us // SECOND_US
+        return replica_safety(self.picture, self.masters or holders[:1], holders, self._counts, now_s)
+
+    @cached_property
+    def refusals(self) -> tuple[Refusal, ...]:
+        """Return why calls fail now."""
+        return refusals(self.agreement, self.replicas)
+
     @cached_property
     def losses(self) -> tuple[DataLoss, ...]:
         """Return what was lost, one for each side."""
@@ -55,7 +84,7 @@ class Judge:
     @cached_property
     def health(self) -> ClusterHealth:
         """Return whether the cluster is whole and its data safe, in one sentence."""
-        return cluster_health(self.agreement, self.absences, self.losses, self._counts)
+        return cluster_health(self.agreement, self.absences, self.replicas, self.refusals, self.losses)
 
     def may_stop(self, label: str, minimum: int = 1) -> StopVerdict:
         """Return whether the member called `label` may be stopped, so that at least `minimum` members are left."""

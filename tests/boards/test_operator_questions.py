@@ -32,6 +32,7 @@ from quarterdeck.backend.core.witnessed.events import (
     ReplicaMigrated,
 )
 from quarterdeck.backend.hazelcast.key_partition import partition_of_key
+from quarterdeck.backend.judgement.judge import Judge
 from quarterdeck.backend.judgement.merging.merge_blockers import RETENTION
 from quarterdeck.backend.judgement.merging.why_not_merging import Pair, why_not_merging
 from quarterdeck.backend.judgement.table_agreement import differs_from_master
@@ -59,7 +60,7 @@ class Story:
     def answers(self, now_s: int = 10) -> dict[str, str]:
         found: dict[str, str] = {}
         heading = ""
-        for fact in operator_questions(self.picture, self.records, now_s * SECOND_US):
+        for fact in operator_questions(Judge(self.picture, now_us=now_s * SECOND_US), self.records):
             heading = fact.heading or heading
             found[heading] = f"{found[heading]}\n{fact.text}" if heading in found else fact.text
         return found

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from msgspec import Struct
 
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.judgement.absence import Absence, has_ended
 from quarterdeck.backend.judgement.agreement import SETTLING_US, ListAgreement
-from quarterdeck.backend.judgement.health.data_loss import CopyCounts, DataLoss, most_copies
-from quarterdeck.backend.picture.fold.belief import MemberBelief
-from quarterdeck.backend.picture.fold.picture import Picture
-from quarterdeck.backend.picture.text.fact import NOT_REPORTED, Tone
+from quarterdeck.backend.judgement.health.data_loss import DataLoss
+from quarterdeck.backend.judgement.health.refusal import Refusal
+from quarterdeck.backend.judgement.health.replica_safety import SEARCHED_TABLE, ReplicaSafety
+from quarterdeck.backend.picture.text.fact import Tone
 from quarterdeck.backend.picture.text.formatting import age_text, counted, listed, one_line
 
 RUNBOOKS = "docs/operators/runbooks.md"
@@ -92,24 +92,29 @@ class ClusterHealth(Struct, frozen=True):
 
 
 def cluster_health(
-    agreement: ListAgreement, absences: Sequence[Absence], losses: Sequence[DataLoss], counts: CopyCounts | None = None
+    agreement: ListAgreement,
+    absences: Sequence[Absence],
+    replicas: ReplicaSafety,
+    refusals: Sequence[Refusal],
+    losses: Sequence[DataLoss],
 ) -> ClusterHealth:
-    """Judge a cluster by its lists, by who is absent and by what was lost.
-
-    `counts` keeps what it counts of tables for the next time.
-    """
-    return _Judgement(agreement, absences, losses, counts or CopyCounts()).health()
+    """Judge a cluster by its lists, by who is absent, by its replicas, by what is refused now and by what was lost."""
+    return _Judgement(agreement, absences, replicas, refusals, losses).health()
 
 
 class _Judgement:
     def __init__(
-        self, agreement: ListAgreement, absences: Sequence[Absence], losses: Sequence[DataLoss], counts: CopyCounts
+        self,
+        agreement: ListAgreement,
+        absences: Sequence[Absence],
+        replicas: ReplicaSafety,
+        refusals: Sequence[Refusal],
+        losses: Sequence[DataLoss],
     ) -> None:
-        self._agreement, self._absences, self._losses = agreement, absences, tuple(losses)
+        self._agreement, self._absences, self._replicas = agreement, absences, replicas
+        self._refusals, self._losses = refusals, tuple(losses)
         self._picture, self._now_us = agreement.picture, agreement.now_us
         self._running, self._masters, self._lists = agreement.holders, agreement.masters, agreement.lists
-        judged = self._masters or self._running[:1]
-        self._replicas = replica_safety(self._picture, judged, self._running, counts, self._now_us // SECOND_US)
         self._lost = [loss for loss in self._losses if loss.entries != 0]
 
     def health(self) -> ClusterHealth:
@@ -137,7 +142,7 @@ class _Judgement:
         condition: Condition = "healthy"
         if whole is None and changing:
             condition = "changing"
-        elif whole is False or self._replicas.safe is False or alarming:
+        elif whole is False or self._replicas.safe is False or alarming or self._refusals:
             condition = "degraded"
         elif joins:
             condition = "changing"
@@ -146,19 +151,22 @@ class _Judgement:
         elif self._replicas is SEARCHED_TABLE:
             condition = "changing"
         loss = next((loss for loss in self._lost if loss.certain), None)
-        fresh = loss is not None and self._now_us - loss.since_us < ALARM_US
+        # What fails now stands before what was lost a while ago.
+        fresh = loss is not None and self._now_us - loss.since_us < ALARM_US and not self._refusals
         if fresh:
             condition = "data-lost"
+        ownerless = any(refusal.kind == "no-owner" for refusal in self._refusals)
         variants = (
             [
                 *([loss.text(self._now_us)] if loss is not None and fresh else []),
+                *(refusal.text for refusal in self._refusals),
                 *_named(troubles, names),
                 *self._disagreement(names),
                 *([] if troubles and not fresh and not missing else [self._agreed(len(missing))]),
                 *self._missing(alarming, names),
                 *_named(unknown, names),
                 *([f"not seen: {_names(unseen, names)}"] if unseen else []),
-                *([self._replicas.text] if self._replicas.safe is not True or not troubles else []),
+                *([self._replicas.text] if self._replicas.safe is not True or not troubles else [])[: not ownerless],
                 *self._missing(noted, names),
             ]
             for names in NAMES
@@ -305,57 +313,3 @@ def _sentence(
         kept.pop()
     room = LONGEST - len(" · ".join((head, "", *kept)))
     return " · ".join((head, first if len(first) <= room else f"{first[: room - 1]}…", *kept))
-
-
-class ReplicaSafety(NamedTuple):
-    """Whether the replicas of all partitions are there and in step."""
-
-    safe: bool | None
-    """None where it is not known."""
-    copies: int | None
-    """How many copies of each partition there are; None where they differ, there is no table, or it is not known."""
-    text: str
-
-
-UNKNOWN_TABLE = ReplicaSafety(None, None, f"partition table {NOT_REPORTED}")
-SEARCHED_TABLE = ReplicaSafety(None, None, "the latest partition table is being searched")
-NO_DATA = ReplicaSafety(True, None, "no data yet")
-
-
-def replica_safety(
-    picture: Picture, masters: Sequence[MemberBelief], members: Iterable[MemberBelief], counts: CopyCounts, now_s: int
-) -> ReplicaSafety:
-    """Judge the tables of `masters`, and what the `members` that follow them say of their backups; the worst counts."""
-    if not masters:
-        return UNKNOWN_TABLE
-    found = [_of_table(picture, master, counts, now_s) for master in masters]
-    worst = min(found, key=lambda safety: (safety.safe is not False, safety.safe is not None))
-    behind = sum(len(belief.out_of_step) for belief in members)
-    if worst.safe and behind:
-        return ReplicaSafety(False, worst.copies, f"{counted(behind, 'backup')} out of step")
-    return worst
-
-
-def _of_table(picture: Picture, master: MemberBelief, counts: CopyCounts, now_s: int) -> ReplicaSafety:
-    if master.leading.recovering is not None:
-        return SEARCHED_TABLE
-    if not master.shows("owners"):
-        return UNKNOWN_TABLE
-    table = master.table
-    if table is None:
-        return NO_DATA if master.seen_from_start else UNKNOWN_TABLE
-    count = counts.census(picture, master, table, now_s)
-    if not master.shows("backups"):
-        if count.lost and table.since_us > master.list_since_us:  # an older one is of an older list
-            return ReplicaSafety(False, None, f"{counted(count.lost, 'partition')} without an owner")
-        return ReplicaSafety(None, None, "backups unknown")
-    few = (count.lost, "no copy"), (count.single, "one copy"), (count.fewer, "fewer copies than they should")
-    for partitions, copies_left in few:
-        if partitions:
-            have = "has" if partitions == 1 else "have"
-            return ReplicaSafety(False, None, f"{counted(partitions, 'partition')} {have} {copies_left}")
-    able = most_copies(master)
-    copies = min(max((len(row) - 1 for row in table.rows.values()), default=0), able)
-    if copies == 1:
-        return ReplicaSafety(True, 1, "data in 1 copy, as there is no other member" if able == 1 else "data in 1 copy")
-    return ReplicaSafety(True, copies, f"data safe: {copies} copies")

@@ -59,13 +59,14 @@ def statements(
 ) -> Iterator[Statement]:
     """Yield all that the program says now; `now_us` is on its clock, `at_us` on that of the members' logs."""
     watcher = watcher_of(connections)
-    health = Judge(picture, watcher, now_us).health
+    judge = Judge(picture, watcher, now_us)
+    health = judge.health
     unreached = frozenset(watcher.missed)
     yield Statement(at_us, "whole", (), health.whole, health.sentence, unreached=unreached)
     yield Statement(at_us, "data safe", (), health.data_safe, health.sentence)
     yield Statement(at_us, "split", (), True if health.condition == "split" else None, health.sentence)
     yield Statement(at_us, "entries lost", (), _lost(health.data_lost), health.sentence)
-    questions = operator_questions(picture, recent, now_us)
+    questions = operator_questions(judge, recent)
     for kind, heading in (("one cluster", "is it one cluster"), ("same table", "have all the same partition table")):
         answer = next(it.text for it in questions if it.heading == heading)
         yield Statement(at_us, kind, (), {"yes": True, "no:": False}.get(answer[:3]), answer)  # type: ignore[arg-type]

@@ -23,11 +23,12 @@ def texts(
     """Yield every text that is shown now; `now_us` is on the program's clock, `at_us` on that of the members' logs."""
     watcher = watcher_of(connections)
     unreached = frozenset(watcher.missed)
-    health = Judge(picture, watcher, now_us).health
+    judge = Judge(picture, watcher, now_us)
+    health = judge.health
     for part in health.sentence.split(" · "):
         yield Statement(at_us, "status", (), part, health.sentence, unreached=unreached)
     heading = ""
-    for fact in operator_questions(picture, recent, now_us):
+    for fact in operator_questions(judge, recent):
         heading = fact.heading or heading
         yield Statement(at_us, "question", (), f"{heading}: {fact.text}", unreached=unreached)
     for head in migration_board(picture, now_us).heads:

@@ -226,7 +226,8 @@ def test_a_member_on_its_way_into_the_cluster_is_not_passed_over(is_seen_to_merg
     health = Judge(picture, missing(away=["cyrene"]), cluster.now_us() + LATER).health
     assert health.whole is None
     assert health.sentence == "changing · 2 members agree · cyrene joining · backups unknown"
-    answer = next(it.text for it in operator_questions(picture, (), LATER) if it.heading == "is it one cluster")
+    questions = operator_questions(Judge(picture, missing(away=["cyrene"]), LATER), ())
+    answer = next(fact.text for fact in questions if fact.heading == "is it one cluster")
     assert answer.startswith("not known: athens leads 2 members") and answer.endswith("cyrene merges")
     cluster.happen("cyrene", ConnectionChanged("silent"))
     assert judged(cluster, picture).sentence == "degraded · 2 of 3 · cyrene out of reach 3 s ago · backups unknown"
