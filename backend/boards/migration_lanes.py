@@ -194,13 +194,13 @@ def queue_figure(picture: Picture, now_us: int) -> tuple[str, Tone]:
             return f"none, {done} done, {failed} failed", "plain"
         return (f"none, {done} done" if done else "none"), "faint"
     planned = max(sum(led.planned_count for led in leading), running + waiting)
-    said = [f"{planned - running - waiting} of {planned}", f"{running} running"]
+    parts = [f"{planned - running - waiting} of {planned}", f"{running} running"]
     rate = picture.history.rates.at(now_us).migrations
     if rate:
         left = age_text(max(SECOND_US, round((running + waiting) / rate * SECOND_US)))
-        said[1:1] = [f"about {left} left"]
-        said.append(f"{rate:.3g}/s")
-    return ", ".join(said), "strong"
+        parts[1:1] = [f"about {left} left"]
+        parts.append(f"{rate:.3g}/s")
+    return ", ".join(parts), "strong"
 
 
 def _lane(counts: Sequence[int], size: int, highest: int, ever: int) -> MigrationLane:

@@ -40,6 +40,17 @@ class Absence(Struct, frozen=True):
         """Return whether it has been missed for so short a time that it is an alarm."""
         return self.left_us is None or now_us - self.left_us < ALARM_US
 
+    def as_fields(self, now_us: int) -> dict[str, object]:
+        """Return the fields of the JSON contract."""
+        since = None if self.left_us is None else round(max(now_us - self.left_us, 0) / SECOND_US, 1)
+        return {
+            "member": self.label,
+            "how": self.way,
+            "sign": self.sign or None,
+            "listed": self.is_listed,
+            "since_seconds": since,
+        }
+
     def text(self, now_us: int) -> str:
         """Return in words how it is absent, since when and by which sign that is known."""
         since = "" if self.left_us is None else f" {age_text(max(now_us - self.left_us, 0))} ago"

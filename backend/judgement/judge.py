@@ -9,7 +9,7 @@ from quarterdeck.backend.judgement.absence import Absence, absences
 from quarterdeck.backend.judgement.agreement import ListAgreement
 from quarterdeck.backend.judgement.health.cluster_health import ClusterHealth, cluster_health
 from quarterdeck.backend.judgement.health.data_loss import CopyCounts, DataLoss, data_losses
-from quarterdeck.backend.judgement.health.refusal import Refusal, refusals
+from quarterdeck.backend.judgement.health.refusal import CallRefusal, refusals
 from quarterdeck.backend.judgement.health.replica_safety import ReplicaSafety, replica_safety
 from quarterdeck.backend.judgement.stop_verdict import StopVerdict, may_stop
 from quarterdeck.backend.judgement.table_agreement import is_unsettled
@@ -72,7 +72,7 @@ class Judge:
         return replica_safety(self.picture, self.masters or holders[:1], holders, self._counts, now_s)
 
     @cached_property
-    def refusals(self) -> tuple[Refusal, ...]:
+    def refusals(self) -> tuple[CallRefusal, ...]:
         """Return why calls fail now."""
         return refusals(self.agreement, self.replicas)
 

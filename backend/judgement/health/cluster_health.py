@@ -16,7 +16,7 @@ from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.judgement.absence import Absence, has_ended
 from quarterdeck.backend.judgement.agreement import SETTLING_US, ListAgreement
 from quarterdeck.backend.judgement.health.data_loss import DataLoss
-from quarterdeck.backend.judgement.health.refusal import Refusal
+from quarterdeck.backend.judgement.health.refusal import CallRefusal
 from quarterdeck.backend.judgement.health.replica_safety import SEARCHED_TABLE, ReplicaSafety
 from quarterdeck.backend.picture.text.fact import Tone
 from quarterdeck.backend.picture.text.formatting import age_text, counted, listed, one_line
@@ -95,7 +95,7 @@ def cluster_health(
     agreement: ListAgreement,
     absences: Sequence[Absence],
     replicas: ReplicaSafety,
-    refusals: Sequence[Refusal],
+    refusals: Sequence[CallRefusal],
     losses: Sequence[DataLoss],
 ) -> ClusterHealth:
     """Judge a cluster by its lists, by who is absent, by its replicas, by what is refused now and by what was lost."""
@@ -108,7 +108,7 @@ class _Judgement:
         agreement: ListAgreement,
         absences: Sequence[Absence],
         replicas: ReplicaSafety,
-        refusals: Sequence[Refusal],
+        refusals: Sequence[CallRefusal],
         losses: Sequence[DataLoss],
     ) -> None:
         self._agreement, self._absences, self._replicas = agreement, absences, replicas
@@ -182,6 +182,8 @@ class _Judgement:
         if loss is None:
             return []
         verb = "lost" if loss.certain or loss.entries == 0 else "maybe lost"
+        if loss.certain and self._now_us - loss.since_us < ALARM_US:
+            verb = "DATA LOST"  # behind calls that fail now
         return [f"{verb} {text}" for text in loss.shorter_texts(self._now_us)]
 
     def _without_members(self) -> ClusterHealth:

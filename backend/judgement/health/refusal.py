@@ -11,7 +11,7 @@ from quarterdeck.backend.judgement.health.replica_safety import ReplicaSafety
 from quarterdeck.backend.picture.text.formatting import counted
 
 
-class Refusal(Struct, frozen=True):
+class CallRefusal(Struct, frozen=True):
     """One reason for which calls fail now."""
 
     kind: Literal["no-owner", "state", "size", "cp"]
@@ -19,23 +19,23 @@ class Refusal(Struct, frozen=True):
     since_us: int | None = None
 
 
-def refusals(agreement: ListAgreement, replicas: ReplicaSafety) -> tuple[Refusal, ...]:
+def refusals(agreement: ListAgreement, replicas: ReplicaSafety) -> tuple[CallRefusal, ...]:
     """Return why calls fail, the gravest first; none where nothing of the kind is reported."""
-    found: list[Refusal] = []
+    found: list[CallRefusal] = []
     if replicas.ownerless:
-        found.append(Refusal("no-owner", replicas.text))
+        found.append(CallRefusal("no-owner", replicas.text))
     passive = [
         belief for belief in agreement.masters if belief.shows("cluster-state") and belief.cluster_state == "PASSIVE"
     ]
     if passive:
         since_us = max(belief.cluster_state_since_us for belief in passive)
-        found.append(Refusal("state", "PASSIVE: writes are refused", since_us))
+        found.append(CallRefusal("state", "PASSIVE: writes are refused", since_us))
     short = [belief for belief in agreement.masters if not belief.operating]
     if short:
-        found.append(Refusal("size", f"fewer than {counted(short[0].needed, 'member')}: calls are refused"))
+        found.append(CallRefusal("size", f"fewer than {counted(short[0].needed, 'member')}: calls are refused"))
     missing = max(
         (belief.metrics.cp_missing or 0 for belief in agreement.holders if belief.metrics is not None), default=0
     )
     if missing:
-        found.append(Refusal("cp", f"{counted(missing, 'CP member')} missing"))
+        found.append(CallRefusal("cp", f"{counted(missing, 'CP member')} missing"))
     return tuple(found)

@@ -49,7 +49,7 @@ def status(
     check: Annotated[
         bool,
         flag(
-            "Exit with 1 unless the sentence says healthy, all members are reached, and they agree on one list and table.",
+            "Exit with 1 unless the sentence says healthy.",
             "--check",
         ),
     ] = False,
@@ -64,7 +64,7 @@ def status(
     if connection.environment:
         fields["environment"] = connection.environment
     write_document({**fields, **found}, output)
-    fail_if(check and not (found["agreed"] and health.condition == "healthy"))
+    fail_if(check and health.condition != "healthy")
 
 
 @with_connection
@@ -171,8 +171,8 @@ def why(connection: ConnectionTarget, member: MemberOption = None, output: Forma
 
 
 def summary(seen: ObservedCluster) -> Row:
-    """Return where the members stand. They agree when all are reached and hold one list and one table."""
-    present, lists = seen.present, seen.judge.agreement.lists
+    """Return where the members stand, as far as they are reached."""
+    present, judge = seen.present, seen.judge
     tables: dict[tuple[int | None, str], list[str]] = {}
     for label, belief in present.items():
         versioned = belief.shows("table-version")
@@ -184,10 +184,11 @@ def summary(seen: ObservedCluster) -> Row:
     states = (_state(belief) for belief in present.values())
     return {
         "clusters": list(dict.fromkeys(seen.facts[label].cluster_name for label in present)),
-        "agreed": len(lists) == 1 and len(tables) <= 1 and not seen.unreached,
+        "agreed": judge.agreed,
         "reached": list(present),
-        "unreached": seen.unreached,
-        "masters": seen.masters,
+        "unreached": list(judge.unreached),
+        "absent": [absence.as_fields(judge.now_us) for absence in judge.absences],
+        "masters": [side.master for side in judge.agreement.sides],
         "lists": [
             {
                 "version": held.version,
@@ -195,7 +196,7 @@ def summary(seen: ObservedCluster) -> Row:
                 "members": [seen.name_of(member.address) for member in held.members],
                 "held_by": list(held.held_by),
             }
-            for held in lists
+            for held in judge.agreement.lists
         ],
         "states": dict(Counter(state for state in states if state is not None)),
         "tables": [

@@ -10,7 +10,13 @@ from quarterdeck.backend.boards.operator_questions import operator_questions
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.data.events import BackupOutOfStep, DataMeasured, EntriesMerged, MapMeasured
 from quarterdeck.backend.core.events import ProcessKilled, ProcessPaused
-from quarterdeck.backend.core.membership.events import ListInstalled, MemberMerging, MemberStarted, SuspicionCleared
+from quarterdeck.backend.core.membership.events import (
+    ClusterStateChanged,
+    ListInstalled,
+    MemberMerging,
+    MemberStarted,
+    SuspicionCleared,
+)
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.partitions.events import ALL_LOST, Holder, PartitionLost
 from quarterdeck.backend.core.witnessed.events import ConnectionChanged, MemberWitnessed, OwnersTold, Source
@@ -278,7 +284,13 @@ def test_lost_entries_are_the_first_thing_said_with_those_that_went() -> None:
     for label in CITIES[:3]:
         cluster.install(label, 7, CITIES[:3])
     lose(cluster, 3, 8, 8)
-    health = judged(cluster, after_us=14 * SECOND)
+    picture = Picture()
+    now = judged(cluster, picture).sentence
+    assert now.startswith("degraded · 54 partitions have no copy · ") and "DATA LOST 2 partitions" in now
+    rows = {place: (CITIES[place % 3], CITIES[(place + 1) % 3]) for place in range(271)}
+    for label in CITIES[:3]:
+        cluster.change_table(label, 600, rows)
+    health = judged(cluster, picture, after_us=14 * SECOND)
     assert health.sentence.startswith(
         "DATA LOST · 2 partitions, about 1,700 entries, 14 s ago after delphi, euphesus went"
     )
@@ -286,6 +298,10 @@ def test_lost_entries_are_the_first_thing_said_with_those_that_went() -> None:
     assert loss is not None and (loss.partitions, loss.entries, loss.because_of) == (2, 1700, ("delphi", "euphesus"))
     fields = health.as_fields(cluster.now_us() + 14 * SECOND)
     assert {"sentence", "whole", "data_safe", "data_lost"} <= fields.keys()
+    for label in CITIES[:3]:
+        cluster.happen(label, ClusterStateChanged("PASSIVE", "asked to"))
+    now = judged(cluster, picture).sentence
+    assert now.startswith("degraded · PASSIVE: writes are refused · ") and "DATA LOST 2 partitions" in now
     lost = fields["data_lost"]
     assert isinstance(lost, dict) and (lost["entries"], lost["maps"], lost["since_seconds"]) == (1700, [], 14.2)
 
