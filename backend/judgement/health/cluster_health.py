@@ -77,7 +77,7 @@ class ClusterHealth(Struct, frozen=True):
 
     @property
     def tone(self) -> Tone:
-        return SHOWN[self.condition][1]
+        return "bad" if self.replicas.ownerless else SHOWN[self.condition][1]
 
     def as_fields(self, now_us: int) -> dict[str, object]:
         loss = self.data_lost
