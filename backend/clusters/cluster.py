@@ -131,7 +131,13 @@ def watcher_of(status: Mapping[str, ConnectionStatus]) -> Watcher:
     """Return the watcher that reaches members as `status` says."""
     return Watcher(
         {
-            label: Missed(known.since_us, known.is_gone, known.refused, known.contact != "connecting", known.why)
+            label: Missed(
+                known.since_us,
+                known.is_gone or known.state == "gone",
+                known.refused,
+                known.is_gone or known.contact != "connecting",
+                known.why,
+            )
             for label, known in status.items()
             if known.contact != "connected"
         }

@@ -102,10 +102,10 @@ def _way_of(agreement: ListAgreement, address: Address, uuid: str) -> Way | None
     label = picture.label_of(address)
     belief = picture.members.get(label)
     missed = watcher.missed.get(address) or watcher.missed.get(label)
-    if missed is not None and missed.has_ended:
+    if missed is not None and missed.has_ended and missed.was_met:
         return "gone"
     if belief is None:
-        return "not reached"
+        return "not reached"  # it may be published under an address that the watcher cannot use
     if belief.uuid != uuid and belief.witnessed_by and not belief.running:
         return "joining"  # a list has its next incarnation, which the watcher has not met yet
     if belief.uuid != uuid or belief.status in ("stopped", "killed"):

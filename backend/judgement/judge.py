@@ -53,8 +53,9 @@ class Judge:
 
     @property
     def unreached(self) -> tuple[str, ...]:
-        """Return the members that may run and whose list is not known: those on lists, those that are missed, others met."""
-        return tuple(absence.label for absence in self.absences if absence.way not in ("gone", "joining"))
+        """Return the members on lists that are not reached, and the others that may run and whose list is not known."""
+        absent = (absence for absence in self.absences if absence.way != "joining")
+        return tuple(absence.label for absence in absent if absence.is_listed or absence.way != "gone")
 
     @property
     def agreed(self) -> bool | None:

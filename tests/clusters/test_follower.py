@@ -60,7 +60,7 @@ def test_a_member_that_is_forgotten_is_forgotten_by_console_command_and_recordin
     follower = Follower(cluster)
     for taker in (follower, session._follower):
         taker.fold(records)
-        assert "not seen: n5" in taker.judge().health.sentence
+        assert "n5 out of reach" in taker.judge().health.sentence
     cluster.happen("n5", ConnectionChanged("forgotten"))
     cluster.labels = FIVE[:4]
     forgotten = cluster.drain()

@@ -384,9 +384,10 @@ def why_rows(seen: ObservedCluster, asked: list[str]) -> Iterator[dict[str, Any]
             judged = belief.shows("merge-verdicts")
             shown = {"join_list": belief.shows("join-list"), "obstacles": judged, "verdicts": judged}
             reported |= {name: None for name in NOT_REPORTED_BY_CLIENTS if not shown.get(name)}
-            sentence = "there is one cluster" if len(seen.masters) == 1 else "nothing is known of another cluster"
-            if seen.unreached:
-                sentence = f"one side is seen; which cluster {', '.join(seen.unreached)} follow is not known"
+            judge = seen.judge
+            sentence = "there is one cluster" if len(judge.masters) == 1 else "nothing is known of another cluster"
+            if judge.unreached:
+                sentence = f"one side is seen; which cluster {', '.join(judge.unreached)} follow is not known"
             reported["sentence"] = sentence
         found = [pair for pair in pairs if label in (pair.smaller, pair.greater)]
         if found:
