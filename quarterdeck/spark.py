@@ -6,13 +6,13 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from quarterdeck.backend.pipeline.audit_input import resolve_input
 from quarterdeck.backend.pipeline.spark.requirements import PipelineMissing, needing_packages
+from quarterdeck.backend.pipeline.staging import staging_folder
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -67,13 +67,19 @@ def _check_workers(spark: SparkSession) -> None:
 def _tables(spark: SparkSession, paths: list[FilePath], options: dict[str, str]) -> dict[str, DataFrame]:
     from pyspark.sql import functions as F
 
-    from quarterdeck.backend.pipeline.data_sources import JOURNAL_FORMAT, LOG_FORMAT, made_of, records_of_files
+    from quarterdeck.backend.pipeline.data_sources import (
+        JOURNAL_FORMAT,
+        LOG_FORMAT,
+        each_once,
+        made_of,
+        records_of_files,
+    )
     from quarterdeck.backend.pipeline.tables.batches import TABLES
     from quarterdeck.backend.pipeline.tables.store import read_table
 
-    with tempfile.TemporaryDirectory(prefix="quarterdeck-spark-") as staging:
+    with staging_folder() as staging:
         found = resolve_input(
-            [os.fspath(path) for path in paths], Path(staging), spark=spark
+            [os.fspath(path) for path in paths], staging, spark=spark
         )  # raises where there is nothing
     if found.kind == "store":
         assert found.store is not None
@@ -83,7 +89,5 @@ def _tables(spark: SparkSession, paths: list[FilePath], options: dict[str, str])
     else:
         reader = spark.read.format(LOG_FORMAT if found.kind == "logs" else JOURNAL_FORMAT).options(**options)
         records = reader.load([str(Path(path).resolve()) for path in found.paths])
-    events = records.dropDuplicates(["run", "uuid", "seq"]).withColumn(
-        "utc", F.timestamp_micros("utc")
-    )  # as in a store
+    events = each_once(records).withColumn("utc", F.timestamp_micros("utc"))  # as in a store
     return {"events": events, **{name: made_of(events, name) for name in TABLES}}

@@ -6,7 +6,6 @@ code in Spark's tasks. Importing this file imports no Spark.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Collection, Sequence
 from contextlib import ExitStack
 from functools import partial
@@ -35,6 +34,7 @@ from quarterdeck.backend.pipeline.rules import (
     wanted_rules,
 )
 from quarterdeck.backend.pipeline.spark.requirements import needing_packages
+from quarterdeck.backend.pipeline.staging import staging_folder
 from quarterdeck.backend.pipeline.tasks import of_log_runs, results_of_whole_runs
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def audit(
     `SparkUnreachable` before anything is changed, and OSError for what cannot be read or written.
     """
     wanted = wanted_rules(rules)
-    with tempfile.TemporaryDirectory(prefix="quarterdeck-audit-") as staging, ExitStack() as stack:
+    with staging_folder() as staging, ExitStack() as stack:
         if spark is not None:
             from quarterdeck.backend.pipeline.spark import session
 
@@ -97,7 +97,7 @@ def audit(
             place = None if out_dir is None else place_of(out_dir, spark)
             if place is not None:
                 commit.check(place, TABLES, WRITER)
-            found = resolve_input(paths, Path(staging), source, spark)
+            found = resolve_input(paths, staging, source, spark)
         judged = frozenset(filter(holds_for_incomplete_journals, wanted)) if found.kind == "logs" else wanted
         question = AuditQuestion(tuple(sorted(judged)), bound_us)
         is_large = found.size_bytes > (FAR_IN_PROCESS_BYTES if found.is_far else IN_PROCESS_BYTES)
@@ -148,7 +148,7 @@ def _result(
             aside.quarantine(f"\0{archive}", 0, b"", ARCHIVE)
     counts = {
         **{"files": len(found.files), "lines": aside.lines, "records": sum(run.records for run in verdict.runs)},
-        **{"runs": len(verdict.runs), "lives": sum(run.incarnations for run in verdict.runs)},
+        **{"runs": len(verdict.runs), "incarnations": sum(run.incarnations for run in verdict.runs)},
         **{name: getattr(aside, name) for name in ("duplicates", "quarantined", "contradicting")},
         **{name: sum(getattr(run, name) for run in verdict.runs) for name in ("views", "suspicions")},
     }
@@ -200,7 +200,7 @@ def _add_stored(aside: SetAside, found: AuditInput) -> None:
                 aside.lines += 1
                 aside.contradicting += row.get("contradicts") is True
                 raw = row["raw"] if isinstance(row["raw"], bytes) else row["raw"].encode()
-                aside.quarantine(f"\0{row['file']}", 0, raw, row["reason"])
+                aside.quarantine(f"\0{row['file']}", row.get("line") or 0, raw, row["reason"])
 
 
 def _judge_logs(question: AuditQuestion, logs: LogRecords) -> GroupVerdict:

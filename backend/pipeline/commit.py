@@ -167,6 +167,9 @@ def finish(store: Path) -> None:
     current = (store / CURRENT).resolve()
     if current.is_dir():
         _lead_through(store, [place.name for place in current.iterdir()])
+    for link in store.iterdir():
+        if link.is_symlink() and not link.exists():  # of a table that has another name now
+            link.unlink()
     for leftover in [*store.glob(f"{BUILDING}*"), *store.glob(f"{STATE}*")]:
         if leftover.name != current.name:
             remove(leftover)

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, TypeVar
 
 import msgspec
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 from pyspark.sql.datasource import (
     DataSource,
@@ -63,13 +63,20 @@ MEANINGS = {
 }
 """What the columns of a record contain."""
 
-SCHEMA = StructType(
+LOG_SCHEMA = StructType(
     [StructField(field.name, field.dataType, metadata={"comment": MEANINGS[field.name]}) for field in RECORD.fields]
 )
+PLACE = schema(
+    """
+    file string the file in which the line stands
+    line bigint its number there, from 1; null in a stream
+    """
+)
+SCHEMA = StructType([*LOG_SCHEMA.fields, *PLACE.fields])
 
 HEAD = StructType(
     [
-        *(field for field in SCHEMA.fields if field.name not in ("because", "event")),
+        *(field for field in LOG_SCHEMA.fields if field.name not in ("because", "event")),
         StructField("kind", StringType(), metadata={"comment": "the kind of the event"}),
     ]
 )
@@ -88,6 +95,9 @@ BLOCKS = schema(
 
 BLOCK_BYTES = 1 << 20
 File = TypeVar("File", Path, Piece, InputFile)
+FoundRecord = tuple[Record, bytes, str, int | None]
+"""A record, its line, the file in which it stands, and its number there."""
+
 _PATHS = ("path", "paths")
 """The options in which Spark passes the argument of `load`."""
 
@@ -142,7 +152,7 @@ class LogDataSource(JournalSource):
 
     def schema(self) -> StructType:
         """Return the columns of a record, each with its meaning as a comment."""
-        return SCHEMA
+        return LOG_SCHEMA
 
     def reader(self, schema: StructType) -> DataSourceReader:
         return LogReader(dict(self.options))
@@ -182,7 +192,7 @@ class JournalReader(DataSourceReader):
         found = (record for file in partition.value for record in self._records(file))
         return _record_batches(found, self._schema)
 
-    def _records(self, listed: Path) -> Iterator[tuple[Record, bytes]]:
+    def _records(self, listed: Path) -> Iterator[FoundRecord]:
         file = current_path(listed)  # a living writer may have finished it since
         if file is None:
             return
@@ -234,7 +244,8 @@ class JournalStreamReader(DataSourceStreamReader):
                 continue
             where = f"{piece.file}, byte {piece.start}" if piece.start else str(piece.file)
             found = _records(enumerate(BytesIO(content), start=1), where, self._fails_fast)
-            yield from _record_batches(found, self._schema)
+            unnumbered = ((record, raw, str(piece.file), None) for record, raw, _, _ in found)
+            yield from _record_batches(unnumbered, self._schema)
 
 
 class LogReader(DataSourceReader):
@@ -257,7 +268,7 @@ class LogReader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         exit_with_task()
         records = read_logs(partition.value, self._options).records
-        return _record_batches(((record, msgspec.json.encode(record)) for record in records), SCHEMA)
+        return _record_batches(((record, msgspec.json.encode(record), "", None) for record in records), LOG_SCHEMA)
 
 
 def made_of(events: DataFrame, name: str) -> DataFrame:
@@ -284,10 +295,20 @@ def records_of_files(spark: SparkSession, found: AuditInput) -> DataFrame:
 
     def read(tasks: Iterator[list[InputFile]]) -> Iterator[pa.RecordBatch]:
         for files in tasks:
-            lines = [line for file in files for line in lines_of_file(file) if as_record(line) is not None]
-            yield from record_columns(lines).to_batches()
+            for file in files:
+                records = _records(enumerate(lines_of_file(file), start=1), file.place, fails_fast=False)
+                yield from _record_batches(records, SCHEMA, upgrades=False)
 
-    return in_tasks(spark, _tasks(found.files, lambda file: file.size_bytes), read, RECORD)
+    return in_tasks(spark, _tasks(found.files, lambda file: file.size_bytes), read, SCHEMA)
+
+
+def each_once(records: DataFrame) -> DataFrame:
+    """Return each record of `records` once: of several with one identity the first one by `file_order` and line."""
+    if "line" not in records.columns:
+        return records.dropDuplicates(["run", "uuid", "seq"])  # of logs, whose records are numbered once
+    name = F.regexp_replace(F.element_at(F.split("file", "/"), -1), r"\.jsonl(\.open)?$", "")
+    places = Window.partitionBy("run", "uuid", "seq").orderBy(name, "file", "line")
+    return records.withColumn("place", F.row_number().over(places)).where("place = 1").drop("place")
 
 
 def _tasks(files: Iterable[File], size_bytes: Callable[[File], int]) -> list[list[File]]:
@@ -297,11 +318,11 @@ def _tasks(files: Iterable[File], size_bytes: Callable[[File], int]) -> list[lis
     return [[file for _, file in sorted(task, key=itemgetter(0))] for task in tasks]
 
 
-def _records(lines: Iterable[tuple[int, bytes]], where: str, fails_fast: bool) -> Iterator[tuple[Record, bytes]]:
+def _records(lines: Iterable[tuple[int, bytes]], where: str, fails_fast: bool) -> Iterator[FoundRecord]:
     for number, line in lines:
         record = as_record(line)
         if record is not None:
-            yield record, line
+            yield record, line, where, number
         elif fails_fast and line.endswith(b"\n"):
             raise ValueError(f"{where}:{number}: this line is not a record")
 
@@ -313,17 +334,23 @@ _VALUES: dict[str, Callable[[Record], Any]] = {
 """How columns are made of a record that are not its fields as they are."""
 
 
-def _record_batches(found: Iterator[tuple[Record, bytes]], schema: StructType) -> Iterator[pa.RecordBatch]:
-    """Yield records in the columns of `schema`, whole ones of form 1 with their causes."""
+def _record_batches(
+    found: Iterator[FoundRecord], schema: StructType, *, upgrades: bool = True
+) -> Iterator[pa.RecordBatch]:
+    """Yield records in the columns of `schema`; where one `upgrades`, whole ones of form 1 with their causes."""
     if "event" not in schema.names:
         values = [_VALUES.get(name, attrgetter(name)) for name in schema.names]
-        rows = (tuple(value(record) for value in values) for record, _ in found)
+        rows = (tuple(value(record) for value in values) for record, *_ in found)
         yield from batches_of(rows, schema, ROWS_AT_ONCE)
         return
-    newest = ((upgraded(record), record, line) for record, line in found)
-    lines = (line if newer is record else msgspec.json.encode(newer) for newer, record, line in newest)
-    while some := list(islice(lines, ROWS_AT_ONCE)):
-        yield from record_columns(some).to_batches()
+    while some := list(islice(found, ROWS_AT_ONCE)):
+        newest = ((upgraded(record) if upgrades else record, record, line) for record, line, _, _ in some)
+        lines = [line if newer is record else msgspec.json.encode(newer) for newer, record, line in newest]
+        table = record_columns(lines)
+        if "line" in schema.names:
+            table = table.append_column("file", pa.array([file for _, _, file, _ in some], pa.string()))
+            table = table.append_column("line", pa.array([number for *_, number in some], pa.int64()))
+        yield from table.to_batches()
 
 
 def _blocks(content: bytes, start: int) -> Iterator[tuple[int, bytes]]:

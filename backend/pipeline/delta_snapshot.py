@@ -83,5 +83,5 @@ def needing_delta() -> Iterator[None]:
     except ModuleNotFoundError as problem:
         raise PipelineMissing(
             "tables at addresses, and --format delta, need one more package: "
-            "install 'quarterdeck[delta]'; in a clone, run `make pipeline`"
+            "install 'quarterdeck[spark]'; in a clone, run `make pipeline`"
         ) from problem

@@ -173,7 +173,7 @@ class AuditResult(Struct, frozen=True):
     findings: tuple[Finding, ...]
     """Violations first, then by run and time."""
     counts: dict[str, int]
-    """How many files, lines, records, runs, lives (incarnations), duplicates, quarantined lines, views and suspicions there are.
+    """How many files, lines, records, runs, incarnations, duplicates, quarantined lines, views and suspicions there are.
 
     `contradicting` quarantined lines are records, but not the first of their identity. `findings` is there if not all are listed.
     """

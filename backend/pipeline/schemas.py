@@ -15,7 +15,6 @@ from pyspark.sql.types import (
     BooleanType,
     DataType,
     DoubleType,
-    IntegerType,
     LongType,
     MapType,
     StringType,
@@ -104,7 +103,6 @@ RECORD = StructType(
 TYPES: dict[str, DataType] = {
     "string": StringType(),
     "bigint": LongType(),
-    "int": IntegerType(),
     "double": DoubleType(),
     "boolean": BooleanType(),
     "timestamp": TimestampType(),

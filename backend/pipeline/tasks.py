@@ -18,7 +18,6 @@ from functools import partial
 from multiprocessing import current_process, get_context
 from operator import itemgetter
 from pathlib import Path, PurePosixPath
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import structs
@@ -35,6 +34,7 @@ from quarterdeck.backend.judgement.observations.reader import (
     records_of,
 )
 from quarterdeck.backend.pipeline.audit_input import AuditInput, Group, InputFile
+from quarterdeck.backend.pipeline.staging import staging_folder
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -235,8 +235,8 @@ def _parsed(options: LogOptions, part: InputFile | FileSplit) -> list[ParsedSpli
     if isinstance(part, FileSplit):
         return [parsed_split(part, options)]
     assert part.source is not None
-    with TemporaryDirectory(prefix="quarterdeck-log-") as folder:
-        copy = Path(folder) / PurePosixPath(part.read).name
+    with staging_folder() as folder:
+        copy = folder / PurePosixPath(part.read).name
         part.source.fetch(copy)
         splits = [parsed_split(split, options) for split in plan_splits([copy], SPLIT_BYTES)]
     summaries = (structs.replace(split.summary, file=part.read, modified_us=part.changed) for split in splits)

@@ -54,7 +54,7 @@ store that another version made is made again from the stored lines.
 | what was before | kept until the next update | every version, until it is vacuumed |
 | the account | `DIR/_store.json`: files read, form and files of the tables | the table `updates`, below |
 
-Tables of Delta Lake need the extra `quarterdeck[delta]`. `quarterdeck audit`, `pipeline metrics` and `quarterdeck.spark.register`
+`quarterdeck audit`, `pipeline metrics` and `quarterdeck.spark.register`
 read a store of either format, without jars. Each row of `updates` has the number and the time (`at`) of an update, the `form` of
 the tables, the `files` that were read for it (`place`, `size_bytes`, `changed`), and the `versions` of all tables after it
 (`table`, `version`). Other programs read a table as of now or of a version:

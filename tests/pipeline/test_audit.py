@@ -76,7 +76,7 @@ def test_a_clean_journal_with_duplicates_torn_and_corrupt_lines(spark: SparkSess
         "lines": 2 * records + 10,
         "records": 2 * records,
         "runs": 2,
-        "lives": 2 * lives,
+        "incarnations": 2 * lives,
         "duplicates": 2,
         "quarantined": 8,
         "contradicting": 1,
@@ -292,7 +292,7 @@ def test_runs_whose_files_do_not_stand_together_are_judged_as_wholes(
     on_spark = audit([tmp_path], rules=[*OF_LISTS, "numbering"])
     assert here == on_spark
     assert (here.findings, here.incomplete) == ((), {})
-    assert (here.counts["runs"], here.counts["lives"], here.counts["records"]) == (2, 18, len(lines))
+    assert (here.counts["runs"], here.counts["incarnations"], here.counts["records"]) == (2, 18, len(lines))
 
 
 def test_all_findings_are_in_the_table_however_many_are_listed(

@@ -138,7 +138,7 @@ def test_the_tables_are_views_and_the_same_as_in_a_store(spark: SparkSession, jo
     assert names == tuple(f"live_{name}" for name in ("events", *TABLES))
     update_store([journal], tmp_path / "store")
     quarterdeck.spark.register(spark, tmp_path / "store", prefix="kept_")
-    for name in ("views", "lives", "suspicions"):
+    for name in ("views", "incarnations", "suspicions"):
         live, kept = spark.table(f"live_{name}"), spark.table(f"kept_{name}")
         assert sorted(map(str, live.collect())) == sorted(map(str, kept.select(live.columns).collect())) != []
 

@@ -157,8 +157,8 @@ def test_a_line_is_no_record_for_the_same_reason_in_tables_as_in_the_audit(tmp_p
     file = tmp_path / "damaged.jsonl"
     file.write_bytes(b"\n".join([sound, *no_records, sound.replace(b'"utc":', b'"utc":1234567890123456789')]))
     lines = RunLines()
-    for raw in file.read_bytes().split(b"\n"):
-        lines.add(raw, str(file), "r")
+    for number, raw in enumerate(file.read_bytes().split(b"\n"), start=1):
+        lines.add(raw, str(file), number, "r")
     (event,), _ = lines.events("r")
     assert event.raw == sound
     told = [row.reason for rows in lines.quarantine.values() for row in rows]

@@ -25,6 +25,7 @@ from quarterdeck.backend.pipeline.judging.lines import (
     SetAside,
     StrangeRecord,
     decode_record,
+    file_order,
     run_of_line,
     strange_record,
 )
@@ -115,6 +116,8 @@ class _Group:
         self._judges: dict[str, RunJudge] = {}
         self._verdicts: list[RunVerdict] = []
         self._aside = SetAside()
+        self._strange: dict[tuple[str, int], tuple[StrangeRecord, str]] = {}
+        """By file and line number, the records that cannot be judged, with their problems."""
 
     def stream(self, chains: Sequence[Sequence[InputFile]]) -> GroupVerdict:
         """Judge lines in the order of their times. Raises `OutOfOrder`."""
@@ -123,9 +126,10 @@ class _Group:
             run = line[3].run
             if judge is None or judge.run != run:
                 judge = self._judge(run)
-            is_same = judge.receive(line)
-            if is_same is not None:
-                self._aside.repeat(*line[1:], is_same=is_same)
+            if not judge.receive(line):
+                self._aside.duplicates += 1
+        for place, (strange, problem) in self._strange.items():
+            self._judge(strange.run).report_strange(place, strange.member, strange.seq, problem)
         return self._verdict()
 
     def put_in_order(self, files: Sequence[InputFile]) -> GroupVerdict:
@@ -143,7 +147,7 @@ class _Group:
                 lines = runs.setdefault(record.run, {})
                 known = lines.setdefault((record.uuid, record.seq), line)
                 if known is not line:
-                    first, second = (line, known) if line[:3] < known[:3] else (known, line)
+                    first, second = (line, known) if line[1:3] < known[1:3] else (known, line)
                     lines[record.uuid, record.seq] = first
                     repeats.append(second)
                 left[record.run] -= 1
@@ -159,6 +163,9 @@ class _Group:
     def _judge_whole(self, run: str, lines: Mapping[tuple[str, int], Line]) -> None:
         ordered, leaps = by_cause(lines.values())
         judge = self._judge(run)
+        for line in lines.values() if self._strange else ():
+            if known := self._strange.get(line[1:3]):
+                judge.report_strange(line[1:3], known[0].member, known[0].seq, known[1])
         judge.judge_in_order(ordered)
         judge.report_leaps(leaps)
         self._verdicts.append(self._judges.pop(run).verdict())
@@ -173,7 +180,7 @@ class _Group:
         return records_of(file, self._read, self._aside, self._on_strange)
 
     def _on_strange(self, place: str, number: int, strange: StrangeRecord, problem: str) -> None:
-        self._judge(strange.run).report_strange((place, number), strange.member, strange.seq, problem)
+        self._strange[place, number] = strange, problem
 
     def _verdict(self) -> GroupVerdict:
         return GroupVerdict((*self._verdicts, *(judge.verdict() for judge in self._judges.values())), self._aside)
@@ -181,7 +188,7 @@ class _Group:
 
 def records_of(file: InputFile, read: ReadLines, aside: SetAside, on_strange: OnStrange) -> Iterator[Line]:
     """Yield the records of a file. Set aside what is no record; let another record stand in for a strange one."""
-    place = f"{_name(file)}\0{file.listed}"
+    place = f"{file_order(file.place)}\0{file.listed}"
     lines = iter(read(file))
     number = 0
     while raws := [line.rstrip(b"\n") for line in islice(lines, LINES_AT_ONCE)]:

@@ -9,7 +9,7 @@ from zlib import crc32
 
 from msgspec import Struct
 
-from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.events import CLUSTER_EVENTS, Record
 from quarterdeck.backend.core.membership.events import ListInstalled, MemberMerging, SuspicionRaised
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.core.witnessed.events import MemberWitnessed
@@ -68,9 +68,11 @@ class RunVerdict(Struct, frozen=True):
 class JudgedIncarnation:
     """How far the judging of one incarnation has come."""
 
-    __slots__ = ("at_us", "checksums", "first_offset_us", "next_seq", "offset_us", "starts")
+    __slots__ = ("at_us", "checksums", "first_offset_us", "is_of_member", "next_seq", "offset_us", "starts")
 
     def __init__(self, record: Record) -> None:
+        self.is_of_member = type(record.event) not in CLUSTER_EVENTS
+        """And not of the cluster, under whose name stands what is done to members."""
         self.next_seq = record.seq
         self.at_us = record.at
         self.first_offset_us = self.offset_us = record.utc - record.at
@@ -114,10 +116,10 @@ class RunJudge:
         self._ends_us = 0
         self._records = self._views = self._suspicions = 0
 
-    def receive(self, line: Line) -> bool | None:
-        """Judge the next line. Return None, or for a record that was judged before whether it is the same.
+    def receive(self, line: Line) -> bool:
+        """Judge the next line. Return whether it is new, and not the repetition of a record.
 
-        Raises `OutOfOrder`.
+        Raises `OutOfOrder`, also for a line that contradicts a record: which one counts does not depend on their times.
         """
         _, _, _, record, raw = line
         uuid, seq, at_us = record.uuid, record.seq, record.at
@@ -128,10 +130,9 @@ class RunJudge:
             if seq != 1:
                 self.report_gap(record)
         elif seq < incarnation.next_seq:
-            before = incarnation.checksum(seq)
-            if before is None:
+            if incarnation.checksum(seq) != crc32(raw):
                 raise OutOfOrder
-            return before == crc32(raw)
+            return False
         elif not (
             0 <= at_us - incarnation.at_us < LONGEST_QUIET_US
             and -LEAP_US < offset_us - incarnation.offset_us < LEAP_US
@@ -154,7 +155,7 @@ class RunJudge:
         incarnation.next_seq, incarnation.at_us, incarnation.offset_us = seq + 1, at_us, offset_us
         incarnation.checksums.append(crc32(raw))
         self.judge(record, line)
-        return None
+        return True
 
     def judge_in_order(self, lines: Iterable[Line]) -> None:
         """Judge lines that have each record once, in the order of causes."""
@@ -202,7 +203,7 @@ class RunJudge:
             ),
             lacks,
             self._records,
-            len(self._incarnations),
+            sum(incarnation.is_of_member for incarnation in self._incarnations.values()),
             self._views,
             self._suspicions,
             self._is_witnessed,

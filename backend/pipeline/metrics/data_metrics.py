@@ -34,9 +34,9 @@ AVAILABILITY = schema(
     run
     master_uuid string the incarnation of the master whose table this is
     master string its label
-    partition int the partition
+    partition bigint the partition
     observed_us bigint how long that master led with a table; all spans are in microseconds
-    wanted int replicas that the partition should have: one more than backups are set, else the most it ever had
+    wanted bigint replicas that the partition should have: one more than backups are set, else the most it ever had
     without_owner_us bigint how long it had no owner that ran and was not frozen
     without_owner_times bigint how many times
     longest_without_owner_us bigint the longest of them

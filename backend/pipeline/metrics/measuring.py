@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack
 from functools import partial
@@ -15,6 +14,7 @@ from quarterdeck.backend.journal.files import NoJournal
 from quarterdeck.backend.pipeline.address import naming_damaged
 from quarterdeck.backend.pipeline.audit_input import resolve_input
 from quarterdeck.backend.pipeline.spark.requirements import needing_packages
+from quarterdeck.backend.pipeline.staging import staging_folder
 
 if TYPE_CHECKING:
     from quarterdeck.backend.pipeline.metrics.summary import By, RunSamples
@@ -45,11 +45,11 @@ def measure(paths: Sequence[Path | str], by: By, table: str = "", *, master: str
     named. Raises `NoJournal`, `StoreRefused`, `PipelineMissing`, `JavaMissing` or `SparkUnreachable`.
     """
     with (
-        tempfile.TemporaryDirectory(prefix="quarterdeck-metrics-") as staging,
+        staging_folder() as staging,
         needing_packages(),
         ExitStack() as stack,
     ):
-        found = resolve_input(paths, Path(staging))
+        found = resolve_input(paths, staging)
         if found.kind == "logs":
             raise NoJournal(f"{found.paths[0]}: holds no journal; {NOT_OF_LOGS}")
         import pyarrow.parquet

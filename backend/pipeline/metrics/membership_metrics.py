@@ -306,7 +306,7 @@ def _bursts(tables: RunTables) -> Iterator[_Burst]:
 
 def _disturbances(tables: RunTables) -> Iterator[tuple[int, str]]:
     """Yield what happened to members, and when; empty for a link that broke."""
-    for row in tables.table("lives"):
+    for row in tables.table("incarnations"):
         if not row["merged_from"]:
             yield row["started_at"], "started"
         if row["end"] in ("stopped", "killed", "replaced"):

@@ -103,7 +103,7 @@ class RunTables:
                 row["started_at"],
                 self.span[1] if row["ended_at"] is None else row["ended_at"],
             )
-            for row in self.table("lives")
+            for row in self.table("incarnations")
         }
 
     @cached_property

@@ -44,14 +44,16 @@ SUMMARY = schema(
     least double the least sample
     mean double their mean
     p50 double half of them are no greater
-    p90 double 9 of 10 are no greater
-    p99 double 99 of 100 are no greater
+    p90 double 9 of 10 are no greater; null with fewer than 10 samples
+    p99 double 99 of 100 are no greater; null with fewer than 100 samples
     most double the greatest
     """
 )
 
 
 PERCENTILES = {"p50": 50, "p90": 90, "p99": 99}
+FEWEST = {"p50": 1, "p90": 10, "p99": 100}
+"""So many samples are needed: 99 of 100 say nothing where there are two."""
 
 
 class Measurement(NamedTuple):
@@ -94,7 +96,7 @@ class Samples:
         places = {name: -(-len(values) * percent // 100) - 1 for name, percent in PERCENTILES.items()}
         return row | {
             **{"least": values[0], "mean": fmean(values), "most": values[-1]},
-            **{name: values[place] for name, place in places.items()},
+            **{name: values[place] if len(values) >= FEWEST[name] else None for name, place in places.items()},
         }
 
 

@@ -113,7 +113,7 @@ class _RunSection:
     def __init__(self, tables: RunTables, limits: ReportLimits) -> None:
         self._tables, self._limits = tables, limits
         of_member = defaultdict(list)
-        for row in sorted(tables.table("lives"), key=itemgetter("started_at", "uuid")):
+        for row in sorted(tables.table("incarnations"), key=itemgetter("started_at", "uuid")):
             of_member[row["member"]].append(row)
         in_order = sorted(of_member.items(), key=lambda lane: (lane[1][0]["started_at"], lane[0]))
         self._incarnations = dict(in_order[: limits.lanes])

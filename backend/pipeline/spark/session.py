@@ -10,14 +10,12 @@ import importlib.util
 import logging
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
@@ -35,6 +33,7 @@ from pyspark.sql import SparkSession
 
 from quarterdeck.backend.pipeline.spark.java import archive_options, find_java, quiet_home
 from quarterdeck.backend.pipeline.spark.requirements import RemoteMissing, SparkFailed, SparkUnreachable
+from quarterdeck.backend.pipeline.staging import staging_folder
 
 LOCAL_MASTER = "local[*,4]"
 """All cores of this machine. A task whose worker dies is tried four times in all; plain `local[*]` would give up."""
@@ -152,9 +151,9 @@ def ship_package(session: SparkSession) -> None:
     """Let executors import this package, as it is here. Its dependencies must be installed for their Python."""
     if not ROOT.is_dir():
         return  # we were imported from a zip ourselves: `spark-submit --py-files` has shipped it
-    folder = tempfile.mkdtemp(prefix="quarterdeck-package-")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)  # until then executors may still come and fetch it
-    session.addArtifacts(str(write_package(Path(folder))), pyfile=True)
+    until_exit = ExitStack()
+    atexit.register(until_exit.close)  # until then executors may still come and fetch it
+    session.addArtifacts(str(write_package(until_exit.enter_context(staging_folder()))), pyfile=True)
 
 
 def parallelism(session: SparkSession) -> int:

@@ -57,7 +57,7 @@ class Blocks(Struct, frozen=True, array_like=True):
 
 
 class _Place(NamedTuple):
-    """Where a record stands: equal times are ordered by where they were written, which is the order of causes."""
+    """When a record happened and where it stands: equal times are ordered by where they were written, as causes are."""
 
     at_us: int
     file: str
@@ -167,6 +167,8 @@ class FollowedRun:
                     elif before != checksum:
                         at = f"{block.file}\0{block.file}"
                         aside.repeat(at, place.number - block.start, record, raw, is_same=False)
+                        # Which of them counts is known when all are side by side.
+                        self._is_disordered, self._judged_whole = True, 0
             if self.taken >= known:
                 self.problems += aside.problems
             self.taken += 1

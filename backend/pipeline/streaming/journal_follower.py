@@ -96,11 +96,16 @@ class JournalFollower:
         return self._runs[run]
 
     def _judge(self, run: str, known: _Run, now_ms: int, *, at_once: bool) -> None:
+        counted = known.known
+
         def kept(first: int) -> Iterator[Blocks]:
+            nonlocal counted
             if first == 0 and followed.taken:
                 known.pieces = {piece: known.pieces.get(piece, 0) for piece in with_merged(known.pieces)}
             for number, (piece, came_ms) in enumerate(islice(known.pieces.items(), first, None), start=first):
-                yield Blocks(came_ms, (self._block(piece, is_new=number >= known.known),))
+                block = self._block(piece, is_new=number >= counted)
+                counted = max(counted, number + 1)
+                yield Blocks(came_ms, (block,))
 
         followed = known.followed
         followed.kept = kept

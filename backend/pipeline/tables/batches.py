@@ -36,7 +36,8 @@ EVENTS = StructType(
         *schema(
             """
             raw string the line as it stands in the journal
-            file string a file in which it stands
+            file string the first file in which it stands
+            line bigint its number there, from 1; 0 where that is not known
             """
         ).fields,
     ]
@@ -50,6 +51,7 @@ QUARANTINE = schema(
     raw string the line as it stands in the journal
     reason string why it is not a record, or which one it contradicts
     contradicts boolean whether it is a record, but not the first of its identity
+    line bigint its number in the file, from 1; 0 where that is not known
     """
 )
 """Lines that are no records."""
@@ -84,6 +86,7 @@ class BatchWriter:
         """Add events of a run, with the columns of their records."""
         columns = columns.append_column("raw", pa.array([line.raw for line in events], pa.string()))
         columns = columns.append_column("file", pa.array([line.file for line in events], pa.string()))
+        columns = columns.append_column("line", pa.array([line.number for line in events], pa.int64()))
         self.add("events", columns.cast(ARROW["events"]))
 
     def add_quarantined(self, rows: Sequence[QuarantineRow]) -> None:

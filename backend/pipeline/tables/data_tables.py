@@ -23,8 +23,8 @@ TABLE_VERSIONS = schema(
     utc
     version bigint the table's version: the sum of its partitions' versions
     digest string what the content is compared by
-    partitions int how many partitions there are
-    changed int how many of them have changed
+    partitions bigint how many partitions there are
+    changed bigint how many of them have changed
     cause string arranged, repaired, migration, recovered or published
     author string the incarnation that made the change
     """
@@ -34,16 +34,16 @@ MIGRATIONS = schema(
     """
     run
     migration_id string its name
-    partition int the partition
+    partition bigint the partition
     type string MOVE, COPY, SHIFT_UP, SHIFT_DOWN or a combined step, as planned
     source string address of the member that gives the replica away; null for a copy
-    source_current int its replica index before
-    source_new int its replica index after; -1: none
+    source_current bigint its replica index before
+    source_new bigint its replica index after; -1: none
     destination string address of the member that gets the replica
-    destination_current int its replica index before; -1: none
-    destination_new int its replica index after
+    destination_current bigint its replica index before; -1: none
+    destination_new bigint its replica index after
     owner string address of the member that sends the data
-    available int replicas of the partition before
+    available bigint replicas of the partition before
     unavoidable boolean whether the plan had to lower the number of replicas
     master string label of the master that began it
     started_at bigint when the master began it; microseconds on the run's clock
@@ -71,7 +71,7 @@ WRITES = schema(
     operation string put or remove
     map string name of the map
     key string the key
-    partition int the key's partition
+    partition bigint the key's partition
     value string what was put; null for a remove
     started_at bigint microseconds on the run's clock
     finished_at bigint when the client had its answer; null if it never got one
@@ -89,7 +89,7 @@ READS = schema(
     call bigint number of the call within the incarnation that was asked
     map string name of the map
     key string the key
-    partition int the key's partition
+    partition bigint the key's partition
     found boolean whether there was a value
     value string the value that was found
     started_at bigint microseconds on the run's clock

@@ -20,7 +20,6 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import pyarrow as pa
@@ -39,6 +38,7 @@ from quarterdeck.backend.pipeline.delta_snapshot import (
     newest,
     open_table,
 )
+from quarterdeck.backend.pipeline.staging import staging_folder
 from quarterdeck.backend.pipeline.tables.batches import ARROW, MOST_SMALL, SMALL_BYTES, TARGET_BYTES
 from quarterdeck.backend.pipeline.tables.fold import KEPT, Counts, Fold, fold_in
 from quarterdeck.backend.pipeline.tasks import collector_paused
@@ -94,13 +94,13 @@ def _make_tables(store: Address) -> None:
     """Make the tables that are missing, without rows; that of the updates comes last."""
     with needing_delta():
         from deltalake import write_deltalake
-    if newest(store) is not None:
-        return
     if store.exists() and not store.is_dir():
         raise StoreRefused(f"{store} is not a directory")
     for name, fields in {**ARROW, UPDATES: UPDATE}.items():
         place = store / name
-        if not (place / "_delta_log").is_dir() and place.files():
+        if (place / "_delta_log").is_dir():
+            continue
+        if place.files():
             raise StoreRefused(f"{place} exists and is no table of Delta Lake; choose another directory")
         options = place.delta_options or None
         with _transaction(place) as once:
@@ -134,11 +134,11 @@ class _Update:
 
     def make_anew(self) -> tuple[Counts, DeltaSnapshot]:
         """Make all tables anew from the lines that are kept."""
-        with TemporaryDirectory(prefix="quarterdeck-tables-") as name, collector_paused():
-            fold = Fold(self._kept, Path(name))
+        with staging_folder() as folder, collector_paused():
+            fold = Fold(self._kept, folder)
             fold.make_anew()
             for table in ARROW:
-                self._write(table, _made(Path(name), table), mode="overwrite", schema_mode="overwrite")
+                self._write(table, _made(folder, table), mode="overwrite", schema_mode="overwrite")
         return fold.counts, self._record(())
 
     def merge(self, new: AuditInput) -> tuple[Counts, DeltaSnapshot]:
@@ -146,10 +146,10 @@ class _Update:
         unfinished = self._runs_since_state()
         if not unfinished and not new.files:
             return {}, self._state
-        with TemporaryDirectory(prefix="quarterdeck-tables-") as folder, collector_paused():
-            fold = fold_in(self._kept, new, Path(folder), unfinished)
+        with staging_folder() as folder, collector_paused():
+            fold = fold_in(self._kept, new, folder, unfinished)
             for name in ARROW:
-                self._replace(name, fold.replaced[name], _made(Path(folder), name))
+                self._replace(name, fold.replaced[name], _made(folder, name))
         for name, table in self._tables.items():
             if sum(size < SMALL_BYTES for size in table.get_add_actions()["size_bytes"].to_pylist()) > MOST_SMALL:
                 with _transaction(self._store / name) as once:

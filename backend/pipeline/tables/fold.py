@@ -16,6 +16,7 @@ from pyarrow.dataset import Dataset
 from quarterdeck.backend.journal.files import OPEN_DIRECTORY, OPEN_SUFFIX
 from quarterdeck.backend.pipeline import commit
 from quarterdeck.backend.pipeline.audit_input import AuditInput, Group
+from quarterdeck.backend.pipeline.judging.lines import file_order
 from quarterdeck.backend.pipeline.schemas import RECORD
 from quarterdeck.backend.pipeline.tables.batches import ARROW, ROWS_A_GROUP, TABLES, BatchWriter, needed
 from quarterdeck.backend.pipeline.tables.run_events import QuarantineRow, RecordLine, RunLines, shares_of
@@ -92,20 +93,19 @@ class Fold:
 
     def _fold(self, lines: RunLines, runs: Collection[str], anew: Collection[str]) -> None:
         """Fold in the lines of these runs. The kept lines of those `anew` are read with them, and written once more."""
-        for table in self._rows("events", ["run", "raw", "file"], anew):
-            for run, raw, file in zip(*(column.to_pylist() for column in table.columns), strict=True):
-                lines.add(raw.encode(), file, run)
-        known_columns = [name for name in QuarantineRow._fields if name in self._kept["quarantine"].schema.names]
+        for table in self._rows("events", ["run", "raw", "file", "line"], anew):
+            for run, raw, file, number in zip(*(column.to_pylist() for column in table.columns), strict=True):
+                lines.add(raw.encode(), file, number or 0, run)
         before: dict[str, list[QuarantineRow]] = defaultdict(list)
-        for table in self._rows("quarantine", known_columns, runs):
+        for table in self._rows("quarantine", QuarantineRow._fields, runs):
             for row in table.to_pylist():
-                before[row["run"]].append(QuarantineRow(**row))
+                before[row["run"]].append(QuarantineRow(**(row | {"line": row["line"] or 0})))
         for run in runs:
             aside = [row for row in before[run] if row.file not in self._again]
             if run in anew:
                 self.replaced["events"].add(run)
                 for row in aside:
-                    lines.add(row.raw.encode(), row.file, run)
+                    lines.add(row.raw.encode(), row.file, row.line, run)
                 aside = []
             events, columns = lines.events(run)
             aside += lines.quarantine.get(run, ())
@@ -127,28 +127,30 @@ class Fold:
         self._writer.derive(pa.concat_tables(map(needed, events)))
 
     def _leave_known_out(self, lines: RunLines, runs: Collection[str]) -> set[str]:
-        """Leave out the lines that these runs contain already. Return the runs with a contradicted record.
+        """Leave out the lines that these runs contain already. Return the runs with a contradicted record, or an earlier line.
 
         Those have to be made anew: which record is the first shows only when all are side by side.
         """
         new = {(run, line.uuid, line.seq) for run in self._known["events"].keys() & runs for line in lines.records[run]}
-        known: dict[tuple[str, str, int], bytes] = {}
-        for table in self._rows("events", ["run", "uuid", "seq", "raw"], {identity[0] for identity in new}):
-            columns = (table[name].to_pylist() for name in ("run", "uuid", "seq"))
-            for place, identity in enumerate(zip(*columns, strict=True)):
-                if identity in new:
-                    known[identity] = table["raw"][place].as_py().encode()
+        known: dict[tuple[str, str, int], tuple[bytes, tuple[str, int]]] = {}
+        names = ["run", "uuid", "seq", "file", "line", "raw"]
+        for table in self._rows("events", names, {identity[0] for identity in new}):
+            columns = (table[name].to_pylist() for name in names[:5])
+            for place, (*identity, file, number) in enumerate(zip(*columns, strict=True)):
+                if (key := tuple(identity)) in new:
+                    known[key] = table["raw"][place].as_py().encode(), (file_order(file), number or 0)
 
-        def raw_of(run: str, line: RecordLine) -> bytes | None:
-            return known.get((run, line.uuid, line.seq))
+        def is_as_known(run: str, line: RecordLine) -> bool:
+            raw, place = known.get((run, line.uuid, line.seq), (line.raw, line.place))
+            return raw == line.raw and place <= line.place
 
-        contradicted = set[str]()
+        changed = set[str]()
         for run in {identity[0] for identity in known}:
-            if all(raw_of(run, line) in (None, line.raw) for line in lines.records[run]):
-                lines.records[run] = [line for line in lines.records[run] if raw_of(run, line) is None]
+            if all(is_as_known(run, line) for line in lines.records[run]):
+                lines.records[run] = [line for line in lines.records[run] if (run, line.uuid, line.seq) not in known]
             else:
-                contradicted.add(run)
-        return contradicted
+                changed.add(run)
+        return changed
 
     def _rows(self, table: str, columns: Sequence[str], runs: Collection[str]) -> Iterator[pa.Table]:
         """Yield these columns of the kept rows of some runs, some at a time."""

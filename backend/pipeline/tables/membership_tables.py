@@ -14,7 +14,7 @@ from quarterdeck.backend.journal.reader import suspicion_said
 from quarterdeck.backend.pipeline.schemas import CLUSTER_EVENT_KINDS, EVENT, schema
 from quarterdeck.backend.pipeline.tables.run_events import Row, RunEvents, followed, journal_table
 
-LIVES = schema(
+INCARNATIONS = schema(
     """
     run
     uuid
@@ -119,9 +119,13 @@ ENDS = {"member-stopped": "stopped", "member-merging": "merged", "join-failed": 
 
 
 @journal_table(
-    "lives", LIVES, (), "address lite merged_from settings members target reason", "the incarnations of members"
+    "incarnations",
+    INCARNATIONS,
+    (),
+    "address lite merged_from settings members target reason",
+    "the incarnations of members",
 )
-def lives(events: RunEvents) -> list[Row]:
+def incarnations(events: RunEvents) -> list[Row]:
     """Make one row for each incarnation of a member; events of operators and the network belong to none."""
     rows = _recorded_incarnations(events)
     followers = defaultdict(list)
@@ -307,4 +311,4 @@ def merges(events: RunEvents) -> list[Row]:
     return rows
 
 
-MEMBERSHIP_TABLES = (lives, views, suspicions, claims, merges)
+MEMBERSHIP_TABLES = (incarnations, views, suspicions, claims, merges)

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
+from operator import attrgetter
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple, TypeVar
 
@@ -24,6 +25,7 @@ from quarterdeck.backend.pipeline.judging.lines import (
     TORN,
     NoRecord,
     decode_record,
+    file_order,
     run_of_line,
     strange_record,
 )
@@ -110,17 +112,13 @@ def journal_table(
 def shaped(table: pa.Table, wanted: StructType) -> pa.Table:
     """Select just the columns of `wanted`, in its order and types."""
     fields = arrow_schema(wanted)
-    return pa.table([table[field.name].cast(field.type, safe=False) for field in fields], schema=fields)
+    return pa.table([table[field.name].cast(field.type) for field in fields], schema=fields)
 
 
 def table_of(rows: Sequence[Row], wanted: StructType) -> pa.Table:
-    """Return rows as a table; a number may be greater than its column holds."""
+    """Return rows as a table."""
     fields = arrow_schema(wanted)
-    wide = [pa.int64() if pa.types.is_integer(field.type) else field.type for field in fields]
-    return pa.table(
-        [pa.array([row.get(field.name) for row in rows], kind) for field, kind in zip(fields, wide, strict=True)],
-        names=fields.names,
-    )
+    return pa.table([pa.array([row.get(field.name) for row in rows], field.type) for field in fields], schema=fields)
 
 
 def record_columns(raws: Sequence[bytes]) -> pa.Table:
@@ -174,13 +172,20 @@ def nones_first(row: Row, names: Iterable[str]) -> list[Any]:
 
 
 class RecordLine(NamedTuple):
-    """A line that is a record. Sorted ones are in the order in which the first of an identity counts."""
+    """A line that is a record."""
 
     at: int
     raw: bytes
     file: str
+    number: int
+    """Of the line in its file, from 1; 0 where that is not known."""
     uuid: str
     seq: int
+
+    @property
+    def place(self) -> tuple[str, int]:
+        """Where it stands; of several lines with one identity the first one counts."""
+        return file_order(self.file), self.number
 
 
 class QuarantineRow(NamedTuple):
@@ -191,6 +196,7 @@ class QuarantineRow(NamedTuple):
     raw: str
     reason: str
     contradicts: bool
+    line: int
 
 
 class RunLines:
@@ -209,11 +215,11 @@ class RunLines:
         for file in files:
             directory = PurePosixPath(file.place).parent.name
             run = directory.removeprefix(RUN_PREFIX) if directory.startswith(RUN_PREFIX) else NO_RUN
-            for line in read(file):
-                self.add(line.rstrip(b"\n"), file.place, run)
+            for number, line in enumerate(read(file), start=1):
+                self.add(line.rstrip(b"\n"), file.place, number, run)
 
-    def add(self, raw: bytes, file: str, run: str) -> None:
-        """Add a line of `file`; `run` is that of a line that names none."""
+    def add(self, raw: bytes, file: str, number: int, run: str) -> None:
+        """Add the line of this number in `file`; `run` is that of a line that names none."""
         if self._wanted is not None and (_run_named(raw) or NO_RUN) not in self._wanted:
             return
         try:
@@ -222,10 +228,10 @@ class RunLines:
             try:
                 head = strange_record(raw, problem)  # type: ignore[assignment] # only its head counts
             except NoRecord as reason:
-                self._set_aside(_run_named(raw) or run, file, raw, str(reason))
+                self._set_aside(_run_named(raw) or run, file, number, raw, str(reason))
                 return
         named = head.run or NO_RUN
-        self.records[named].append(RecordLine(head.at, raw, file, head.uuid, head.seq))
+        self.records[named].append(RecordLine(head.at, raw, file, number, head.uuid, head.seq))
         if getattr(head, "event", None).__class__ not in CLUSTER_EVENTS:
             self.members[named].add(head.member)
 
@@ -233,9 +239,9 @@ class RunLines:
         return list(self.records | self.quarantine)
 
     def first_of(self, run: str) -> dict[tuple[str, int], RecordLine]:
-        """Return the records of the run by identity, each once: the first one by time."""
+        """Return the records of the run by identity, each once: the first one by file and line."""
         first: dict[tuple[str, int], RecordLine] = {}
-        for line in sorted(self.records[run]):
+        for line in sorted(self.records[run], key=attrgetter("place")):
             first.setdefault((line.uuid, line.seq), line)
         return first
 
@@ -243,23 +249,26 @@ class RunLines:
         """Return each event of the run once, by time, as lines and as columns; set aside what contradicts one, or fits none."""
         while True:
             first = self.first_of(run)
-            contradicting = [line for line in sorted(self.records[run]) if first[line.uuid, line.seq].raw != line.raw]
-            events = list(first.values())
+            contradicting = [line for line in self.records[run] if first[line.uuid, line.seq].raw != line.raw]
+            events = sorted(first.values(), key=lambda line: (line.at, line.place))
             try:
                 columns = record_columns([line.raw for line in events])
             except UnfitLines as unfit:
                 for line in events:
                     if line.raw in unfit.lines:
-                        self._set_aside(run, line.file, line.raw, TORN)
+                        self._set_aside(run, line.file, line.number, line.raw, TORN)
                 self.records[run] = [line for line in self.records[run] if line.raw not in unfit.lines]
                 continue
             for line in contradicting:
                 reason = f"{CONTRADICTS}, uuid {line.uuid} seq {line.seq}"
-                self._set_aside(run, line.file, line.raw, reason, contradicts=True)
+                self._set_aside(run, line.file, line.number, line.raw, reason, contradicts=True)
             return events, columns
 
-    def _set_aside(self, run: str, file: str, raw: bytes, reason: str, *, contradicts: bool = False) -> None:
-        self.quarantine[run].append(QuarantineRow(run, file, raw.decode(errors="replace"), reason, contradicts))
+    def _set_aside(
+        self, run: str, file: str, number: int, raw: bytes, reason: str, *, contradicts: bool = False
+    ) -> None:
+        text = raw.decode(errors="replace")
+        self.quarantine[run].append(QuarantineRow(run, file, text, reason, contradicts, number))
 
 
 def _run_named(raw: bytes) -> str:

@@ -7,7 +7,6 @@ read at once. Rows of other runs are not touched.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
@@ -30,6 +29,7 @@ from quarterdeck.backend.pipeline.delta_snapshot import DeltaSnapshot, newest
 from quarterdeck.backend.pipeline.judging.lines import NO_RUN
 from quarterdeck.backend.pipeline.rules import Finding
 from quarterdeck.backend.pipeline.schemas import arrow_schema, columns_of
+from quarterdeck.backend.pipeline.staging import staging_folder
 from quarterdeck.backend.pipeline.tables.batches import (
     ARROW,
     MOST_SMALL,
@@ -49,6 +49,9 @@ from quarterdeck.backend.pipeline.tasks import collector_paused
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+
+FORMER_NAMES = {"incarnations": "lives"}
+"""Tables by the names that they have in stores of earlier versions."""
 
 FORMAT = sha256(
     "".join(f"{name} {columns.simpleString()}\n" for name, columns in SCHEMAS.items()).encode()
@@ -86,8 +89,8 @@ def update_store(paths: Sequence[Path | str], store: Path | str, table_format: T
     are either as they were, or as they should be.
     """
     place = _place(store, table_format)
-    with tempfile.TemporaryDirectory(prefix="quarterdeck-tables-") as folder:
-        found = resolve_input(paths, Path(folder), "journal")
+    with staging_folder() as folder:
+        found = resolve_input(paths, folder, "journal")
         if found.kind == "store":
             raise NoJournal(f"{found.paths[0]}: holds tables; expected the journals that they are made of")
         if isinstance(place, Address):
@@ -124,7 +127,8 @@ def read_table(spark: SparkSession, store: Path | DeltaSnapshot, name: str) -> D
     """Read the table `name` of the store with the columns that this version knows: missing ones are null, others are left out."""
     schema = SCHEMAS[name]
     if isinstance(store, Path):
-        return spark.read.schema(schema).parquet(f"{store}/{name}").select(schema.names)
+        folder = name if (store / name).exists() else FORMER_NAMES.get(name, name)
+        return spark.read.schema(schema).parquet(f"{store}/{folder}").select(schema.names)
     from quarterdeck.backend.pipeline.spark.arrow import in_tasks
 
     def read(files: Iterator[Address]) -> Iterator[pa.RecordBatch]:
@@ -133,7 +137,7 @@ def read_table(spark: SparkSession, store: Path | DeltaSnapshot, name: str) -> D
                 for batch in pq.ParquetFile(content).iter_batches():
                     yield from known_columns(pa.Table.from_batches([batch]), ARROW[name]).to_batches()
 
-    return in_tasks(spark, store.files(name), read, schema)
+    return in_tasks(spark, store.files(name) or store.files(FORMER_NAMES.get(name, "")), read, schema)
 
 
 # In files of Parquet

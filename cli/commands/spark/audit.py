@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec
+from typer import Exit
 
 from quarterdeck.cli.commands.run_options import DateOption, ZoneOption, log_options
 from quarterdeck.cli.commands.spark.campaign import MasterOption, RemoteOption, require_one_spark
-from quarterdeck.cli.exits import ExitCode, fail_if, failing_as
+from quarterdeck.cli.exits import BadUsage, ExitCode, fail_if, failing_as
 from quarterdeck.cli.output import Format, FormatOption, argument, option, say, write_document, write_rows
 
 if TYPE_CHECKING:
@@ -40,16 +42,21 @@ def audit(
     zone: ZoneOption = "",
     date: DateOption = "",
     fail_on: Annotated[
-        Literal["violation", "observation"],
-        option("Exit with 1 for violations only, or also for observations of Hazelcast members."),
+        str,
+        option(
+            "Exit with 1 for violations only, also for an observation of Hazelcast members, or also where lines (or more "
+            "than a share of them) are no records.",
+            "violation|observation|quarantine[=SHARE]",
+        ),
     ] = "violation",
     report: ReportOption = None,
     output: FormatOption = Format.JSON,
 ) -> None:
-    """Check journals against the invariants. Exits with 1 when one is violated."""
+    """Check journals against the invariants. Exits with 1 when one is violated, with 2 when there is nothing to judge."""
     from quarterdeck.backend.pipeline import audit as pipeline
 
     require_one_spark(master, remote)
+    is_failure = _failing_on(fail_on)
     options = log_options(zone, date=date)
     names = [name.strip() for name in rules.split(",") if name.strip()]
     bound_us = None if bound is None else round(bound * 1_000_000)
@@ -65,7 +72,22 @@ def audit(
         write_document(msgspec.to_builtins(result), output)
     violations = sum(finding.severity == "violation" for finding in result.findings)
     _narrate(result, violations)
-    fail_if(violations or (fail_on == "observation" and result.observations))
+    if not result.counts["records"]:
+        raise Exit(ExitCode.BAD_INPUT)
+    fail_if(violations or is_failure(result))
+
+
+def _failing_on(wanted: str) -> Callable[[AuditResult], bool]:
+    """Return what decides, beside violations, whether an audit fails. Raises `BadUsage`."""
+    what, _, share = wanted.partition("=")
+    if what == "quarantine" and re.fullmatch(r"(0?\.\d+|0|1|\d+%)?", share):
+        most = float(share.removesuffix("%") or 0) / (100 if share.endswith("%") else 1)
+        return lambda result: result.counts["quarantined"] > most * result.counts["lines"]
+    if wanted not in ("violation", "observation"):
+        raise BadUsage(
+            f"--fail-on {wanted}: one of violation, observation, quarantine or quarantine=SHARE, as 0.01 or 1%"
+        )
+    return lambda result: wanted == "observation" and bool(result.observations)
 
 
 @contextmanager
@@ -127,6 +149,8 @@ def _headline(result: AuditResult, violations: int) -> str:
     from quarterdeck.backend.pipeline.audit import NOT_IN_LOGS
 
     records, runs = (counted(result.counts[f"{what}s"], what) for what in ("record", "run"))
+    if not result.counts["records"]:
+        return f"nothing was judged: {counted(result.counts['lines'], 'line')}, none of which is a record"
     unjudged = sum(len(gap.rules) for gap in result.not_judged)
     observed = f"; {headline(result.observations)}" if result.observations else ""
     if not unjudged:

@@ -41,7 +41,7 @@ def tables() -> dict[str, RunTables]:
     lines = RunLines()
     for records in golden_records().values():
         for record in records:
-            lines.add(msgspec.json.encode(record), "", "")
+            lines.add(msgspec.json.encode(record), "", 0, "")
     return {run: RunTables.of_lines(run, lines) for run in golden_records()}
 
 

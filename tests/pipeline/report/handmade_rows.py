@@ -45,7 +45,7 @@ def rows_of(run: str = "one", *, name: str = "athens", of: int = 1, views: int =
     sides = [{"lineage": lineage, "master": name, "members": [name]} for lineage in (f"{name}/1", name)]
     split = {"from_at": 1, "to_at": 3, "lasted_us": 2, "healed_at": 2, "merge_us": 1, "sides": sides}
     made: dict[str, list[dict[str, Any]]] = {
-        "lives": [
+        "incarnations": [
             common | {
                 "uuid": f"u{place + 1}", "member": member, "address": name, "started_at": 0, "joined_at": 0,
                 "ended_at": 9 * SECOND_US, "end": "merged", "settings": None, "merged_from": None,

@@ -175,9 +175,9 @@ def plain(rows: Sequence[Row]) -> list[dict[str, object]]:
     return [row.asDict(recursive=True) for row in rows]
 
 
-def canonical(rows: Sequence[dict[str, object]], leave_out: str = "") -> list[bytes]:
+def canonical(rows: Sequence[dict[str, object]], *leave_out: str) -> list[bytes]:
     """Rows in an order of their own, for comparing tables as bags."""
     return sorted(
-        msgspec.json.encode({name: value for name, value in row.items() if name != leave_out}, order="sorted")
+        msgspec.json.encode({name: value for name, value in row.items() if name not in leave_out}, order="sorted")
         for row in rows
     )

@@ -95,7 +95,7 @@ def test_late_lines_contradictions_and_torn_ones(tmp_path: Path) -> None:
     assert tables(store) == tables(tmp_path / "at once")
     for name, rows in tables(store).items():
         found = pyarrow.parquet.ParquetDataset(tmp_path / "parquet" / name).read().to_pylist()
-        assert canonical(found, "file") == rows, name
+        assert canonical(found, "file", "line") == rows, name
     before = state_of(store)
     update_store([root], store)
     assert (state_of(store).number, state_of(store).versions) == (before.number, before.versions)
@@ -221,7 +221,7 @@ def test_four_processes_write_and_some_are_killed(tmp_path: Path) -> None:
 def test_what_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "deltalake", None)
     journal = write(tmp_path / "journal", clean_story("calm"))
-    with pytest.raises(PipelineMissing, match=r"quarterdeck\[delta\]"):
+    with pytest.raises(PipelineMissing, match=r"quarterdeck\[spark\]"):
         update_store([journal], tmp_path / "tables", "delta")
     assert not (tmp_path / "tables").exists()
     make: Callable[..., Any] = update_store

@@ -40,7 +40,7 @@ def test_events_hold_every_record_once(rows: dict[str, list[dict[str, object]]])
 
 
 def test_a_label_that_is_killed_and_started_again(rows: dict[str, list[dict[str, object]]]) -> None:
-    lives = sorted(of(rows["lives"], "twice-seed-1", member="b"), key=lambda row: row["started_at"])
+    lives = sorted(of(rows["incarnations"], "twice-seed-1", member="b"), key=lambda row: row["started_at"])
     killed = [record.at for record in events("twice-seed-1", ProcessKilled)]
     assert killed == [5 * SECOND_US + 30_000, 15 * SECOND_US + 30_000]
     assert [(row["started_at"], row["ended_at"], row["end"]) for row in lives] == [
@@ -52,7 +52,7 @@ def test_a_label_that_is_killed_and_started_again(rows: dict[str, list[dict[str,
 
 
 def test_lives_whose_story_has_holes(rows: dict[str, list[dict[str, object]]]) -> None:
-    lives = {row["uuid"]: row for row in of(rows["lives"], HAND)}
+    lives = {row["uuid"]: row for row in of(rows["incarnations"], HAND)}
     assert sorted(lives) == ["a1", "b1", "b2"]  # neither the cluster's own records nor a member's notes are a life
     beginningless = lives["a1"]
     assert (beginningless["address"], beginningless["lite"]) == ("10.0.0.1:5701", False)

@@ -34,8 +34,11 @@ REPOSITORY = Path(__file__).parents[3]
 
 
 def tables(place: Path) -> dict[str, list[bytes]]:
-    """All tables as bags of rows, but for the name of the file, of which a line may have stood in several."""
-    return {name: canonical(pyarrow.dataset.dataset(place / name).to_table().to_pylist(), "file") for name in SCHEMAS}
+    """All tables as bags of rows, but for the file and number, of which a line may have several."""
+    return {
+        name: canonical(pyarrow.dataset.dataset(place / name).to_table().to_pylist(), "file", "line")
+        for name in SCHEMAS
+    }
 
 
 def files(place: Path) -> dict[str, int]:
@@ -59,7 +62,7 @@ def test_late_files_are_folded_in_and_repeated_ones_change_nothing(spark: SparkS
         ("00123", "halves-seed-1"),
         len(early) + len(other.records),
     )
-    assert {row.run for row in read_table(spark, place, "lives").collect()} == {"00123", "halves-seed-1"}
+    assert {row.run for row in read_table(spark, place, "incarnations").collect()} == {"00123", "halves-seed-1"}
 
     assert all(len([*(place / name).iterdir()]) == 1 for name in SCHEMAS)  # small runs share a file
     before = files(place)
@@ -181,7 +184,7 @@ def test_a_store_of_another_version(spark: SparkSession, tmp_path: Path) -> None
     root, place = write(tmp_path / "journal", clean_story("clean")), tmp_path / "tables"
     update_store([root], place)
     wanted = tables(place)
-    for part in (place / "lives").rglob("*.parquet"):
+    for part in (place / "incarnations").rglob("*.parquet"):
         table = pyarrow.parquet.ParquetFile(part).read()
         older = table.drop_columns(["lite", "settings"]).append_column("gone", table.column("events"))
         pyarrow.parquet.write_table(older, part)
@@ -189,7 +192,7 @@ def test_a_store_of_another_version(spark: SparkSession, tmp_path: Path) -> None
     assert manifest is not None
     (place / commit.MANIFEST).write_bytes(msgspec.json.encode(msgspec.structs.replace(manifest, form="older")))
 
-    rows = read_table(spark, place, "lives").collect()
+    rows = read_table(spark, place, "incarnations").collect()
     assert {row.lite for row in rows} == {None} and "gone" not in rows[0].asDict()
     for path in (root / "run=clean").iterdir():
         path.unlink()
@@ -287,9 +290,9 @@ def test_of_a_long_run_a_fold_reads_only_what_is_new(tmp_path: Path, monkeypatch
     parsed: list[bytes] = []
     add = RunLines.add
 
-    def noted(lines: RunLines, raw: bytes, file: str, run: str) -> None:
+    def noted(lines: RunLines, raw: bytes, file: str, number: int, run: str) -> None:
         parsed.append(raw)
-        add(lines, raw, file, run)
+        add(lines, raw, file, number, run)
 
     monkeypatch.setattr(RunLines, "add", noted)
     records, root, place = golden_records()["halves-seed-1"], tmp_path / "journal", tmp_path / "tables"

@@ -8,6 +8,7 @@ from pathlib import Path
 from quarterdeck.backend.pipeline.rules import NAMES
 from tests.cli.commands.test_runs import PASSING
 from tests.cli.conftest import Quarterdeck
+from tests.pipeline.journal_builder import clean_story, write
 
 
 def test_a_sound_run_passes(quarterdeck: Quarterdeck, quarterdeck_process: Quarterdeck, tmp_path: Path) -> None:
@@ -38,3 +39,28 @@ def test_logs_of_members_in_trouble_are_no_violation_but_say_so(quarterdeck: Qua
     assert quarterdeck("audit", RECORDINGS / "flapping", "--fail-on", "observation").returncode == 1
     lost = quarterdeck("audit", RECORDINGS / "formation-and-crash")
     assert (lost.returncode, lost.stderr.count("did not come back")) == (0, 4)
+
+
+def test_where_no_line_is_a_record_nothing_was_judged(quarterdeck: Quarterdeck, tmp_path: Path) -> None:
+    for content, lines in (("", "0 lines"), ("{}\nno json\n", "2 lines")):
+        (tmp_path / "a-000001.jsonl").write_text(content)
+        result = quarterdeck("audit", tmp_path / "a-000001.jsonl", "--source", "journal")
+        assert (result.returncode, result.stderr.splitlines()[-1]) == (
+            2,
+            f"nothing was judged: {lines}, none of which is a record",
+        )
+
+
+def test_an_audit_fails_on_lines_that_are_no_records_where_that_is_wanted(
+    quarterdeck: Quarterdeck, tmp_path: Path
+) -> None:
+    write(tmp_path, clean_story("calm"))
+    (tmp_path / "run=calm" / "torn-000001.jsonl").write_text("no json\n")
+    of_lists = ("--rules", "version,view integrity")
+
+    def code(*options: str) -> int:
+        return quarterdeck("audit", tmp_path, *of_lists, *options).returncode
+
+    assert code() == code("--fail-on", "quarantine=0.5") == 0
+    assert code("--fail-on", "quarantine") == code("--fail-on", "quarantine=1%") == 1
+    assert code("--fail-on", "quarantine=much") == code("--fail-on", "anything") == 2

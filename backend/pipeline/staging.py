@@ -1,0 +1,36 @@
+"""Temporary folders that go with their process: what a killed one leaves is removed by the next one."""
+
+from __future__ import annotations
+
+import fcntl
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+PREFIX = "quarterdeck-pipeline-"
+LOCK = ".lock"
+"""Each folder has a file of this name, which its process holds locked."""
+
+
+@contextmanager
+def staging_folder() -> Iterator[Path]:
+    """Make a folder that is removed after the block, and remove those of processes that were killed. Raises OSError."""
+    _remove_leftovers(Path(tempfile.gettempdir()))
+    with (
+        tempfile.TemporaryDirectory(prefix=PREFIX, ignore_cleanup_errors=True) as name,
+        (Path(name) / LOCK).open("w") as lock,
+    ):
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield Path(name)
+
+
+def _remove_leftovers(parent: Path) -> None:
+    for lock in parent.glob(f"{PREFIX}*/{LOCK}"):
+        try:
+            with lock.open("r+") as file:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:  # its process lives, it is another user's, or it has just gone
+            continue
+        shutil.rmtree(lock.parent, ignore_errors=True)
