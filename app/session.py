@@ -14,7 +14,6 @@ from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.judgement.health.cluster_health import ClusterHealth
 from quarterdeck.backend.judgement.judge import Judge
-from quarterdeck.backend.judgement.observations.story import LogStory
 from quarterdeck.backend.judgement.watcher import recorded_watcher
 from quarterdeck.backend.picture.explain.episodes.episodes import Episodes
 from quarterdeck.backend.picture.fold.picture import Picture
@@ -23,6 +22,7 @@ from quarterdeck.backend.picture.replay.tape import Playhead, ReorderBuffer, Tap
 if TYPE_CHECKING:
     from quarterdeck.backend.clusters.invariant_monitor import InvariantMonitor, Violation
     from quarterdeck.backend.clusters.traffic import Traffic
+    from quarterdeck.backend.judgement.observations.story import LogStory
 
 STORM_POLLS = 5
 """Polls in a row with records from which on they are a storm, which need not be shown at each poll."""

@@ -148,6 +148,7 @@ class ProcessFacts(NamedTuple):
     """What a member's process reports of itself besides its records; None for what it does not report."""
 
     cluster_name: str
+    """Empty where it is not known."""
     version: str | None = None
     """The version of its software."""
     node_state: str | None = None

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from msgspec.structs import replace
 
 from quarterdeck.cli.commands import run_options
+from quarterdeck.cli.commands.recording import AtOption, RecordingTarget, ReplayOption, RunOption
 from quarterdeck.cli.commands.simulate import play, scenario_of
 from quarterdeck.cli.configuration.connection import ConnectionTarget, with_connection
 from quarterdeck.cli.configuration.paths import configuration_file, console_state_file
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     from quarterdeck.app.console_state import ConsoleSettings
     from quarterdeck.backend.clusters.cluster import Cluster
     from quarterdeck.backend.clusters.local import LiveCluster
-    from quarterdeck.backend.clusters.recorded.recorded_cluster import RecordedCluster
-    from quarterdeck.backend.clusters.recorded.recorded_run import LogCluster
     from quarterdeck.backend.clusters.simulated.simulated_cluster import SimulatedCluster
     from quarterdeck.backend.core.properties import Settings
 
@@ -60,13 +59,12 @@ def console(
     read_only: Annotated[
         bool, flag("Allow no changes, not even in a cluster that is started here.", "--read-only")
     ] = False,
-    replay: Annotated[
-        Path | None, option("Open a recorded run: a run's folder in a journal, one file, or members' logs.", "DIR")
-    ] = None,
+    replay: ReplayOption = None,
     follow: Annotated[bool, flag("With --replay of logs: keep reading as they grow.", "--follow")] = False,
     zone: run_options.ZoneOption = "",
     date: run_options.DateOption = "",
-    at: Annotated[str | None, option("With --replay: seconds, or MEMBER#NUMBER of an event.", "MOMENT")] = None,
+    at: AtOption = None,
+    run: RunOption = "",
     simulate: Annotated[
         Path | None, option("Open a scenario, or a copy that `cluster fork` wrote, in simulated time.", "FILE|DIR")
     ] = None,
@@ -83,6 +81,7 @@ def console(
     for name, given, wanted, needed in (
         ("--at", at, replay, "--replay"), ("--follow", follow or None, replay, "--replay"),
         ("--zone", zone or None, replay, "--replay"), ("--date", date or None, replay, "--replay"),
+        ("--run", run or None, replay, "--replay"),
         ("--seed", seed, simulate, "--simulate"), ("--speed", speed, simulate, "--simulate"),
     ):  # fmt: skip
         if given is not None and wanted is None:
@@ -93,7 +92,7 @@ def console(
             raise BadUsage(problem)
         _require_terminal("see `quarterdeck journal cat` and `quarterdeck simulate`")
         if replay is not None:
-            recorded, at_us = opened_recording(replay, at, zone, date, follow=follow)
+            recorded, at_us = RecordingTarget(replay, at, run, zone, date).opened(follow=follow)
             with closing(recorded):
                 show(recorded, console_settings(theme), at_us=at_us)
         else:
@@ -225,32 +224,6 @@ def simulated_cluster(file: Path, seed: int | None, speed: float | None) -> Simu
     copy = CopiedCluster(snapshot, seed=1 if seed is None else seed, past=past)
     copy.set_speed(speed)
     return copy
-
-
-def opened_recording(
-    path: Path, at: str | None = None, zone: str = "", date: str = "", *, follow: bool = False
-) -> tuple[RecordedCluster | LogCluster, int | None]:
-    """Return the run recorded at `path`, a journal or logs, and the moment `at` in it, in microseconds.
-
-    Raises:
-        CommandFailed: It cannot be opened.
-    """
-    from quarterdeck.backend.clusters.recorded.recorded_run import recorded_run
-    from quarterdeck.backend.journal.files import NoJournal
-    from quarterdeck.backend.picture.replay.timeline import BadMoment, named_event, seconds_of
-
-    options = run_options.log_options(zone, date=date)
-    with failing_as(ExitCode.BAD_INPUT, NoJournal, OSError, about="--replay"):
-        cluster = recorded_run(path, options=options, follow=follow)
-        if at is None:
-            return cluster, None
-        with failing_as(ExitCode.BAD_INPUT, BadMoment, about="--at"):
-            event = named_event(at)
-            at_us = seconds_of(at) if event is None else cluster.moment_of(*event)
-        if at_us is None:
-            raise BadUsage(f"--at: there is no event {at} in the run {cluster.run}")
-        cluster.close()
-        return recorded_run(path, until_us=at_us, options=options, follow=follow), at_us
 
 
 def open_new_cluster(

@@ -5,6 +5,7 @@ It can only be looked at, as every `PastRun`.
 
 from __future__ import annotations
 
+import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future
@@ -35,8 +36,31 @@ class PastRun:
 
     def __init__(self, run: str) -> None:
         self.name = self.run = run
+        self.failure = ""
+        """Why the reading ended before its end."""
         self._labels: dict[str, None] = {}
         """In the order in which they were seen first."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing is read any more."""
+        raise NotImplementedError
+
+    def now_us(self) -> int:
+        """Return the time of the latest record that was read."""
+        raise NotImplementedError
+
+    def drain(self) -> list[Record]:
+        """Return the next records, in the order of time."""
+        raise NotImplementedError
+
+    def began_utc_us(self) -> int:
+        """Return the time in UTC at which the run's clock shows 0; 0 without a record. Takes records that are left to drain."""
+        while not self.complete:
+            for record in self.drain():
+                return record.utc - record.at
+            time.sleep(POLL_SECONDS)
+        return 0
 
     @property
     def labels(self) -> Sequence[str]:
@@ -50,6 +74,7 @@ class PastRun:
         return refused(self.refusal)
 
 
+POLL_SECONDS = 0.02
 RECORDS_A_DRAIN = 4_000
 """Records read at once, some 20 ms of work: a journal of gigabytes is read in the course of many calls."""
 
@@ -71,10 +96,13 @@ class RecordedCluster(PastRun):
 
     refusal = "this is a recorded run; nothing can be done to it"
 
-    def __init__(self, path: Path, *, until_us: int | None = None, most_records: int = MOST_RECORDS) -> None:
+    def __init__(
+        self, path: Path, *, run: str = "", until_us: int | None = None, most_records: int = MOST_RECORDS
+    ) -> None:
+        """`run` names the one that is meant, where there are several."""
         self.journal_path = path
         files = _files_by_run(path)
-        super().__init__(_only(path, list(files)))
+        super().__init__(_only(path, list(files), run))
         self._sizes = {file: _size(file) for file in files[self.run]}
         self._bytes_read = 0
         self._problems = _Problems()
@@ -101,7 +129,8 @@ class RecordedCluster(PastRun):
             try:
                 fresh = list(islice(self._records, RECORDS_A_DRAIN))
             except OSError as problem:
-                self._stop(f"reading stopped: {problem}")
+                self.failure = f"reading stopped: {problem}"
+                self._stop(self.failure)
             if len(fresh) < RECORDS_A_DRAIN:
                 self._records = None
         if fresh:
@@ -205,13 +234,16 @@ def _files_by_run(path: Path) -> dict[str, list[Path]]:
     return runs
 
 
-def _only(path: Path, runs: Sequence[str]) -> str:
+def _only(path: Path, runs: Sequence[str], wanted: str) -> str:
     if not runs:
         hint = f"name a journal, a {RUN_PREFIX}… directory or a .jsonl file"
         raise NoJournal(f"{path}: no line in it is a record; {hint}")
-    if len(runs) > 1:
+    if wanted in runs:
+        return wanted
+    if len(runs) > 1 or wanted:
         named = ", ".join(sorted(runs)[-RUNS_NAMED:]) + f" and {len(runs) - RUNS_NAMED} more" * (len(runs) > RUNS_NAMED)
-        raise NoJournal(f"{path}: holds {len(runs)} runs; name one as {path / RUN_PREFIX}… : {named}")
+        holds = f"has no run {wanted}" if wanted else f"holds {counted(len(runs), 'run')}"
+        raise NoJournal(f"{path}: {holds}; name one with --run, or as {path / RUN_PREFIX}… : {named}")
     return runs[0]
 
 

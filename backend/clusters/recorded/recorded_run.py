@@ -63,13 +63,12 @@ class LogCluster(LoggedCluster, PastRun):
         self.lines = RecordLines()
         self._now_us = self._end_us = 0
         self._progress = ReadProgress(0, 0)
-        self._failure = ""
         self._is_read = False
 
     @property
     def complete(self) -> bool:
         """Whether nothing is read any more."""
-        return bool(self._failure) or (self._is_read and not self._follow and self._taken == len(self._waiting))
+        return bool(self.failure) or (self._is_read and not self._follow and self._taken == len(self._waiting))
 
     def now_us(self) -> int:
         return self._now_us
@@ -89,8 +88,8 @@ class LogCluster(LoggedCluster, PastRun):
 
     def notes(self) -> Sequence[str]:
         """How far the reading is, what went wrong with it, and what is observed."""
-        if self._failure:
-            return [f"reading stopped: {self._failure}"]
+        if self.failure:
+            return [f"reading stopped: {self.failure}"]
         if not self._is_read:
             done, total = self._progress.done, self._progress.total
             return [f"reading the logs: {done * 100 // max(1, total)} % of {bytes_text(total)}"]
@@ -120,7 +119,7 @@ class LogCluster(LoggedCluster, PastRun):
                 case RunRead(story, end_us):
                     self.story, self._end_us, self._is_read = story, end_us, True
                 case ReadingFailed(why):
-                    self._failure = why
+                    self.failure = why
 
 
 LINES_LOOKED_AT = 200
@@ -128,18 +127,22 @@ LINES_LOOKED_AT = 200
 
 
 def recorded_run(
-    path: Path, *, until_us: int | None = None, options: LogOptions | None = None, follow: bool = False
+    path: Path, *, run: str = "", until_us: int | None = None, options: LogOptions | None = None, follow: bool = False
 ) -> RecordedCluster | LogCluster:
-    """Open the run at `path`. With `follow`, logs are read on as they grow; a journal is read once.
+    """Open the run at `path`, of several the one that is called `run`.
+
+    With `follow`, logs are read on as they grow; a journal is read once.
 
     Raises `NoJournal` when there is neither journal nor log, or no single run, `OSError` when something cannot be read.
     """
     if is_journal(path):
         if follow:
             raise NoJournal(f"{path}: is a journal; only members' logs can be followed")
-        run = RecordedCluster(path, until_us=until_us)
-        imported = imported_logs((path, journal.run_directory(path, run.run), path.parent))
-        return run if imported is None else ImportedRun(path, imported, until_us=until_us)
+        recorded = RecordedCluster(path, run=run, until_us=until_us)
+        imported = imported_logs((path, journal.run_directory(path, recorded.run), path.parent))
+        return recorded if imported is None else ImportedRun(path, imported, run=run, until_us=until_us)
+    if run:
+        raise NoJournal(f"{path}: holds members' logs, which are one run; leave out --run")
     try:
         check_logs(path, options, follow=follow)
     except ValueError as problem:  # a zone that nothing shows, too
@@ -170,8 +173,8 @@ def _has_record(file: Path) -> bool:
 class ImportedRun(LoggedCluster, RecordedCluster):
     """The run in the journal at `path`, with what was `imported` beside it. The lines can be read where the logs still stand."""
 
-    def __init__(self, path: Path, imported: ImportedLogs, *, until_us: int | None = None) -> None:
-        super().__init__(path, until_us=until_us)
+    def __init__(self, path: Path, imported: ImportedLogs, *, run: str = "", until_us: int | None = None) -> None:
+        super().__init__(path, run=run, until_us=until_us)
         self.story = imported.story  # the journal has only the events
         self.logs = Path(imported.logs)
         self.lines = RecordLines.of(imported.lines)

@@ -10,6 +10,7 @@ import re
 from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, tzinfo
 from math import log
 from typing import NamedTuple
 
@@ -280,7 +281,13 @@ SECONDS = re.compile(r"(?:(?P<minutes>\d+):)?(?P<seconds>\d+(?:\.\d+)?)\s*(?P<un
 UNIT_US = {"": SECOND_US, "s": SECOND_US, "ms": 1_000, "m": 60_000_000}
 EVENT = re.compile(r"(?P<member>.+)#(?P<seq>\d+)")
 
-USAGE = "write seconds (12.5, 1:30), +2 or -500ms from here, MEMBER#NUMBER of an event, a bookmark, start or end"
+ISO_8601 = re.compile(r"\d{4}-?\d\d-?\d\d[T ]\d.*")
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+USAGE = (
+    "write seconds (12.5, 1:30), a time in ISO 8601 (2026-11-28T17:05:34Z), +2 or -500ms from here, "
+    "MEMBER#NUMBER of an event, a bookmark, start or end"
+)
 
 
 class EventName(NamedTuple):
@@ -312,6 +319,8 @@ def moment_of(text: str, tape: Tape, playhead: Playhead) -> int:
             if record.seq == event.seq and event.member in (record.member, record.uuid):
                 return record.at
         raise BadMoment(f"no event {event.member}#{event.seq} is remembered; {USAGE}")
+    if (utc_us := utc_of(text)) is not None:
+        return utc_us - next((record.utc - record.at for record in tape.last(1)), 0)
     if text[:1] in ("+", "-"):
         return playhead.shown_us + (seconds_of(text[1:]) if text[0] == "+" else -seconds_of(text[1:]))
     return seconds_of(text)
@@ -327,6 +336,25 @@ def seconds_of(text: str) -> int:
     if timed is None:
         raise BadMoment(f"{text!r} names no moment; {USAGE}")
     return round(float(timed["seconds"]) * UNIT_US[timed["unit"]]) + int(timed["minutes"] or 0) * 60_000_000
+
+
+def utc_of(text: str, zone: tzinfo | None = None) -> int | None:
+    """Return the microseconds since 1970 of a time in ISO 8601; None when `text` is no such time.
+
+    A time that names no offset is in `zone`, by default UTC.
+
+    Raises:
+        BadMoment: There is no such time.
+    """
+    if not ISO_8601.fullmatch(text.strip()):
+        return None
+    try:
+        moment = datetime.fromisoformat(text.strip())
+    except ValueError as problem:
+        raise BadMoment(f"{text!r} names no moment: {problem}; {USAGE}") from problem
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=zone or UTC)
+    return (moment - EPOCH) // timedelta(microseconds=1)
 
 
 def named_event(text: str) -> EventName | None:

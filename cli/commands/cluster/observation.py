@@ -16,16 +16,18 @@ from http import HTTPStatus
 from itertools import islice
 from typing import Annotated, TypeVar, cast
 
-from quarterdeck.backend.clusters.cluster import ConnectionStatus, ProcessFacts, WatchedCluster
+from quarterdeck.backend.clusters.cluster import Cluster, ConnectionStatus, ProcessFacts, WatchedCluster
 from quarterdeck.backend.clusters.follower import Follower
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.commands import CommandRefused
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.judgement.judge import Judge
+from quarterdeck.backend.judgement.watcher import recorded_watcher
 from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.text.formatting import one_line, with_names
 from quarterdeck.cli.commands.journal import RECORD_COLUMNS, record_row
+from quarterdeck.cli.commands.recording import RecordingTarget
 from quarterdeck.cli.commands.run_options import DurationOption
 from quarterdeck.cli.configuration.connection import ConnectionTarget, with_connection
 from quarterdeck.cli.configuration.opening import CONNECT_TIMEOUT_SECONDS, open_cluster, unreached, wait_until_started
@@ -33,6 +35,8 @@ from quarterdeck.cli.exits import BadUsage, CommandFailed, ExitCode
 from quarterdeck.cli.output import Format, FormatOption, flag, option, say, write_rows
 
 Answer = TypeVar("Answer")
+Source = ConnectionTarget | RecordingTarget
+"""What is asked: running members, or a moment of a recorded run."""
 
 BAD_INPUT_STATUSES = (HTTPStatus.BAD_REQUEST, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, HTTPStatus.UNPROCESSABLE_ENTITY)
 POLL_SECONDS = 0.02
@@ -46,7 +50,7 @@ METRICS_SECONDS = 2.0
 class ObservedCluster:
     """What the members believe at one moment, and how each is reached."""
 
-    cluster: WatchedCluster
+    cluster: Cluster
     picture: Picture
     connections: Mapping[str, ConnectionStatus]
     """By label, or by the address of a member that does not answer."""
@@ -101,14 +105,14 @@ class ObservedCluster:
 
 @contextmanager
 def observe(
-    connection: ConnectionTarget,
+    source: Source,
     *,
     history: bool = False,
     tables: bool = False,
     metrics: bool = False,
     write: bool = False,
 ) -> Iterator[ObservedCluster]:
-    """Open the cluster that `connection` names, and yield it as it is now.
+    """Open the cluster that `source` names, and yield it as it is now, or a recorded one as it was at its moment.
 
     With `history` the members report all that they have recorded, else only their present state. With `tables` that includes the
     rows of their partition tables, which are of one moment then. With `metrics` those of real members are waited for, a little.
@@ -116,6 +120,10 @@ def observe(
     Raises:
         CommandFailed: It cannot be opened, or no member is reached.
     """
+    if isinstance(source, RecordingTarget):
+        yield recorded_moment(source)
+        return
+    connection = source
     opened = open_cluster(connection.require_named(), write=write, records=history, pod_logs=False)
     with closing(opened) as cluster:
         followed = Follower(cluster)
@@ -136,6 +144,24 @@ def observe(
             cluster.now_us(),
             followed.judge(),
         )
+
+
+def recorded_moment(recording: RecordingTarget) -> ObservedCluster:
+    """Return a recorded cluster as it was at a moment, by what was recorded up to then.
+
+    Raises:
+        CommandFailed: It cannot be read, or there is no such moment.
+    """
+    from quarterdeck.backend.clusters.recorded.recorded_moment import picture_at, recorded_status
+
+    run, at_us = recording.opened()
+    with closing(run):
+        picture, now_us = picture_at(run, at_us)
+    if run.failure:
+        raise CommandFailed(ExitCode.BAD_INPUT, f"--replay {recording.path}: {run.failure}")
+    facts = dict.fromkeys(picture.members, ProcessFacts(""))
+    judge = Judge(picture, recorded_watcher(picture), now_us)
+    return ObservedCluster(run, picture, recorded_status(picture), facts, now_us, judge)
 
 
 def await_tables(followed: Follower) -> None:

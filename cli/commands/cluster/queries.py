@@ -21,8 +21,9 @@ from quarterdeck.backend.picture.fold.member_data import MemberData, Stored, ans
 from quarterdeck.backend.picture.text.fact import not_told
 from quarterdeck.cli.commands.cluster import actions, restarts
 from quarterdeck.cli.commands.cluster.actions import MemberOption
-from quarterdeck.cli.commands.cluster.observation import ObservedCluster, observe, watch
-from quarterdeck.cli.configuration.connection import ConnectionTarget, with_connection
+from quarterdeck.cli.commands.cluster.observation import ObservedCluster, Source, observe, watch
+from quarterdeck.cli.commands.recording import with_source
+from quarterdeck.cli.configuration.connection import ConnectionTarget
 from quarterdeck.cli.exits import BadUsage, ExitCode, fail_if, failing_as
 from quarterdeck.cli.output import Format, FormatOption, argument, flag, option, say, write_document, write_rows
 
@@ -43,9 +44,9 @@ PLANNED_SHOWN = 100
 ENDED_SHOWN = 50
 
 
-@with_connection
+@with_source
 def status(
-    connection: ConnectionTarget,
+    source: Source,
     check: Annotated[
         bool,
         flag(
@@ -56,28 +57,28 @@ def status(
     output: FormatOption = Format.TABLE,
 ) -> None:
     """Print whether the cluster is whole and its data safe; then which lists and tables there are, and who holds them."""
-    with observe(connection, history=True, tables=True) as seen:
+    with observe(source, history=True, tables=True) as seen:
         health, found = seen.judge.health, summary(seen)
     fields = health.as_fields(seen.now_us)
     if output is Format.TABLE:
         print(fields.pop("sentence"))
-    if connection.environment:
-        fields["environment"] = connection.environment
+    if isinstance(source, ConnectionTarget) and source.environment:
+        fields["environment"] = source.environment
     write_document({**fields, **found}, output)
     fail_if(check and health.condition != "healthy")
 
 
-@with_connection
-def members(connection: ConnectionTarget, output: FormatOption = Format.TABLE) -> None:
+@with_source
+def members(source: Source, output: FormatOption = Format.TABLE) -> None:
     """Print a row for every member: what it believes, or why it is not reached."""
-    with observe(connection, metrics=output is not Format.TABLE) as seen:
+    with observe(source, metrics=output is not Format.TABLE) as seen:
         write_rows(member_rows(seen), MEMBER_COLUMNS, output)
 
 
-@with_connection
-def lists(connection: ConnectionTarget, output: FormatOption = Format.TABLE) -> None:
+@with_source
+def lists(source: Source, output: FormatOption = Format.TABLE) -> None:
     """Print the member list of every member side by side."""
-    with observe(connection) as seen:
+    with observe(source) as seen:
         rows = (
             {
                 "member": label,
@@ -91,17 +92,17 @@ def lists(connection: ConnectionTarget, output: FormatOption = Format.TABLE) -> 
         write_rows(rows, LIST_COLUMNS, output)
 
 
-@with_connection
-def suspicions(connection: ConnectionTarget, output: FormatOption = Format.TABLE) -> None:
+@with_source
+def suspicions(source: Source, output: FormatOption = Format.TABLE) -> None:
     """Print who suspects whom and why, who reports whom to its master, and which members masters hold back."""
-    with observe(connection, history=True) as seen:
+    with observe(source, history=True) as seen:
         rows = chain.from_iterable(suspicion_rows(seen, belief) for belief in seen.present.values())
         write_rows(rows, SUSPICION_COLUMNS, output)
 
 
-@with_connection
+@with_source
 def table(
-    connection: ConnectionTarget,
+    source: Source,
     member: MemberOption = None,
     first: Annotated[int, option("The first partition.", None, "--from", min=0)] = 0,
     last: Annotated[int | None, option("The last partition.", None, "--to", min=0)] = None,
@@ -110,7 +111,7 @@ def table(
     """Print one member's partition table: who holds which replica."""
     if last is not None and last < first:
         raise BadUsage(f"--to {last}: is before --from {first}")
-    with observe(connection, tables=True) as seen:
+    with observe(source, tables=True) as seen:
         asked = seen.member(member, "its table")
         belief = seen.present[asked]
         if belief.shows("backups"):
@@ -121,9 +122,9 @@ def table(
         write_rows(table_rows(seen, belief, first, last), TABLE_COLUMNS, output)
 
 
-@with_connection
+@with_source
 def owner(
-    connection: ConnectionTarget,
+    source: Source,
     map_name: Annotated[str, argument("The map.", "MAP")],
     key: Annotated[str, argument("The key, as text.", "KEY")],
     key_type: Annotated[
@@ -136,7 +137,7 @@ def owner(
 
     with failing_as(ExitCode.BAD_INPUT, ValueError):
         wanted = map_key(map_name, key, key_type)
-    with observe(connection, tables=True) as seen:
+    with observe(source, tables=True) as seen:
         with failing_as(ExitCode.BAD_INPUT, ValueError):
             owners = list(key_owners(seen.picture, wanted))
         if not owners:
@@ -144,22 +145,22 @@ def owner(
         write_rows(({"map": map_name, "key": key, **found._asdict()} for found in owners), OWNER_COLUMNS, output)
 
 
-@with_connection
-def migrations(connection: ConnectionTarget, member: MemberOption = None, output: FormatOption = Format.TABLE) -> None:
+@with_source
+def migrations(source: Source, member: MemberOption = None, output: FormatOption = Format.TABLE) -> None:
     """Print what the masters migrate: running, planned, and how the latest ended."""
     from quarterdeck.backend.boards.migration_board import migration_board
 
-    with observe(connection, history=True) as seen:
+    with observe(source, history=True) as seen:
         leaders = [seen.member(member, "its migrations")] if member else seen.masters
         for head in migration_board(seen.picture, seen.now_us).heads:
             say(head.text)
         write_rows(migration_rows(seen, leaders, everywhere=member is None), MIGRATION_COLUMNS, output)
 
 
-@with_connection
-def why(connection: ConnectionTarget, member: MemberOption = None, output: FormatOption = Format.TABLE) -> None:
+@with_source
+def why(source: Source, member: MemberOption = None, output: FormatOption = Format.TABLE) -> None:
     """Print for every master why its cluster does not merge with the others."""
-    with observe(connection, history=True) as seen:
+    with observe(source, history=True) as seen:
         asked = [seen.member(member, "its reasons")] if member else seen.masters or list(seen.present)
         rows = list(why_rows(seen, asked))
     write_rows(rows, WHY_COLUMNS, output)
@@ -183,7 +184,7 @@ def summary(seen: ObservedCluster) -> Row:
             tables.setdefault((0, ""), []).append(label)
     states = (_state(belief) for belief in present.values())
     return {
-        "clusters": list(dict.fromkeys(seen.facts[label].cluster_name for label in present)),
+        "clusters": list(dict.fromkeys(filter(None, (seen.facts[label].cluster_name for label in present)))),
         "agreed": judge.agreed,
         "reached": list(present),
         "unreached": list(judge.unreached),
@@ -226,7 +227,7 @@ def member_rows(seen: ObservedCluster) -> Iterator[Row]:
                 "list_size": len(belief.members),
                 "members": [seen.name_of(member.address) for member in belief.members],
                 "lineage": belief.lineage,
-                "cluster": facts.cluster_name,
+                "cluster": facts.cluster_name or None,
                 "cluster_state": _state(belief),
                 "table_version": None if not versioned else table.version if table is not None else 0,
                 "table_digest": table.digest if table is not None else "" if versioned else None,

@@ -73,7 +73,7 @@ def test_a_run_comes_back_in_pieces_and_in_order(tmp_path: Path) -> None:
 def test_several_runs_have_to_be_named(tmp_path: Path) -> None:
     for run in ("a", "b"):
         write(tmp_path, run, "one", records_of(run, 3))
-    with pytest.raises(NoJournal, match=r"holds 2 runs; name one as .*run=… : a, b"):
+    with pytest.raises(NoJournal, match=r"holds 2 runs; name one with --run, or as .*run=… : a, b"):
         RecordedCluster(tmp_path)
     assert read(RecordedCluster(tmp_path / "run=b")) == records_of("b", 3)
     with pytest.raises(NoJournal, match="no such file"):

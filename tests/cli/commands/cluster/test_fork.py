@@ -11,7 +11,8 @@ from quarterdeck.backend.clusters.simulated.copied_cluster import SNAPSHOT_FILE,
 from quarterdeck.backend.core.properties import SECOND_US, Settings
 from quarterdeck.backend.live.cluster.local_clusters import ProcessCluster
 from quarterdeck.backend.picture.fold.picture import Picture
-from quarterdeck.cli.commands.console import opened_recording, simulated_cluster
+from quarterdeck.cli.commands.console import simulated_cluster
+from quarterdeck.cli.commands.recording import RecordingTarget
 from quarterdeck.cli.exits import CommandFailed
 from tests.cli.conftest import Quarterdeck
 from tests.clusters.recorded.test_recorded_cluster import read
@@ -34,7 +35,7 @@ def test_a_running_cluster_is_copied_and_gone_on_with(quarterdeck: Quarterdeck, 
     assert told["not_told"] == {} and sorted(told["members"]) == ["n1", "n2"] and told["records"] > 5
     assert again.returncode == 2 and "exists already" in again.stderr
 
-    recorded, _ = opened_recording(out)
+    recorded, _ = RecordingTarget(out).opened()
     assert len(read(recorded)) == told["records"] and recorded.run == told["run"]
 
     copy = simulated_cluster(out, None, None)
