@@ -122,7 +122,7 @@ def _is_frozen(label: str, truth: Truth) -> bool:
 
 
 def _is_joining(label: str, truth: Truth) -> bool:
-    return label not in truth.joined
+    return label in truth.running and label not in truth.joined and label not in truth.frozen
 
 
 def _losses(judge: Judge, truths: Truths) -> Iterator[Compared]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
+from collections.abc import Iterator
 from random import Random
 
 from msgspec import Struct
@@ -16,6 +17,7 @@ from quarterdeck.backend.core.events import ProcessKilled, ProcessPaused, Proces
 from quarterdeck.backend.core.membership.events import ListInstalled, MemberMerging, MemberStarted, MemberStopped
 from quarterdeck.backend.core.partitions.events import PartitionLost
 from quarterdeck.backend.core.properties import MILLISECOND_US, SECOND_US
+from quarterdeck.backend.judgement.judge import Judge
 from quarterdeck.backend.scenarios.format.scenario import Scenario
 from quarterdeck.backend.scenarios.run_state import RunState
 from quarterdeck.backend.simulation.swarm_testing.drawing import draw_scenario
@@ -139,6 +141,10 @@ class JudgedRun(RunState):
             self._judge_us = now_us + 1 + int(self._draws.expovariate(1 / PAUSE_SECONDS) * SECOND_US)
         self.next_us = min(self._grid_us, self._judge_us)
 
+    def compare(self, judge: Judge, truths: Truths) -> Iterator[Compared]:
+        """Yield the conclusions of one watcher beside the truth."""
+        return compare(judge, truths)
+
     def _look_at_entries(self, world: World, *, by_merge: bool) -> None:
         states = (member.state for member in running_members(world))
         self._ledger.look(held_entries(states), world.now_us, by_merge=by_merge)
@@ -154,7 +160,7 @@ class JudgedRun(RunState):
             measured = self._since(MEASURED_WITHIN_US + watcher.late_us)
             lately = self._since(watcher.late_us)
             truths = Truths(lately, measured, self._ledger, watcher.sees_links, watcher.label_of)
-            for statement in compare(watcher.judge(now_us), truths):
+            for statement in self.compare(watcher.judge(now_us), truths):
                 self.counts[watcher.name, statement.question, statement.verdict] += 1
                 if statement.verdict == "false":
                     episode = (watcher.name, statement.question, statement.subject)
