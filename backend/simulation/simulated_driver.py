@@ -12,6 +12,7 @@ from quarterdeck.backend.scenarios.format.scenario import Scenario
 from quarterdeck.backend.scenarios.interpreter import Interpreter, conclude
 from quarterdeck.backend.scenarios.outcome import Outcome
 from quarterdeck.backend.scenarios.run_state import RecordSink, RunState
+from quarterdeck.backend.simulation.checked_machine import CheckedMachine
 from quarterdeck.backend.simulation.model_checking.model import Model
 from quarterdeck.backend.simulation.model_checking.scheduled_run import ScheduledRun
 from quarterdeck.backend.simulation.virtual_time.forked_world import forked_world
@@ -66,6 +67,7 @@ class SimulatedDriver:
             clocks={label: clock.clock() for label, clock in scenario.clocks.items()},
             elide_heartbeats=elide_heartbeats,
         )
+        self.world.machine_kind = CheckedMachine
 
     def start_members(self) -> None:
         for label in self._prompt:

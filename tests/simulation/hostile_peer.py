@@ -33,6 +33,7 @@ from quarterdeck.backend.core.membership.messages import Leave
 from quarterdeck.backend.core.messages import MESSAGE_KINDS, Message
 from quarterdeck.backend.core.operations import Answer, Put
 from quarterdeck.backend.core.properties import SECOND_US, Settings
+from quarterdeck.backend.simulation.checked_machine import CheckedMachine
 from quarterdeck.backend.simulation.virtual_time.node import SimulatedNode
 from quarterdeck.backend.simulation.virtual_time.world import World
 
@@ -177,6 +178,7 @@ class AttackedCluster:
             on_record=self.records.append,
             on_answer=self.answers.__setitem__,
         )
+        self.world.machine_kind = CheckedMachine
         network = self.world.network
         network.make_room([Address("nowhere")])
         nodes = Nowhere(network.nodes)

@@ -22,6 +22,7 @@ from quarterdeck.backend.core.member import MemberConfiguration, MemberMachine
 from quarterdeck.backend.core.membership.events import ListInstalled
 from quarterdeck.backend.core.membership.views.member_list import MemberList
 from quarterdeck.backend.core.operations import Answer
+from quarterdeck.backend.simulation.checked_machine import CheckedMachine
 from quarterdeck.backend.simulation.model_checking.spilling import Snapshots
 
 Sent = tuple[Address, int]
@@ -149,7 +150,7 @@ class FrozenIncarnations:
         key = (member.label, process, now_us)
         step = self._started.get(key)
         if step is None:
-            machine = MemberMachine(member, CountedRandomness(f"{member.label}/{process}"))
+            machine = CheckedMachine(member, CountedRandomness(f"{member.label}/{process}"))
             effects = machine.step(now_us, START)
             step = self._started[key] = self._after(machine, member.label, effects, ())
         return step
@@ -159,7 +160,7 @@ class FrozenIncarnations:
         step = self._made.get(key)
         if step is None:
             before = self.known[state]
-            machine = MemberMachine.restored(self._snapshots[state], self._configurations[before.label])
+            machine = CheckedMachine.restored(self._snapshots[state], self._configurations[before.label])
             input: Input = self._inputs.known[number]  # type: ignore[assignment]
             try:
                 effects = machine.step(now_us, input)
@@ -207,7 +208,7 @@ class RunningIncarnations:
         self.machines: list[MemberMachine] = []
 
     def start(self, member: MemberConfiguration, process: int, now_us: int) -> SteppedMember:
-        machine = MemberMachine(member, CountedRandomness(f"{member.label}/{process}"))
+        machine = CheckedMachine(member, CountedRandomness(f"{member.label}/{process}"))
         self.machines.append(machine)
         return self._after(len(self.machines) - 1, machine.step(now_us, START))
 

@@ -49,6 +49,9 @@ class World:
     `BadAddress` and `BadJoinList`.
     """
 
+    machine_kind: type[MemberMachine] = MemberMachine
+    """What the processes that start run: `CheckedMachine`, where what is sought are faults and not speed."""
+
     def __init__(
         self,
         labels: Sequence[str],
@@ -204,7 +207,7 @@ class World:
         node.starts += 1
         self.network.running += 1
         draws = random.Random(f"{self.seed}/life/{node.label}/{node.starts}")
-        node.machine = MemberMachine(node.member_configuration, draws)
+        node.machine = self.machine_kind(node.member_configuration, draws)
         self._carry_out(node, node.machine.step(node.local_us(self.now_us), START))
 
     def _resume(self, command: do.ResumeMember) -> None:
