@@ -18,7 +18,7 @@ import typer
 
 from quarterdeck import __version__
 from quarterdeck.cli.exits import ExitCode, code_of, in_one_line
-from quarterdeck.cli.output import flag, say
+from quarterdeck.cli.output import flag, say, write_line
 
 MODULES = {
     "console": "console",
@@ -66,7 +66,7 @@ def app_with(names: Iterable[str]) -> typer.Typer:
         version: Annotated[bool, flag("Print the version, and end.", "--version")] = False,
     ) -> None:
         if version:
-            print(__version__)
+            write_line(__version__)
             raise typer.Exit
         if context.invoked_subcommand is None:
             _module(MODULES[DEFAULT]).console()
@@ -74,7 +74,7 @@ def app_with(names: Iterable[str]) -> typer.Typer:
     @app.command()
     def version() -> None:
         """Print the version."""
-        print(__version__)
+        write_line(__version__)
 
     for name in names:
         module = _module(MODULES[name])

@@ -9,13 +9,14 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from enum import StrEnum
+from io import StringIO
 from math import isfinite
 from typing import Annotated, Any
 
 import msgspec
 import typer
 
-from quarterdeck.backend.core.causes import several_lines
+from quarterdeck.backend.core.causes import one_line, several_lines
 
 
 def flag(help: str, name: str) -> Any:
@@ -63,14 +64,32 @@ ResultFormatOption = Annotated[
 ]
 
 
-UNSEEN = re.compile("[\x7f-\x9f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
+FORMULA = ("=", "+", "-", "@")
+UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
 """Characters that steer a terminal, and that JSON lets stand as they are. They are written as escapes, which mean the same."""
 
 
 def say(text: str) -> None:
     """Narrate: one line for people, on stderr, if that is open."""
     with suppress(OSError):
-        print(several_lines(text), file=sys.stderr, flush=True)
+        print(one_line(text), file=sys.stderr, flush=True)
+
+
+def narrate(text: str) -> None:
+    """Narrate text of several lines."""
+    for line in text.splitlines() or [""]:
+        say(line)
+
+
+def write_line(text: object) -> None:
+    """Print one line for people on stdout."""
+    write_text(one_line(str(text)) + "\n")
+
+
+def write_text(text: str) -> None:
+    """Print text of several lines on stdout."""
+    sys.stdout.write(several_lines(text))
+    sys.stdout.flush()
 
 
 def write_document(document: Mapping[str, object], output: Format) -> None:
@@ -116,13 +135,16 @@ def write_rows(rows: Iterable[Mapping[str, object]], columns: Sequence[str], out
 
 
 def _write(text: str) -> None:
-    sys.stdout.write(text)
+    """Write to stdout, as all output does: no character in it steers a terminal.
+
+    In JSON, and in a quoted text of YAML, an escape means the same as the character in its place.
+    """
+    sys.stdout.write(UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
 
 
 def _json(value: object, *, indent: bool = False) -> str:
     encoded = msgspec.json.encode(value)
-    text = (msgspec.json.format(encoded, indent=2) if indent else encoded).decode()
-    return UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return (msgspec.json.format(encoded, indent=2) if indent else encoded).decode()
 
 
 def _write_yaml(value: object) -> None:
@@ -131,14 +153,30 @@ def _write_yaml(value: object) -> None:
     yaml = YAML(typ="safe", pure=True)
     yaml.default_flow_style = False
     yaml.sort_base_mapping_type_on_output = False  # type: ignore[assignment]
-    yaml.dump(msgspec.to_builtins(value), sys.stdout)
+    yaml.representer.add_representer(str, _quoted_where_unseen)
+    text = StringIO()
+    yaml.dump(msgspec.to_builtins(value), text)
+    _write(text.getvalue())
+
+
+def _quoted_where_unseen(representer: Any, text: str) -> Any:
+    return representer.represent_scalar("tag:yaml.org,2002:str", text, style='"' if UNSEEN.search(text) else None)
 
 
 def _write_csv(rows: Iterable[Mapping[str, object]], columns: Sequence[str]) -> None:
-    writer = csv.writer(sys.stdout, lineterminator="\n")
-    writer.writerow(columns)
-    for row in rows:
-        writer.writerow([_cell(row.get(column)) for column in columns])
+    text = StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    for cells in itertools.chain([columns], ([_csv_cell(row.get(column)) for column in columns] for row in rows)):
+        writer.writerow(cells)
+        _write(text.getvalue())
+        text.seek(0)
+        text.truncate()
+
+
+def _csv_cell(value: Any) -> str:
+    """Return a cell that no spreadsheet takes for a formula: a text that could begin one gets an apostrophe (OWASP)."""
+    cell = _printable(_cell(value))
+    return f"'{cell}" if cell.startswith(FORMULA) and not isinstance(value, int | float) else cell
 
 
 def _write_table(rows: Iterable[Mapping[str, object]], columns: Sequence[str]) -> None:
@@ -158,7 +196,9 @@ def _write_table(rows: Iterable[Mapping[str, object]], columns: Sequence[str]) -
             table.add_row(*(Text(_printable(_cell(row.get(column)))) for column in columns))
         with console.capture() as drawn:
             console.print(table)
-        _write("".join(f"{line.rstrip()}\n" for line in drawn.get().splitlines()))
+        sys.stdout.write(
+            "".join(f"{line.rstrip()}\n" for line in drawn.get().splitlines())
+        )  # with styles on a terminal
         with_header = False
 
 

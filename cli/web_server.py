@@ -19,7 +19,7 @@ from textual_serve import server
 from textual_serve.app_service import AppService
 from textual_serve.server import Server
 
-from quarterdeck.cli.output import say
+from quarterdeck.cli.output import say, write_line
 
 PAGES = Path(__file__).parent / "web_pages"
 
@@ -105,7 +105,7 @@ def serve_console(command: Sequence[str], port: int) -> None:
     with socket.create_server((HOST, port)) as listening:
         console_server = ConsoleServer(command, listening.getsockname()[1])
         console_server.initialize_logging()
-        print(console_server.access_control.first_url, flush=True)
+        write_line(console_server.access_control.first_url)
         say("open this URL in a browser on this machine; it works once. Interrupt with ctrl+c.")
         web.run_app(console_server.make_app(), sock=listening, print=lambda *_: None, shutdown_timeout=SECONDS_TO_END)
 

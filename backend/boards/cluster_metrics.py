@@ -15,7 +15,7 @@ from quarterdeck.backend.judgement.absence import is_merging
 from quarterdeck.backend.judgement.health.cluster_health import ClusterHealth, Condition
 from quarterdeck.backend.judgement.judge import Judge
 from quarterdeck.backend.picture.fold.belief import MemberBelief
-from quarterdeck.backend.picture.fold.member_data import Stored, answered
+from quarterdeck.backend.picture.fold.member_data import MemberData, Stored, answered
 from quarterdeck.backend.picture.fold.picture import Picture
 
 PREFIX = "quarterdeck_cluster_"
@@ -32,6 +32,10 @@ class ClusterMetric(NamedTuple):
     samples: Mapping[Labels, float]
     counts_up: bool = False
     """It is a counter: it never goes down while the exporter runs."""
+
+
+MOST_MAPS, OTHER_MAPS = 200, "other"
+"""Maps with series of their own, the largest ones, and the label under which all others are summed."""
 
 
 def cluster_metrics(judge: Judge, connections: Mapping[str, str]) -> Iterator[ClusterMetric]:
@@ -101,10 +105,7 @@ def _data(
     entries = {loss.side: loss.entries for loss in health.losses if loss.entries is not None}
     yield _metric("lost_entries", "About how many entries they had.", entries, "master")
     known = [belief.data for belief in running if belief.data is not None]
-    maps: dict[str, list[Stored]] = {}
-    for data in known:
-        for name, held in data.maps.items():
-            maps.setdefault(name, []).append(held)
+    maps = maps_of(known)
     entries_of = {name: sum(held.entries for held in parts) for name, parts in maps.items()}
     yield _metric("map_entries", "Entries of a map, at their owners.", entries_of, "map")
     late = {name: answered(parts, now_us) for name, parts in maps.items()}
@@ -121,6 +122,19 @@ def _data(
     )  # fmt: skip
     yield _gauge("entries", "Entries at their owners.", sum(data.entries for data in known) if known else None)
     yield _gauge("backup_entries", "Entries in backups.", sum(data.backup_entries for data in known) if known else None)
+
+
+def maps_of(known: Iterable[MemberData]) -> dict[str, list[Stored]]:
+    """Return what members hold of each map; the smallest of too many maps are put together."""
+    maps: dict[str, list[Stored]] = {}
+    for data in known:
+        for name, held in data.maps.items():
+            maps.setdefault(name, []).append(held)
+    by_size = sorted(maps, key=lambda name: -sum(held.entries for held in maps[name]))
+    for name in by_size[MOST_MAPS:]:  # clients choose names; the number of series is bounded all the same
+        parts = maps.pop(name)
+        maps.setdefault(OTHER_MAPS, []).extend(parts)
+    return maps
 
 
 def _in_seconds(by_map: Mapping[str, tuple[float | None, float | None]]) -> dict[Labels, float]:

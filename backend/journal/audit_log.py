@@ -177,6 +177,8 @@ class AuditLog:
             self._write(now_s)
         except OSError as problem:
             self._fail(problem)
+        except Exception as problem:  # noqa: BLE001 - reported as a failure: a thread that ended would lose all that follows
+            self._fail(OSError(f"{type(problem).__name__}: {problem}"))
 
     def _seconds_to_wait(self) -> float | None:
         if self._unwritten:
@@ -187,7 +189,7 @@ class AuditLog:
         if not self._unwritten:
             return
         self._folder.mkdir(parents=True, exist_ok=True)  # an operator may have removed it
-        descriptor = os.open(self._path, os.O_CREAT | os.O_RDWR | os.O_APPEND, 0o600)
+        descriptor = os.open(self._path, os.O_CREAT | os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW, 0o600)
         try:
             stat = os.fstat(descriptor)
             if stat.st_size and os.pread(descriptor, 1, stat.st_size - 1) != b"\n":  # a full disk cut off its last line

@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator, Sequence
+from math import inf
 from pathlib import Path
 
 import msgspec
@@ -78,15 +79,22 @@ def keep_up(directory: Path, writer: str, retention: Retention, now_s: float) ->
     """Remove what is too old or too much, and merge small files. Raises OSError."""
     if not directory.is_dir():
         return
-    finished = writer_files(directory, writer)
-    merged = [path for path in finished if numbers_of(path.name).is_merged]
-    for path in set(finished) - set(without_merged(finished)):
-        holder = next(file for file in merged if file != path and numbers_of(file.name).holds(numbers_of(path.name)))
-        if now_s - holder.stat().st_ctime > GRACE_SECONDS:
-            path.unlink(missing_ok=True)
+    _remove_merged(directory, writer, now_s - GRACE_SECONDS)
     _retire(directory, writer, without_merged(writer_files(directory, writer)), retention, now_s)
     for row in rows_to_merge(without_merged(writer_files(directory, writer))):
         _merge(row)
+    if 0 < retention.most_bytes < sum(path.stat().st_size for path in writer_files(directory, writer)):
+        _remove_merged(directory, writer, inf)
+
+
+def _remove_merged(directory: Path, writer: str, merged_before_s: float) -> None:
+    """Remove the files whose records stand in another one that was made before this time."""
+    finished = writer_files(directory, writer)
+    merged = [path for path in finished if numbers_of(path.name).is_merged]
+    for path in set(finished) - set(without_merged(finished)):
+        holders = (file for file in merged if file != path and numbers_of(file.name).holds(numbers_of(path.name)))
+        if any(file.stat().st_ctime < merged_before_s for file in holders):
+            path.unlink(missing_ok=True)
 
 
 def rows_to_merge(finished: Sequence[Path]) -> Iterator[list[Path]]:

@@ -1,10 +1,11 @@
 """Writes events: one JSON line each, soon on disk, in files that are finished and renamed about once a second.
 
-`append` only puts the line into memory; one background thread writes, so that no caller waits for a disk. A kill of the process
-loses only what was appended in the last few milliseconds, and nothing that was appended before a `flush`.
+`append` only puts the line into memory; one background thread writes. A kill of the process loses only what was appended in the
+last few milliseconds, and nothing that was appended before a `flush`.
 
 When the disk is full or fails, writing is tried again every second, and continues after the last whole line. Meanwhile records
-wait in memory, as many as there is room for; what comes after that is lost, and counted.
+wait in memory, as many as there is room for; what comes after that is lost, and counted. A disk that falls behind, or hangs,
+makes `append` wait, unless the journal is one that drops records: a member must not miss its heartbeats for a disk.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from typing import Self
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.journal import files
@@ -32,11 +34,13 @@ WRITE_DELAY_SECONDS = 0.02
 WRITE_RECORDS = 256
 """So many waiting lines are written at once, without further delay."""
 MOST_WAITING_RECORDS = 100_000
-"""A disk that falls this far behind makes `append` wait: memory stays bounded."""
+"""Records that wait for a disk which has not failed."""
 RETRY_SECONDS = 1.0
 """How often a disk that has failed is tried again."""
 MOST_KEPT_RECORDS = 10_000
-"""So many records wait for such a disk at most."""
+"""So many records wait for such a disk at most, those included that are to be written again."""
+CLOSE_SECONDS = 30.0
+"""How long `close` waits for a disk that hangs."""
 ROTATE_SECONDS = 1.0
 ROTATE_BYTES = 8 * 1024 * 1024
 UPKEEP_SECONDS = 60.0
@@ -70,7 +74,8 @@ class JournalWriter:
 
     A file is finished after `rotate_seconds`. Finished files are merged, and removed when `retention` says so. Files that dead
     processes left open under `root` are finished first; `recovered` says what became of them. `on_change` is called, in the
-    background thread, when writing begins to fail and when it continues. Raises `NoJournal` for a name that cannot be a file
+    background thread, when writing begins to fail and when it continues. A writer that `drops` records counts those that the
+    disk is too slow for as lost, so that no caller waits. Raises `NoJournal` for a name that cannot be a file
     name, OSError when the directories cannot be made, and `JournalInUse` when the writer is to be `alone` under its name and
     is not.
     """
@@ -84,6 +89,7 @@ class JournalWriter:
         writer: str,
         *,
         alone: bool = False,
+        drops: bool = False,
         rotate_seconds: float = ROTATE_SECONDS,
         retention: Retention = UNLIMITED,
     ) -> None:
@@ -91,6 +97,7 @@ class JournalWriter:
         self.retention: Callable[[], Retention] = lambda: retention
         """What is kept; may be replaced."""
         self._rotate_seconds = rotate_seconds
+        self._drops = drops
         self._upkeep_due_s, self._unkept_bytes = 0.0, 0
         self._root, self._run, self._writer = root, files.checked_name("run", run), files.checked_name("writer", writer)
         self._make_directories()
@@ -134,16 +141,22 @@ class JournalWriter:
             raise ValueError(f"a record of run {record.run!r} does not belong into the journal of run {self._run!r}")
         line = self._encoder.encode(record) + b"\n"
         with self._changed:
-            while len(self._waiting) >= MOST_WAITING_RECORDS and self._failure is None and not self._closing:
+            while self._is_behind and not self._drops and self._failure is None and not self._closing:
                 self._changed.wait()
             if self._closing:
                 raise JournalFailed(f"the journal of {self._writer} is closed")
-            if self._failure is not None and len(self._waiting) >= MOST_KEPT_RECORDS:
+            if self._is_behind:
                 self._lost += 1
                 return
             self._waiting.append(line)
             if len(self._waiting) in (1, WRITE_RECORDS):
                 self._changed.notify_all()
+
+    @property
+    def _is_behind(self) -> bool:
+        """Whether as many records wait as may, also those that are being written or written again."""
+        most = MOST_WAITING_RECORDS if self._failure is None else MOST_KEPT_RECORDS
+        return len(self._waiting) + self._unwritten_records >= most
 
     def flush(self) -> None:
         """Return when everything appended so far would survive a kill of this process. Raises `JournalFailed`."""
@@ -160,7 +173,9 @@ class JournalWriter:
                 return
             self._closing = True
             self._changed.notify_all()
-        self._thread.join()
+        self._thread.join(CLOSE_SECONDS)
+        if self._thread.is_alive():
+            raise JournalFailed(f"{self._path}: the disk does not answer; the last records are missing")
         try:
             self._write_waiting()
             self._rotate()
@@ -198,21 +213,32 @@ class JournalWriter:
                     return
             try:
                 self._write_waiting()
-                if self._seconds_to_rotation() == 0 or self._size >= ROTATE_BYTES:
+                if self._seconds_to_rotation() == 0 or self._size >= self._rotate_bytes:
                     self._rotate()
+                if time.monotonic() >= self._upkeep_due_s or self._unkept_bytes >= self._rotate_bytes:
+                    self._keep_up()
             except OSError as failure:
                 self._fail(failure)
+            except Exception as problem:  # noqa: BLE001 - reported as a failure: a thread that ended would lose all that follows
+                _LOG.exception("the journal of run %s cannot be written", self._run)
+                self._fail(OSError(f"{type(problem).__name__}: {problem}"))
             else:
                 self._go_on()
-            if time.monotonic() >= self._upkeep_due_s or self._unkept_bytes >= ROTATE_BYTES:
-                self._keep_up()
 
     def _keep_up(self) -> None:
         self._upkeep_due_s, self._unkept_bytes = time.monotonic() + UPKEEP_SECONDS, 0
         try:
-            keep_up(self.directory, self._writer, self.retention(), time.time())
+            kept = self.retention()
+            if kept.most_bytes:  # room for the open file, and for what is finished until the next time
+                kept = replace(kept, most_bytes=max(1, kept.most_bytes - 2 * self._rotate_bytes))
+            keep_up(self.directory, self._writer, kept, time.time())
         except OSError as problem:  # what is recorded is written all the same
             _LOG.warning("the files of the journal of run %s are not merged or retired now: %s", self._run, problem)
+
+    @property
+    def _rotate_bytes(self) -> int:
+        """How long a file becomes: a small part of what is kept, so that what is kept stays within its limit."""
+        return min(ROTATE_BYTES, self.retention().most_bytes // 8 or ROTATE_BYTES)
 
     def _seconds_to_rotation(self) -> float:
         if self._descriptor is None:
@@ -241,6 +267,8 @@ class JournalWriter:
                 raise
             self._size += written
             self._unwritten, self._unwritten_records = b"", 0
+        with self._changed:
+            self._changed.notify_all()
 
     def _keep_whole_lines(self, descriptor: int, written: int) -> None:
         """Cut off the beginning of a line after a failure in its middle, so that it can be written again."""
@@ -320,7 +348,7 @@ def _lock_name(root: Path, run: str, writer: str) -> int:
     """Return the open file whose lock stands for the name. Raises `JournalInUse`."""
     path = _lock_path(root, run, writer)
     while True:
-        descriptor = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
+        descriptor = os.open(path, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW, 0o600)
         if not lock_if_free(descriptor):
             os.close(descriptor)
             raise JournalInUse(f"a process that runs writes the records of {writer} in run {run} into {root} already")

@@ -19,7 +19,7 @@ from quarterdeck.cli.commands.simulate import play, scenario_of
 from quarterdeck.cli.configuration.connection import ConnectionTarget, with_connection
 from quarterdeck.cli.configuration.paths import configuration_file, console_state_file
 from quarterdeck.cli.exits import BadUsage, ExitCode, fail_if, failing_as
-from quarterdeck.cli.output import flag, option
+from quarterdeck.cli.output import flag, option, write_line, write_text
 
 if TYPE_CHECKING:
     from quarterdeck.app.actions.action import ViewName
@@ -175,9 +175,9 @@ def _require_terminal(instead: str) -> None:
 def run_headless(journal: Path | None, *, wanted: bool) -> None:
     """Run the demo `split` on live members and report each step on stdout. Exit with 1 when it misses an expectation."""
     gc.enable()  # nothing is painted that it could delay
-    print(f"No terminal here: running the demo `{HEADLESS_DEMO}` on a live cluster without a screen.", flush=True)
-    outcome = play(scenario_of(HEADLESS_DEMO), HEADLESS_DEMO, lambda line: print(line, flush=True), journal, wanted)
-    print("passed" if outcome.passed else "failed", flush=True)
+    write_line(f"No terminal here: running the demo `{HEADLESS_DEMO}` on a live cluster without a screen.")
+    outcome = play(scenario_of(HEADLESS_DEMO), HEADLESS_DEMO, lambda line: write_text(f"{line}\n"), journal, wanted)
+    write_line("passed" if outcome.passed else "failed")
     fail_if(not outcome.passed)
 
 

@@ -21,10 +21,12 @@ from quarterdeck.cli.output import (
     ResultFormatOption,
     argument,
     flag,
+    narrate,
     option,
     say,
     write_result,
     write_rows,
+    write_text,
 )
 
 if TYPE_CHECKING:
@@ -92,7 +94,7 @@ def show_demo(
     from quarterdeck.backend.training.demos import demo_text
 
     if source:
-        print(demo_text(demo).partition("\n")[2], end="")  # the first line says where the clone has the schema
+        write_text(demo_text(demo).partition("\n")[2])  # the first line says where the clone has the schema
         return
     scenario = scenario_of(demo)
 
@@ -127,7 +129,7 @@ def run_demo(
     if simulate:
         outcome = simulated(scenario, name, seed or 0, journal)
     else:
-        outcome = play(scenario, name, say, journal, wanted=not no_journal, processes=processes)
+        outcome = play(scenario, name, narrate, journal, wanted=not no_journal, processes=processes)
     say(outcome.sentence())
     report(outcome, output)
 

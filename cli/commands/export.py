@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from pathlib import Path
 from typing import Annotated
 
 from quarterdeck.cli.commands.run_options import DurationOption, stopping
@@ -24,7 +25,18 @@ def export(
     command: Annotated[
         str | None, option("Run it in a shell at each change, with the change as JSON on stdin.", "COMMAND", "--exec")
     ] = None,
-    webhook: Annotated[str | None, option("Post the change as JSON to this URL at each change.", "URL")] = None,
+    webhook: Annotated[
+        str | None,
+        option(
+            "Post the change as JSON to this URL at each change.", "URL", envvar="QUARTERDECK_WEBHOOK", show_envvar=True
+        ),
+    ] = None,
+    webhook_file: Annotated[
+        Path | None, option("The file that holds this URL, where it has a password or a token.", "FILE")
+    ] = None,
+    state_file: Annotated[
+        Path | None, option("Keep the last state there, so that a restart tells only what has changed.", "FILE")
+    ] = None,
     seconds: DurationOption = None,
 ) -> None:
     """Serve what is known of a cluster as Prometheus metrics, until Ctrl-C or SIGTERM; of members of Hazelcast, too.
@@ -39,9 +51,12 @@ def export(
     host, _, port = listen.rpartition(":")
     if not port.isdecimal() or int(port) > 65_535:
         raise BadUsage(f"--listen {listen}: write HOST:PORT, as in 0.0.0.0:9470")
+    if webhook_file is not None:
+        with failing_as(ExitCode.BAD_INPUT, OSError, UnicodeDecodeError, about=f"--webhook-file {webhook_file}"):
+            webhook = webhook_file.read_text(encoding="utf-8").strip()
     cluster = open_cluster(connection.require_named())
     stop, hooks = threading.Event(), Hooks(command, webhook)
-    exporter = ClusterExporter(cluster, hooks)
+    exporter = ClusterExporter(cluster, hooks, state_file)
     registry = CollectorRegistry(auto_describe=False)
     registry.register(exporter)
     try:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import threading
 from collections import deque
 from collections.abc import Iterable
+from contextlib import suppress
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -76,19 +80,31 @@ class Hooks:
                 self._try("--webhook", self._post, body)
 
     def _execute(self, body: bytes) -> None:
+        """Run the command in a process group of its own, which is killed as a whole when time is up."""
         assert self._command is not None
-        subprocess.run(self._command, shell=True, input=body, timeout=HOOK_TIMEOUT_SECONDS, check=True)
+        process = subprocess.Popen(self._command, shell=True, stdin=subprocess.PIPE, start_new_session=True)
+        try:
+            process.communicate(body, HOOK_TIMEOUT_SECONDS)
+        except subprocess.TimeoutExpired:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            raise
+        if process.returncode:
+            raise subprocess.CalledProcessError(process.returncode, "the command")
 
     def _post(self, body: bytes) -> None:
         assert self._webhook is not None
         headers = {"Content-Type": "application/json"}
-        httpx.post(self._webhook, content=body, headers=headers, timeout=HOOK_TIMEOUT_SECONDS).raise_for_status()
+        answer = httpx.post(self._webhook, content=body, headers=headers, timeout=HOOK_TIMEOUT_SECONDS)
+        if not answer.is_success:  # httpx's own message has the URL, and with it what authorizes
+            raise httpx.HTTPError(f"it answered {answer.status_code} {answer.reason_phrase}")
 
     def _try(self, name: str, act: Any, body: bytes) -> None:
         for attempt in range(HOOK_TRIES):
             try:
                 act(body)
-            except (OSError, subprocess.SubprocessError, httpx.HTTPError) as problem:
+            except (OSError, subprocess.SubprocessError, httpx.HTTPError, httpx.InvalidURL) as problem:
                 if attempt + 1 == HOOK_TRIES:
                     self._count(f"{name}: {in_one_line(problem)}; given up after {HOOK_TRIES} attempts")
                 elif self._ended.wait(2**attempt):
@@ -104,12 +120,13 @@ class Hooks:
 class ClusterExporter(Collector):
     """Follows a cluster, and makes its metrics when they are asked for."""
 
-    def __init__(self, cluster: WatchedCluster, hooks: Hooks) -> None:
-        self._cluster, self._hooks = cluster, hooks
+    def __init__(self, cluster: WatchedCluster, hooks: Hooks, state_file: Path | None = None) -> None:
+        """`state_file` keeps what was said last: at the next start the hooks learn what has changed meanwhile."""
+        self._cluster, self._hooks, self._state_file = cluster, hooks, state_file
         self._followed = Follower(cluster)
         self._lock = threading.Lock()
         """Metrics are asked for in a thread of the server's."""
-        self._last: dict[str, object] | None = None
+        self._last = self._kept()
 
     def follow(self) -> None:
         """Apply what has come, and hand a change to the hooks."""
@@ -131,9 +148,31 @@ class ClusterExporter(Collector):
         }
         if state != self._last:
             before, self._last = self._last, state
+            self._keep(state)
             say(health.narrated)
             at = datetime.now(UTC).isoformat(timespec="milliseconds")
             self._hooks.send({"cluster": self._cluster.name, "at": at, **fields, **state, "before": before})
+
+    def _kept(self) -> dict[str, object] | None:
+        if self._state_file is None:
+            return None
+        try:
+            return msgspec.json.decode(self._state_file.read_bytes(), type=dict[str, object])
+        except FileNotFoundError:
+            return None
+        except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as problem:
+            say(f"--state-file {self._state_file} is begun anew: {in_one_line(problem)}")
+            return None
+
+    def _keep(self, state: dict[str, object]) -> None:
+        if self._state_file is None:
+            return
+        unfinished = self._state_file.with_name(f".{self._state_file.name}.new")
+        try:
+            unfinished.write_bytes(msgspec.json.encode(state) + b"\n")
+            unfinished.replace(self._state_file)
+        except OSError as problem:
+            say(f"--state-file {self._state_file} is not written: {in_one_line(problem)}")
 
     def collect(self) -> Iterable[Metric]:
         """Return the metrics of this moment."""

@@ -17,7 +17,7 @@ from quarterdeck.cli.commands.run_options import DateOption, DurationOption, Zon
 from quarterdeck.cli.configuration.connection import ConnectionTarget, with_connection
 from quarterdeck.cli.configuration.paths import journal_root
 from quarterdeck.cli.exits import BadUsage, ExitCode, fail_if, failing_as
-from quarterdeck.cli.output import Format, FormatOption, argument, flag, option, say, write_rows
+from quarterdeck.cli.output import Format, FormatOption, argument, flag, option, say, write_rows, write_text
 
 if TYPE_CHECKING:
     from quarterdeck.backend.clusters.hazelcast.hazelcast_cluster import HazelcastCluster
@@ -98,7 +98,7 @@ def print_lists(
             continue
         with failing_as(ExitCode.BAD_INPUT, ValueError, about=f"{path}: the list of {name}"):
             text = _list_text(belief, legacy)
-        print(f"{divider}{name}\n{text}" if member is None else text)
+        write_text((f"{divider}{name}\n{text}" if member is None else text) + "\n")
         divider = "\n"
     _print_problems(journal)
 

@@ -22,7 +22,7 @@ from quarterdeck.cli.commands.run_options import PropertyOption, named_values, s
 from quarterdeck.cli.configuration.connection import ConnectionTarget, with_connection
 from quarterdeck.cli.configuration.opening import asked
 from quarterdeck.cli.exits import BadUsage, CommandFailed, ExitCode, failing_as
-from quarterdeck.cli.output import Format, FormatOption, argument, flag, option, write_rows
+from quarterdeck.cli.output import Format, FormatOption, argument, flag, option, write_line, write_rows
 
 if TYPE_CHECKING:
     from quarterdeck.backend.clusters.remote.member_client import MemberClient
@@ -259,19 +259,18 @@ def _follow(reader: AuditLogReader, wanted: Callable[[AuditEntry], bool], output
                 if output is Format.JSONL:
                     write_rows([_audit_row(entry)], AUDIT_COLUMNS, output)
                 else:
-                    print(_sentence(entry))
+                    write_line(_sentence(entry))
             sys.stdout.flush()
             if stop.wait(FOLLOW_SECONDS):
                 return
 
 
 def _sentence(entry: AuditEntry) -> str:
-    from quarterdeck.backend.picture.text.formatting import one_line
 
     who = f"{entry.user or 'a client'}{'' if entry.identified or not entry.user else ' (not identified)'}"
     parts = [f"{entry.what} {entry.detail}".strip(), f"{entry.outcome}{f': {entry.reason}' * bool(entry.reason)}"]
     times = [f"{entry.count} times"] if entry.count > 1 else []
-    return one_line(f"{entry.at} {entry.member}: {who} at {entry.address}, {', '.join([*parts, *times])}")
+    return f"{entry.at} {entry.member}: {who} at {entry.address}, {', '.join([*parts, *times])}"
 
 
 def _audit_row(entry: AuditEntry) -> dict[str, object]:

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from quarterdeck.cli.configuration.paths import APPLICATION, configuration_file, console_state_file, journal_root
-from quarterdeck.cli.output import Format, FormatOption, argument, say, write_rows
+from quarterdeck.cli.output import Format, FormatOption, argument, say, write_line, write_rows, write_text
 
 KEY_COLUMNS = ("action", "keys", "views", "group", "meaning", "changed", "words")
 
@@ -61,7 +61,7 @@ def check(
             Tls(tls)
         for warning in configuration.warnings:
             say(f"warning: {warning}")
-        print(f"{file}: a member starts with it, as {configuration.member.label or configuration.member.address}")
+        write_line(f"{file}: a member starts with it, as {configuration.member.label or configuration.member.address}")
 
 
 @group.command("schema")
@@ -72,7 +72,7 @@ def schema(
 
     Keep it in a file, and begin your own with `# yaml-language-server: $schema=FILE`.
     """
-    print(json.dumps(schema_of(kind), indent=1))
+    write_text(json.dumps(schema_of(kind), indent=1) + "\n")
 
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"

@@ -9,11 +9,9 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from quarterdeck.cli.commands.run_options import JobsOption
 from quarterdeck.cli.exits import BadUsage, ExitCode, fail_if, failing_as
-from quarterdeck.cli.output import Format, FormatOption, flag, option, say, write_document
+from quarterdeck.cli.output import Format, FormatOption, flag, option, say, write_document, write_text
 
 if TYPE_CHECKING:
     from quarterdeck.backend.simulation.swarm_testing.guided import GuidedSearch, Origin
@@ -59,7 +57,7 @@ def swarm(
     if print_scenario:
         if len(origins) != 1:
             raise BadUsage(f"--print: {seeds} is more than one seed; write one, as in 7:7")
-        typer.echo(scenario_of(origins[0], bounds), nl=False)
+        write_text(scenario_of(origins[0], bounds))
         return
     if guided and origin is not None:
         raise BadUsage(f"--guided: {seeds} is one run; write a range of seeds, as in 1:2000")

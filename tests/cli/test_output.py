@@ -5,12 +5,15 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
+from pathlib import Path
 
 import pytest
 from ruamel.yaml import YAML
 
+from quarterdeck import cli
 from quarterdeck.cli.exits import CommandFailed, ExitCode
-from quarterdeck.cli.output import TABLE_CHUNK_ROWS, Format, say, write_document, write_rows
+from quarterdeck.cli.output import TABLE_CHUNK_ROWS, Format, narrate, write_document, write_rows
 from tests.cli.conftest import Quarterdeck
 
 ROWS: list[dict[str, object]] = [
@@ -54,7 +57,7 @@ def test_json_means_the_same_and_steers_no_terminal(capsys: pytest.CaptureFixtur
 
 
 def test_a_failure_and_a_narration_steer_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    say(f"one\n{STEERING}\x1b")
+    narrate(f"one\n{STEERING}\x1b")
     shown = capsys.readouterr().err + str(CommandFailed(ExitCode.REFUSED, STEERING).message)
     assert shown.replace("\n", "").isprintable() and shown.count("\n") == 2
 
@@ -103,3 +106,38 @@ def test_an_amount_is_a_finite_number(quarterdeck: Quarterdeck, number: str) -> 
     """A range does not refuse them: nothing is less than no number."""
     done = quarterdeck("cluster", "watch", "--connect", "http://127.0.0.1:1", "--for", number)
     assert done.returncode == 2 and "is no amount" in done.stderr
+
+
+HOSTILE = "\x1b]52;c;aGk=\x07\u202egpj.exe\u2066\x9b2J\r\x00"
+
+
+@pytest.mark.parametrize("output", Format)
+def test_no_format_lets_remote_text_steer_a_terminal(capsys: pytest.CaptureFixture[str], output: Format) -> None:
+    text = written(capsys, output, [{"name": HOSTILE, "members": [HOSTILE], "up": True, "more": {HOSTILE: HOSTILE}}])
+    assert all(letter.isprintable() or letter == "\n" for letter in text)
+    if output is Format.JSON:
+        assert json.loads(text)[0]["name"] == HOSTILE
+    if output is Format.YAML:
+        assert YAML(typ="safe").load(text)[0]["name"] == HOSTILE
+
+
+@pytest.mark.parametrize("formula", ["=cmd|'/C calc'!A0", "+1+1", "-1+1", "@SUM(A1)", "\t=1+1", "\r=1+1"])
+def test_no_cell_of_csv_is_a_formula(capsys: pytest.CaptureFixture[str], formula: str) -> None:
+    text = written(capsys, Format.CSV, [{"name": formula, "members": [formula], "up": -1, "more": None}])
+    _, cells = csv.reader(io.StringIO(text))
+    assert all(not cell.startswith(("=", "+", "@", "\t", "\r")) for cell in cells) and cells[2] == "-1"
+    assert not cells[0].startswith("-") and not cells[1].startswith("-")
+
+
+def test_all_output_is_written_in_one_place() -> None:
+    """Elsewhere in the command line no text is printed that could hold what others have chosen."""
+    printing = re.compile(r"(?<![\w.])print\(|typer\.echo\(|sys\.std(out|err)\.write\(")
+    root = Path(cli.__file__).parent
+    found = {
+        f"{path.relative_to(root)}: {line.strip()}"
+        for path in root.rglob("*.py")
+        if path.name != "output.py"
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if printing.search(line)
+    }
+    assert found == {'commands/demo.py: print(prompt, end="", file=sys.stderr, flush=True)'}

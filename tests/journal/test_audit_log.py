@@ -177,3 +177,11 @@ def test_a_disk_that_fails_loses_nothing_for_a_while(tmp_path: Path, monkeypatch
 def test_where_there_is_none_it_says_so(tmp_path: Path) -> None:
     with pytest.raises(NoAuditLog, match="holds no audit log"):
         AuditLogReader(tmp_path)
+
+
+def test_an_audit_log_follows_no_link(tmp_path: Path) -> None:
+    (tmp_path / "athens.jsonl").symlink_to(tmp_path / "elsewhere")
+    log = AuditLog(tmp_path, "athens")
+    log.write(entry(), "POST /x")
+    log.close()
+    assert not (tmp_path / "elsewhere").exists()

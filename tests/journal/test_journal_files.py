@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import threading
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -20,7 +21,7 @@ from quarterdeck.backend.journal import writer as writer_module
 from quarterdeck.backend.journal.files import FINDINGS_FILE, OPEN_DIRECTORY, NoJournal
 from quarterdeck.backend.journal.reader import list_runs, read_journal
 from quarterdeck.backend.journal.recovery import recover_open_files
-from quarterdeck.backend.journal.upkeep import Retention
+from quarterdeck.backend.journal.upkeep import Retention, keep_up
 from quarterdeck.backend.journal.writer import JournalCondition, JournalFailed, JournalInUse, JournalWriter
 from tests.waiting import wait_until
 
@@ -78,7 +79,7 @@ def test_the_background_thread_writes_and_rotates_by_itself(tmp_path: Path, monk
 
 
 def test_of_more_than_may_be_kept_the_oldest_files_go(tmp_path: Path) -> None:
-    most_bytes = 2 * len(as_line(record(10))) + 20
+    most_bytes = 3 * len(as_line(record(10)))  # of which the open file has a part
     (tmp_path / "run=r1").mkdir()
     (tmp_path / "run=r1" / "console-000001.jsonl").write_bytes(as_line(record(1, uuid="another writer's")))
     with JournalWriter(
@@ -292,10 +293,12 @@ class FullDisk:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, room: int = 0) -> None:
         self.room = room
+        self.writes = 0
         self._write = os.write
         monkeypatch.setattr(os, "write", self)
 
     def __call__(self, descriptor: int, data: bytes) -> int:
+        self.writes += 1
         taken = min(self.room, len(data))
         if not taken:
             raise OSError(28, "No space left on device")
@@ -346,6 +349,91 @@ def test_what_there_is_no_room_for_is_lost_and_counted(tmp_path: Path, monkeypat
         journal.close()
     (listing,) = list_runs(tmp_path)
     assert listing.missing == lost and listing.records == 21 - lost and not listing.problems
+
+
+def test_memory_is_bounded_however_often_a_full_disk_is_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer_module, "RETRY_SECONDS", 0.001)
+    monkeypatch.setattr(writer_module, "MOST_KEPT_RECORDS", 50)
+    disk = FullDisk(monkeypatch)
+    journal = JournalWriter(tmp_path, "r1", "console")
+    journal.append(record(1))
+    wait_until(lambda: journal.condition.failure)
+    for tried in range(10):
+        before = disk.writes
+        for seq in range(2 + 50 * tried, 52 + 50 * tried):
+            journal.append(record(seq))
+        wait_until(lambda before=before: disk.writes > before + 1)
+        assert journal.condition.waiting <= 50
+    assert journal.condition.lost >= 450
+    with pytest.raises(JournalFailed):
+        journal.close()
+
+
+def test_a_disk_that_hangs_keeps_no_member_waiting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writer_module, "MOST_WAITING_RECORDS", 50)
+    answers, real = threading.Event(), os.write
+
+    def write(descriptor: int, data: bytes) -> int:
+        answers.wait(30)
+        return real(descriptor, data)
+
+    monkeypatch.setattr(os, "write", write)
+    journal = JournalWriter(tmp_path, "r1", "athens", drops=True)
+    for seq in range(1, 201):
+        journal.append(record(seq))
+    lost = journal.condition.lost
+    assert lost == 150 and journal.condition.waiting == 50
+    answers.set()
+    with pytest.raises(JournalFailed, match=f"{lost} records are missing"):
+        journal.close()
+    assert len(list(read_journal(tmp_path))) == 50
+
+
+def test_any_error_of_the_writing_thread_is_noticed_and_it_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer_module, "RETRY_SECONDS", 0.01)
+    real = keep_up
+
+    def fail(*_: object) -> None:
+        raise RuntimeError("no holder")
+
+    monkeypatch.setattr(writer_module, "keep_up", fail)
+    with JournalWriter(tmp_path, "r1", "console") as journal:
+        journal.append(record(1))
+        wait_until(lambda: journal.condition.failure == "RuntimeError: no holder")
+        monkeypatch.setattr(writer_module, "keep_up", real)
+        journal.append(record(2))
+        wait_until(lambda: not journal.condition.failure)
+    assert list(read_journal(tmp_path)) == [record(1), record(2)]
+
+
+def test_a_lock_follows_no_link(tmp_path: Path) -> None:
+    JournalWriter(tmp_path, "r1", "athens", alone=True).close()
+    (tmp_path / OPEN_DIRECTORY / "r1.athens.lock").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(OSError, match="symbolic links"):
+        JournalWriter(tmp_path, "r1", "athens", alone=True)
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_a_journal_stays_within_its_bytes(tmp_path: Path) -> None:
+    most = 60_000
+    journal = JournalWriter(tmp_path, "r1", "athens", retention=Retention(most_bytes=most), rotate_seconds=0.01)
+
+    def held() -> int:
+        sizes = []
+        for path in tmp_path.rglob("*.jsonl*"):
+            with suppress(FileNotFoundError):  # renamed or removed meanwhile
+                sizes.append(path.stat().st_size)
+        return sum(sizes)
+
+    for seq in range(1, 2_001):
+        journal.append(record(seq))
+        if seq % 20 == 0:
+            wait_until(lambda: held() <= most)
+    journal.close()
 
 
 def test_a_journal_that_never_gets_room_is_not_complete(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -227,7 +227,7 @@ def _journal(configuration: ProcessConfiguration) -> JournalWriter | None:
         return None
     member = configuration.member
     try:
-        writer = JournalWriter(configuration.journal, member.run, _file_name(member.label), alone=True)
+        writer = JournalWriter(configuration.journal, member.run, _file_name(member.label), alone=True, drops=True)
     except JournalInUse as problem:
         hint = "give one of the two another name, or another journal"
         raise CannotRun(ExitStatus.BAD_CONFIGURATION, f"{problem}; {hint}") from problem

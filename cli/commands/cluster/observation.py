@@ -25,14 +25,14 @@ from quarterdeck.backend.judgement.judge import Judge
 from quarterdeck.backend.judgement.watcher import recorded_watcher
 from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.picture import Picture
-from quarterdeck.backend.picture.text.formatting import one_line, with_names
+from quarterdeck.backend.picture.text.formatting import with_names
 from quarterdeck.cli.commands.journal import RECORD_COLUMNS, record_row
 from quarterdeck.cli.commands.recording import RecordingTarget
 from quarterdeck.cli.commands.run_options import DurationOption
 from quarterdeck.cli.configuration.connection import ConnectionTarget, with_connection
 from quarterdeck.cli.configuration.opening import CONNECT_TIMEOUT_SECONDS, open_cluster, unreached, wait_until_started
 from quarterdeck.cli.exits import BadUsage, CommandFailed, ExitCode
-from quarterdeck.cli.output import Format, FormatOption, flag, option, say, write_rows
+from quarterdeck.cli.output import Format, FormatOption, flag, option, say, write_line, write_rows
 
 Answer = TypeVar("Answer")
 Source = ConnectionTarget | RecordingTarget
@@ -282,7 +282,7 @@ class RecordStream:
         from quarterdeck.backend.picture.events.catalogue import describe_record
 
         for record in records:
-            print(describe_record(record, self._followed.picture.label_of))
+            write_line(describe_record(record, self._followed.picture.label_of))
 
     def _say_health(self) -> None:
         if not self._cluster.is_settled:
@@ -299,4 +299,4 @@ class RecordStream:
             text += f"; history incomplete: {status.incomplete} is lost" if status.incomplete else ""
             if text != "connecting" and self._said.get(label) != text:
                 self._said[label] = text
-                say(one_line(f"{label} is {text}"))
+                say(f"{label} is {text}")

@@ -25,7 +25,17 @@ from quarterdeck.cli.commands.cluster.observation import ObservedCluster, Source
 from quarterdeck.cli.commands.recording import with_source
 from quarterdeck.cli.configuration.connection import ConnectionTarget
 from quarterdeck.cli.exits import BadUsage, ExitCode, fail_if, failing_as
-from quarterdeck.cli.output import Format, FormatOption, argument, flag, option, say, write_document, write_rows
+from quarterdeck.cli.output import (
+    Format,
+    FormatOption,
+    argument,
+    flag,
+    option,
+    say,
+    write_document,
+    write_line,
+    write_rows,
+)
 
 Row = dict[str, object]
 
@@ -61,7 +71,7 @@ def status(
         health, found = seen.judge.health, summary(seen)
     fields = health.as_fields(seen.now_us)
     if output is Format.TABLE:
-        print(fields.pop("sentence"))
+        write_line(fields.pop("sentence"))
     if isinstance(source, ConnectionTarget) and source.environment:
         fields["environment"] = source.environment
     write_document({**fields, **found}, output)

@@ -18,7 +18,7 @@ from quarterdeck.cli.commands.run_options import stopping
 from quarterdeck.cli.configuration.connection import ConnectionTarget, with_connection
 from quarterdeck.cli.configuration.opening import open_cluster, wait_until_started
 from quarterdeck.cli.exits import BadUsage, CommandFailed, ExitCode, fail_if, failing_as
-from quarterdeck.cli.output import Format, FormatOption, argument, option, say, write_document
+from quarterdeck.cli.output import Format, FormatOption, argument, option, say, write_document, write_line
 
 if TYPE_CHECKING:
     from quarterdeck.backend.core.address import Address
@@ -47,11 +47,11 @@ def may_stop(
         verdict = _judged(followed, label, minimum, time.monotonic() + wait, lambda found: found.answer != "unknown")
         fields = verdict.as_fields(followed.cluster.now_us())
     if output is Format.TABLE:
-        print(verdict.answer)
+        write_line(verdict.answer)
         for reason in verdict.reasons:
-            print(f"  {reason.kind}: {reason.text}")
+            write_line(f"  {reason.kind}: {reason.text}")
         if verdict.expected_stop_us is not None:
-            print(f"  a graceful stop takes about {fields['expected_stop_seconds']} s")
+            write_line(f"  a graceful stop takes about {fields['expected_stop_seconds']} s")
     else:
         write_document({"member": label, **fields}, output)
     fail_if(verdict.answer != "yes")

@@ -14,7 +14,7 @@ import typer
 
 from quarterdeck.cli.commands.swarm import seed_range, size_bounds
 from quarterdeck.cli.exits import BadUsage, CommandFailed, ExitCode, fail_if, failing_as
-from quarterdeck.cli.output import Format, FormatOption, flag, option, say, write_document, write_rows
+from quarterdeck.cli.output import Format, FormatOption, flag, narrate, option, say, write_document, write_rows
 
 if TYPE_CHECKING:
     from quarterdeck.backend.core.properties import PropertyValue
@@ -168,7 +168,7 @@ def _progress() -> Iterator[Callable[[CampaignProgress], None]]:
 
         def print_plainly(progress: CampaignProgress) -> None:
             nonlocal said_at
-            print_failures(progress, say)
+            print_failures(progress, narrate)
             if progress.seconds - said_at >= PROGRESS_INTERVAL_SECONDS or progress.runs == progress.of_runs:
                 said_at = progress.seconds
                 say(_line(progress))

@@ -11,11 +11,21 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import msgspec
 import typer
 
-from quarterdeck.backend.picture.text.formatting import counted, one_line
+from quarterdeck.backend.picture.text.formatting import counted
 from quarterdeck.cli.commands.run_options import stopping
 from quarterdeck.cli.commands.spark.campaign import MasterOption, RemoteOption, require_one_spark
 from quarterdeck.cli.exits import BadUsage, ExitCode, fail_if, failing_as
-from quarterdeck.cli.output import Format, FormatOption, argument, flag, option, say, write_document, write_rows
+from quarterdeck.cli.output import (
+    Format,
+    FormatOption,
+    argument,
+    flag,
+    option,
+    say,
+    write_document,
+    write_line,
+    write_rows,
+)
 
 if TYPE_CHECKING:
     from quarterdeck.backend.pipeline.streaming.journal_follower import FindingsChange
@@ -123,13 +133,13 @@ def _stream_on_spark(
 def _print_change(output: Format, change: FindingsChange) -> None:
     for finding in change.added:
         if output is Format.JSONL:
-            print(msgspec.json.encode(finding).decode())
+            write_line(msgspec.json.encode(finding).decode())
         else:
             at = f"{finding.run} at {finding.at / 1_000_000:.3f} s"
-            print(one_line(f"{finding.severity}: {finding.rule} in {at}: {finding.detail}"))
+            write_line(f"{finding.severity}: {finding.rule} in {at}: {finding.detail}")
     sys.stdout.flush()
     for finding in change.withdrawn:
-        say(one_line(f"does not hold any more: {finding.rule} in {finding.run}: {finding.detail}"))
+        say(f"does not hold any more: {finding.rule} in {finding.run}: {finding.detail}")
 
 
 group = typer.Typer(help="Tables, metrics and a running audit of journals.", rich_markup_mode=None)

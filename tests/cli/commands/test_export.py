@@ -11,17 +11,20 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from typing import get_args
+from types import SimpleNamespace
+from typing import Any, cast, get_args
 
 import pytest
 import typer.main
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from quarterdeck.backend.boards.cluster_metrics import PREFIX, cluster_metrics, observed_metrics
+from quarterdeck.backend.boards import cluster_metrics as cluster_metrics_module
+from quarterdeck.backend.boards.cluster_metrics import PREFIX, cluster_metrics, maps_of, observed_metrics
 from quarterdeck.backend.judgement.health.cluster_health import Condition
 from quarterdeck.backend.judgement.judge import Judge
 from quarterdeck.backend.judgement.observations.observation import ObservationKind
+from quarterdeck.backend.picture.fold.member_data import Stored
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.cli.commands import exporter as exporter_module
 from quarterdeck.cli.commands.exporter import HOOKS_WAITING, ClusterExporter, Hooks
@@ -47,10 +50,12 @@ class HeardHooks(Hooks):
 
 
 @contextmanager
-def exporter_of(members: FakeCluster) -> Iterator[tuple[ClusterExporter, HeardHooks, CollectorRegistry]]:
+def exporter_of(
+    members: FakeCluster, state_file: Path | None = None
+) -> Iterator[tuple[ClusterExporter, HeardHooks, CollectorRegistry]]:
     target = ConnectionTarget(urls=(f"hazelcast://{members.addresses[0]}",))
     cluster, hooks, registry = open_cluster(target), HeardHooks(), CollectorRegistry(auto_describe=False)
-    exporter = ClusterExporter(cluster, hooks)
+    exporter = ClusterExporter(cluster, hooks, state_file)
     registry.register(exporter)
     try:
         yield exporter, hooks, registry
@@ -183,3 +188,73 @@ def test_a_hook_that_hangs_holds_nothing_up(
     finally:
         gate.touch()
         hooks.close()
+
+
+def test_a_hook_that_hangs_is_killed_with_its_children(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exporter_module, "HOOK_TIMEOUT_SECONDS", 0.3)
+    monkeypatch.setattr(exporter_module, "HOOK_TRIES", 1)
+    child = tmp_path / "child"
+    hooks = Hooks(f"sleep 60 & echo $! > {child}; wait", None)
+    try:
+        hooks.send({"number": 1})
+        wait_until(lambda: hooks.failed == 1)
+        wait_until(lambda: not _runs(int(child.read_text())))
+    finally:
+        hooks.close()
+
+
+def _runs(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def test_a_webhook_that_fails_is_reported_without_its_url(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(exporter_module, "HOOK_TRIES", 1)
+
+    class Refusing(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.send_response(403)
+            self.end_headers()
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    server = HTTPServer(("127.0.0.1", 0), Refusing)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    for url in (f"http://ann:swordfish@127.0.0.1:{server.server_port}/?token=sesame", "http://ann:swordfish@[x/sesame"):
+        hooks = Hooks(None, url)
+        hooks.send({"number": 1})
+        wait_until(lambda hooks=hooks: hooks.failed == 1)
+        hooks.close()
+    server.shutdown()
+    server.server_close()
+    said = capsys.readouterr().err
+    assert "it answered 403 Forbidden" in said and "swordfish" not in said and "sesame" not in said
+
+
+def test_a_restart_tells_only_what_has_changed(tmp_path: Path) -> None:
+    file = tmp_path / "state.json"
+    with fake_cluster(2) as members:
+        with exporter_of(members, file) as (exporter, hooks, registry):
+            followed(exporter, lambda: samples(registry).get("condition", {}).get("healthy") == 1)
+            exporter.follow()
+            assert hooks.heard[0]["before"] is None
+        with exporter_of(members, file) as (exporter, hooks, registry):
+            followed(exporter, lambda: samples(registry).get("condition", {}).get("healthy") == 1)
+            assert all(change["before"] is not None for change in hooks.heard)
+        file.write_text("no state")
+        with exporter_of(members, file) as (exporter, hooks, _):
+            followed(exporter, lambda: bool(hooks.heard))
+            assert hooks.heard[0]["before"] is None
+
+
+def test_maps_beyond_a_bound_are_summed_as_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster_metrics_module, "MOST_MAPS", 2)
+    held = {name: Stored(entries, 0, 0, 0, 0, 0) for name, entries in (("a", 5), ("b", 9), ("c", 7), ("d", 1))}
+    data = SimpleNamespace(maps=held)
+    sizes = {name: sum(held.entries for held in parts) for name, parts in maps_of([cast("Any", data)]).items()}
+    assert sizes == {"b": 9, "c": 7, "other": 6}
