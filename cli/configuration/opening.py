@@ -109,6 +109,9 @@ def open_hazelcast(
     settings = replace(_watch_settings(connection), route=_route_to(connection, logs=pod_logs))
     with failing_as(ExitCode.BAD_INPUT, ValueError):
         sources = log_sources(connection.logs)
+    for source in sources:
+        if source.path is not None and not source.path.exists():
+            say(f"--logs: {source.path} is not there yet; it is read as soon as it is")
     if settings.tls is None and not isinstance(settings.credentials, NameOnly):
         say("who you are crosses the net in the clear; give --tls where members offer it")
     with failing_as(ExitCode.BAD_INPUT, OSError, ValueError, about="the certificates cannot be used"):

@@ -31,7 +31,10 @@ class LogSource(NamedTuple):
 
 
 def log_sources(texts: Sequence[str]) -> tuple[LogSource, ...]:
-    """Read ADDRESS=PATH, a file, a directory, or - for standard input. Raises `ValueError`, `BadAddress` among them."""
+    """Read ADDRESS=PATH, a file, a directory, or - for standard input. A member that has not started has no file yet.
+
+    Raises `ValueError`, `BadAddress` among them.
+    """
     return tuple(map(_source, texts))
 
 
@@ -43,8 +46,8 @@ def _source(text: str) -> LogSource:
         raise ValueError(f"--logs {text}: {problem}; write ADDRESS=PATH, PATH, or -") from problem
     if path == "-":
         return LogSource(None, member)
-    if not Path(path).exists():
-        raise ValueError(f"--logs {text}: there is no file or directory {path}")
+    if not Path(path).exists() and not Path(path).parent.is_dir():
+        raise ValueError(f"--logs {text}: there is no folder {Path(path).parent}")
     return LogSource(Path(path), member)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -24,6 +24,8 @@ from quarterdeck.backend.judgement.observations.wording import lasted, listed, t
 
 SILENT_US = 8 * SECOND_US
 """Shorter silences are those of every day."""
+RESET_US = 3 * SECOND_US
+"""A clock that is set back goes by so much more or less than it was set forward."""
 MAX_ACCUSATIONS = 256
 """Suspicions of one member, the last ones, that are compared with its next jump."""
 
@@ -33,9 +35,18 @@ class _Jumps:
     first: InterpretedMessage
     last: InterpretedMessage
     gaps_us: list[int] = field(default_factory=list)
-    is_backwards: bool = False
+    backwards_us: list[int] = field(default_factory=list)
+    """Those of `gaps_us` by which the clock went back, as logs say."""
     accusers: set[str] = field(default_factory=set)
     evidence: LogEvidence = field(default_factory=LogEvidence)
+
+    @property
+    def was_set_and_reset(self) -> bool:
+        """Whether the clock went forward, and back by as much: no pause does that."""
+        forward = Counter(self.gaps_us) - Counter(self.backwards_us)
+        return any(
+            abs(gap - back) <= max(RESET_US, gap // 10) for gap in forward.elements() for back in self.backwards_us
+        )
 
     def accuse(self, accusation: InterpretedMessage) -> None:
         self.accusers.add(accusation.member)
@@ -65,7 +76,8 @@ class ClockJumps:
             found.last = message
             found.gaps_us.append(paused.gap)
             found.evidence.add(message)
-            found.is_backwards |= isinstance(message.parsed, logged.LoggedClockJump) and message.parsed.is_backwards
+            if isinstance(message.parsed, logged.LoggedClockJump) and message.parsed.is_backwards:
+                found.backwards_us.append(paused.gap)
             for accusation in self._accusations.pop(message.member, ()):
                 if message.at - 2 * paused.gap <= accusation.at:
                     found.accuse(accusation)
@@ -78,7 +90,11 @@ class ClockJumps:
             most = lasted(max(found.gaps_us))
             often = f" {times(len(found.gaps_us))}, at most" if len(found.gaps_us) > 1 else ""
             what = "stood still" if accusers else "stood still, or its clock was set forward,"
-            if found.is_backwards and not accusers:
+            went_back_only = found.backwards_us == found.gaps_us
+            stood_us = 0 if found.was_set_and_reset or went_back_only else found.gaps_us[0]
+            if found.was_set_and_reset:
+                what, often = "had its clock set forward and back", ", at most" if often else ""
+            elif went_back_only:
                 what = "had its clock set back"
             blamed = f"; {listed(accusers)} held it for dead meanwhile" if accusers else ""
             yield observation(
@@ -92,7 +108,7 @@ class ClockJumps:
                 evidence=found.evidence,
                 first=found.first,
                 last=found.last,
-                start_us=found.first.at - found.gaps_us[0],
+                start_us=found.first.at - stood_us,
             )
 
 

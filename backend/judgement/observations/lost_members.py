@@ -147,7 +147,6 @@ def _why(losses: Sequence[_Loss]) -> str:
 
 def _observed(losses: Sequence[_Loss], headline: str, explanation: tuple[str, str], ends: LogEnds) -> Observation:
     first = losses[0].first
-    before_us = max(max(0, loss.first.at - ends.members.get(loss.address, loss.first.at)) for loss in losses)
     own = " ".join(_own_words(loss, ends, named=len(losses) > 1) for loss in losses[:6])
     if len(losses) == 1:
         own = f"The list of version {losses[0].installed.version} is the first one without it. {own}"
@@ -161,7 +160,6 @@ def _observed(losses: Sequence[_Loss], headline: str, explanation: tuple[str, st
         remedy=remedy,
         evidence=LogEvidence.joined([loss.evidence for loss in losses]),
         first=first,
-        start_us=first.at - before_us,
         is_open=True,
     )
 

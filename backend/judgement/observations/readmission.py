@@ -86,6 +86,8 @@ class _Readmission:
     returns: int = 0
     is_out: bool = False
     restarts: int = 0
+    returned_uuid: str = ""
+    """The incarnation that came back last; empty once its start is known."""
     reasons: Counter[LoggedRemovalReason] = field(default_factory=Counter)
     evidence: LogEvidence = field(default_factory=LogEvidence)
 
@@ -116,7 +118,7 @@ class Readmissions:
     def add(self, message: InterpretedMessage) -> None:
         if isinstance(message.parsed, LoggedStart):
             self._lists.pop(message.member, None)
-            self._started_us[message.member] = message.at
+            self._note_start(message)
         if isinstance(report := message.parsed, events.DisconnectionReported):
             for address in (report.reporter, *report.suspects):
                 if address in self._open:
@@ -127,6 +129,14 @@ class Readmissions:
             self._reasons[removal.address] = (message.at, removal.cause)
         for installed in message.events(events.ListInstalled):
             self._compare(message, installed)
+
+    def _note_start(self, message: InterpretedMessage) -> None:
+        """Count a start of the incarnation that came back last. A witness reaches it after others have listed it."""
+        episode = self._open.get(message.member)
+        if episode is not None and episode.returned_uuid in {record.uuid for record in message.records}:
+            episode.restarts, episode.returned_uuid = episode.restarts + 1, ""
+        else:
+            self._started_us[message.member] = message.at
 
     def _compare(self, message: InterpretedMessage, new: events.ListInstalled) -> None:
         before = self._lists.get(message.member)
@@ -141,7 +151,7 @@ class Readmissions:
                 self._removed(message, str(address), new.version)
         for address in now:
             if old.get(address) != now[address]:
-                self._returned(message, str(address), new.version)
+                self._returned(message, str(address), now[address], new.version)
 
     def _removed(self, message: InterpretedMessage, address: str, version: int) -> None:
         episode = self._open.get(address)
@@ -157,15 +167,16 @@ class Readmissions:
             episode.reasons[REMOVAL_REASONS[cause]] += 1
         episode.add(message, version)
 
-    def _returned(self, message: InterpretedMessage, address: str, version: int) -> None:
+    def _returned(self, message: InterpretedMessage, address: str, uuid: str, version: int) -> None:
         episode = self._open.get(address)
         if episode is None or not episode.is_out:
             return
         episode.is_out = False
         episode.returns += 1
+        episode.returned_uuid = uuid
         started_us = self._started_us.pop(address, None)
         if started_us is not None and started_us >= episode.last.at - RESTARTED_US:
-            episode.restarts += 1
+            episode.restarts, episode.returned_uuid = episode.restarts + 1, ""
         episode.add(message, version)
 
     def end(self, ends: LogEnds) -> Iterable[Observation]:

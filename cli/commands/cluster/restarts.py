@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 from quarterdeck.backend.clusters.follower import Follower
 from quarterdeck.cli.commands.cluster.observation import settled_records
@@ -122,9 +122,11 @@ def _followed(connection: ConnectionTarget) -> Iterator[Follower]:
 
 def _label_of(followed: Follower, wanted: str) -> str:
     picture = followed.picture
-    found = wanted if wanted in picture.members else picture.label_of(wanted)  # type: ignore[arg-type]
-    if found not in picture.members:
-        raise BadUsage(f"{wanted}: no such member; there are {', '.join(picture.members)}")
+    listed = {picture.label_of(address) for belief in picture.members.values() for address in belief.listed}
+    known = dict.fromkeys((*picture.members, *sorted(listed), *followed.watcher.missed))
+    found = wanted if wanted in known else picture.label_of(cast("Address", wanted))
+    if found not in known:
+        raise BadUsage(f"{wanted}: no such member; there are {', '.join(known)}")
     return found
 
 

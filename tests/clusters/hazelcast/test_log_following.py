@@ -134,7 +134,9 @@ def test_how_logs_are_named(tmp_path: Path) -> None:
         LogSource(tmp_path / "a.log", Address("10.0.0.1:5701")),
         LogSource(tmp_path),
     )
-    with pytest.raises(ValueError, match="no file"):
+    (later,) = log_sources([f"10.0.0.2={tmp_path / 'b.log'}"])
+    assert later.path == tmp_path / "b.log", "its member has not started yet"
+    with pytest.raises(ValueError, match="no folder /nowhere/at"):
         log_sources(["/nowhere/at/all"])
 
 

@@ -127,6 +127,22 @@ def test_a_clock_that_is_set_back_is_no_pause(tmp_path: Path) -> None:
     assert "twice" in logs.observed()[0].headline
 
 
+def test_a_clock_that_is_set_forward_and_back_is_no_pause_though_others_suspect_the_member(tmp_path: Path) -> None:
+    logs = Logs(tmp_path)
+    logs.lists(0, 2, "1a2a")
+    jump = "Resetting heartbeat timestamps because of huge system clock jump! Clock-Jump: {} ms, Heartbeat-Timeout: 60000 ms"
+    logs.said(
+        60,
+        1,
+        "Member [10.0.0.2]:5701 - aaaaaaaa-0000-4000-8000-000000000002 is suspected to be dead for reason: no heartbeat",
+    )
+    logs.said(61, 2, jump.format("91156"))
+    logs.said(81, 2, jump.format("-89556"))
+    (jumped,) = (seen for seen in logs.observed() if seen.kind == "clock-jump")
+    assert jumped.headline.startswith(f"{B} had its clock set forward and back, at most for 91 s")
+    assert "stood still" not in jumped.headline and jumped.start_us == 61_000_000, "it ran meanwhile"
+
+
 def test_clusters_that_never_met_are_not_halves(tmp_path: Path) -> None:
     logs = Logs(tmp_path)
     logs.lists(0, 2, "1a2a")

@@ -13,6 +13,7 @@ from quarterdeck.backend.core.membership.events import (
     JoinListChanged,
     ListInstalled,
     MemberMerging,
+    MemberRemoved,
     MemberStarted,
     MergeVerdict,
     SuspicionRaised,
@@ -220,7 +221,7 @@ def test_members_that_only_the_recorder_does_not_reach_are_not_lost() -> None:
     for place in range(4):
         recording.lists(60, 6 + place, "1a" + "2a3a4a5a"[2 + 2 * place :], "1")
     recording.happens(120, 1, ConnectionChanged("connected"))
-    removed, silent = recording.observed()
+    silent, removed = recording.observed()
     assert silent.headline == f"{B}, {C}, {D} and {E} sent the witness nothing for 65 s, until the recording ends"
     assert removed.headline == f"{A} removed 4 of 5 members, and they were not seen again"
     assert f"{A} was cut off from them" in removed.cause and "log" not in removed.detail
@@ -350,3 +351,30 @@ def test_a_claim_left_a_member_out_that_may_have_refused_or_been_silent() -> Non
     recording.happens(1, 2, ClaimFinished(5, "lineage", (), (Address(D),)))
     (claim,) = recording.observed()
     assert claim.headline == f"the mastership claim of {B} was not accepted by {D}"
+
+
+def test_a_member_is_lost_when_it_is_removed_not_when_it_was_heard_last() -> None:
+    recording = Recording()
+    recording.follows("1a2a3a")
+    recording.lists(0, 3, "1a2a3a")
+    recording.happens(600, 3, ConnectionChanged("gone", "no process listens there"))
+    recording.happens(601, 1, MemberRemoved(Address(C), "3a", "refused", "refused"))
+    recording.lists(601, 4, "1a2a")
+    (lost,) = (seen for seen in recording.observed() if seen.kind == "member-lost")
+    assert lost.headline.startswith(f"{C} was removed") and lost.start_us == 601_000_000
+
+
+@pytest.mark.parametrize("is_started", [True, False])
+def test_a_member_that_is_started_again_each_time_does_not_flap(*, is_started: bool) -> None:
+    """A witness hears of the list with the next incarnation before it reaches that."""
+    recording = Recording()
+    recording.follows("1a2a3a")
+    recording.lists(0, 3, "1a2a3a")
+    for place, life in enumerate("bcd"):
+        second = 100 * (place + 1)
+        recording.lists(second, 4 + 2 * place, "1a2a")
+        recording.lists(second + 30, 5 + 2 * place, f"1a2a3{life}", "12")
+        recording.happens(second + 31, 3, MemberWitnessed(("client-protocol",), ("owners",)), life)
+        if is_started:
+            recording.happens(second + 31, 3, MemberStarted(Address(C), False, ()), life)
+    assert ("flapping" in {seen.kind for seen in recording.observed()}) is not is_started

@@ -180,7 +180,7 @@ def test_migrations_are_counted_and_three_rounds_at_once_are_a_storm() -> None:
 
 def test_members_that_were_killed_are_lost() -> None:
     """A slave and then the master. One that was told to end, and one that came back by a merge, are not."""
-    slave, master = story("formation-and-crash").observations
+    master, slave = sorted(story("formation-and-crash").observations, key=lambda lost: lost.members)
     assert slave.headline == "10.77.0.5:5701 was removed (connection refused) and did not come back"
     assert master.headline == (
         "the master 10.77.0.1:5701 was removed (connection refused) and did not come back; 10.77.0.2:5701 led from then on"
