@@ -20,6 +20,11 @@ from quarterdeck.backend.picture.fold.picture import Picture
 
 PREFIX = "quarterdeck_cluster_"
 
+MEASURED_WITHIN_US = 5 * SECOND_US // 2
+"""A member of ours reports its entries so soon after they have changed."""
+REPORTED_WITHIN_US = 12 * SECOND_US
+"""The same of a member of Hazelcast, whose metrics come every 5 seconds."""
+
 Labels = tuple[str, ...]
 
 
@@ -99,14 +104,22 @@ def _migrations(picture: Picture, running: Sequence[MemberBelief]) -> Iterator[C
 def _data(
     picture: Picture, health: ClusterHealth, running: Sequence[MemberBelief], now_us: int
 ) -> Iterator[ClusterMetric]:
-    lost = {loss.side: loss.partitions for loss in health.losses}
+    newest = {(loss.side, loss.state): loss for loss in reversed(health.losses) if loss.stands}
     if picture.without("losses") is None and running:
-        yield _metric("lost_partitions", "Partitions that the cluster of a master lost, for good.", lost, "master")
-    entries = {loss.side: loss.entries for loss in health.losses if loss.entries is not None}
-    yield _metric("lost_entries", "About how many entries they had.", entries, "master")
+        lost: dict[Labels, float] = {key: loss.partitions for key, loss in newest.items()}
+        text = "Partitions of the newest loss of a master's cluster, feared or confirmed."
+        yield ClusterMetric("lost_partitions", text, ("master", "state"), lost)
+    entries: dict[Labels, float] = {
+        key: loss.entries
+        for key, loss in newest.items()
+        if loss.entries is not None and loss.entries_known != "unknown"
+    }
+    yield ClusterMetric("lost_entries", "How many entries they had, or at most had.", ("master", "state"), entries)
+    counts = Counter[str](loss.state for loss in health.losses)
+    yield _metric("losses", "Losses so far, by what became of them.", counts, "state")
     known = [belief.data for belief in running if belief.data is not None]
-    maps = maps_of(known)
-    entries_of = {name: sum(held.entries for held in parts) for name, parts in maps.items()}
+    maps, counted = maps_of(known), known if _is_counted(running, now_us) else []
+    entries_of = {name: sum(held.entries for held in parts) for name, parts in maps.items()} if counted else {}
     yield _metric("map_entries", "Entries of a map, at their owners.", entries_of, "map")
     late = {name: answered(parts, now_us) for name, parts in maps.items()}
     hits = {name: found.hits for name, found in late.items() if found.hits is not None}
@@ -120,8 +133,19 @@ def _data(
         _in_seconds({name: (found.slowest_read_us, found.slowest_write_us) for name, found in late.items()}),
         "map", "operation",
     )  # fmt: skip
-    yield _gauge("entries", "Entries at their owners.", sum(data.entries for data in known) if known else None)
-    yield _gauge("backup_entries", "Entries in backups.", sum(data.backup_entries for data in known) if known else None)
+    yield _gauge("entries", "Entries at their owners.", sum(data.entries for data in counted) if counted else None)
+    backups = sum(data.backup_entries for data in counted) if counted else None
+    yield _gauge("backup_entries", "Entries in backups.", backups)
+
+
+def _is_counted(running: Sequence[MemberBelief], now_us: int) -> bool:
+    """Return whether each member has reported its entries since lists and tables changed: entries that moved may count twice."""
+    runs = {belief.uuid for belief in running}
+    if any(member.uuid not in runs for belief in running for member in belief.members):
+        return False
+    changed_us = [max(belief.list_since_us, belief.table.since_us if belief.table else 0) for belief in running]
+    within_us = REPORTED_WITHIN_US if any(belief.witnessed_by for belief in running) else MEASURED_WITHIN_US
+    return now_us - max(changed_us, default=now_us) >= within_us
 
 
 def maps_of(known: Iterable[MemberData]) -> dict[str, list[Stored]]:

@@ -13,7 +13,9 @@ from msgspec import Struct
 
 from quarterdeck.backend.core.partitions.events import MigrationStarted, PlannedMigration
 from quarterdeck.backend.core.properties import SECOND_US
-from quarterdeck.backend.judgement.health.data_loss import data_losses
+from quarterdeck.backend.judgement.losses.ledger import losses_of
+from quarterdeck.backend.judgement.losses.loss import TONES
+from quarterdeck.backend.judgement.watcher import WATCHES_ALL
 from quarterdeck.backend.picture.events.partitions import NO_HOLDER_TEXT, migration_path_text
 from quarterdeck.backend.picture.events.witnessed import migrating_text
 from quarterdeck.backend.picture.fold.belief import MemberBelief
@@ -150,8 +152,9 @@ def migration_board(picture: Picture, now_us: int) -> MigrationBoard:
     ]
     history = picture.history
     heads += [
-        Fact("", f"∅ {loss.side} lost {loss.text(now_us)}: {loss.outlook}", "bad" if loss.certain else "warning")
-        for loss in data_losses(picture, now_us)
+        Fact("", f"∅ {loss.account(now_us)}", TONES[loss.state])
+        for loss in losses_of(picture, WATCHES_ALL, now_us)
+        if loss.stands
     ]
     if history.failed:
         failed = history.failed[-1]

@@ -19,8 +19,8 @@ from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.judgement.absence import has_ended, is_merging
-from quarterdeck.backend.judgement.health.data_loss import data_losses
 from quarterdeck.backend.judgement.judge import Judge
+from quarterdeck.backend.judgement.losses.loss import TONES as LOSS_TONES
 from quarterdeck.backend.judgement.merging.why_not_merging import why_not_merging
 from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.picture import Picture
@@ -44,7 +44,7 @@ def operator_questions(judge: Judge, recent: Sequence[Record]) -> tuple[Fact, ..
         *removal_facts(picture, recent, now_us),
         *lasting_facts(picture, now_us),
         *same_table(picture, now_us),
-        *_lost_data(picture, now_us),
+        *_lost_data(judge),
         *_migrating(picture, now_us),
         *_misleading(judge),
         Fact("which member owns a key", "type :owner MAP KEY", "faint"),
@@ -114,13 +114,10 @@ def _why_apart(picture: Picture, now_us: int) -> Iterator[Fact]:
 # Partitions
 
 
-def _lost_data(picture: Picture, now_us: int) -> Iterator[Fact]:
+def _lost_data(judge: Judge) -> Iterator[Fact]:
     heading = "which data was lost"
-    unknown = picture.without("losses")
-    answers: list[tuple[str, Tone]] = [
-        (f"{loss.text(now_us)}, says {loss.side}: {loss.outlook}", "bad" if loss.certain else "warning")
-        for loss in data_losses(picture, now_us)
-    ]
+    unknown = judge.picture.without("losses")
+    answers = [(loss.account(judge.now_us), LOSS_TONES[loss.state]) for loss in judge.losses]
     if not answers and unknown is not None and unknown.witnessed_by:
         yield Fact(heading, not_told("losses", unknown.witnessed_by), "faint")
     else:

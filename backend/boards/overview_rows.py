@@ -21,8 +21,10 @@ from quarterdeck.backend.core.membership.events import HeartbeatLate
 from quarterdeck.backend.core.partitions.events import MigrationDecided
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.core.witnessed.events import Aspect, ReplicaMigrated
-from quarterdeck.backend.judgement.health.data_loss import CopyCounts, TableCount, data_losses
+from quarterdeck.backend.judgement.health.copy_counts import CopyCounts, TableCount
+from quarterdeck.backend.judgement.losses.ledger import losses_of
 from quarterdeck.backend.judgement.table_agreement import differs_from_master, table_digests
+from quarterdeck.backend.judgement.watcher import WATCHES_ALL
 from quarterdeck.backend.picture.fold.belief import MemberBelief, Suspected, unsafety_of
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.text.fact import NOT_REPORTED, Tone, not_told
@@ -78,8 +80,8 @@ class TableRows:
         state, tone = _state(belief, census, differs)
         if self._judged != (picture.at, now_s):
             self._judged = picture.at, now_s
-            losses = data_losses(picture, now_s * SECOND_US)
-            self._lost = {loss.side: loss.partitions for loss in losses if loss.entries != 0}
+            losses = losses_of(picture, WATCHES_ALL, now_s * SECOND_US)
+            self._lost = {loss.side: loss.partitions for loss in losses if loss.is_confirmed}
         master = picture.master_of(label) if tone == "good" and self._lost else None
         if master is not None and master.label in self._lost:
             state, tone = f"∅ {self._lost[master.label]} lost", "bad"  # all copies are there, and some are of nothing

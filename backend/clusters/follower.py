@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 from quarterdeck.backend.clusters.cluster import Cluster, ClusterWithStory, ConnectionStatusSource, watcher_of
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.properties import SECOND_US
-from quarterdeck.backend.judgement.health.data_loss import CopyCounts
+from quarterdeck.backend.judgement.health.copy_counts import CopyCounts
 from quarterdeck.backend.judgement.judge import Judge
 from quarterdeck.backend.judgement.watcher import Watcher, recorded_watcher
 from quarterdeck.backend.picture.fold.picture import Picture

@@ -126,11 +126,11 @@ def _is_joining(label: str, truth: Truth) -> bool:
 
 
 def _losses(judge: Judge, truths: Truths) -> Iterator[Compared]:
-    found = [loss for loss in judge.health.losses if loss.entries != 0]
+    found = [loss for loss in judge.health.losses if loss.stands]
     for loss in found:
-        since_us = loss.since_us - BEFORE_LOSS_US
+        since_us = loss.at_us - BEFORE_LOSS_US
         lost = [true for true in truths.ledger.losses if true.partition in loss.lost and true.at_us >= since_us]
-        if loss.certain:
+        if loss.is_confirmed:
             yield Compared("data-lost", loss.side, "yes", str(len(lost)), "true" if lost else "false")
         else:
             yield Compared("data-lost", loss.side, "feared", str(len(lost)), "unknown")

@@ -8,9 +8,11 @@ from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.judgement.absence import Absence, absences
 from quarterdeck.backend.judgement.agreement import ListAgreement
 from quarterdeck.backend.judgement.health.cluster_health import ClusterHealth, cluster_health
-from quarterdeck.backend.judgement.health.data_loss import CopyCounts, DataLoss, data_losses
+from quarterdeck.backend.judgement.health.copy_counts import CopyCounts
 from quarterdeck.backend.judgement.health.refusal import CallRefusal, refusals
 from quarterdeck.backend.judgement.health.replica_safety import ReplicaSafety, replica_safety
+from quarterdeck.backend.judgement.losses.ledger import losses_of
+from quarterdeck.backend.judgement.losses.loss import Loss
 from quarterdeck.backend.judgement.stop_verdict import StopVerdict, may_stop
 from quarterdeck.backend.judgement.table_agreement import is_unsettled
 from quarterdeck.backend.judgement.watcher import WATCHES_ALL, Watcher
@@ -78,9 +80,9 @@ class Judge:
         return refusals(self.agreement, self.replicas)
 
     @cached_property
-    def losses(self) -> tuple[DataLoss, ...]:
-        """Return what was lost, one for each side."""
-        return tuple(data_losses(self.picture, self.now_us))
+    def losses(self) -> tuple[Loss, ...]:
+        """Return what was lost, the losses that stand first, the newest first."""
+        return losses_of(self.picture, self.watcher, self.now_us)
 
     @cached_property
     def health(self) -> ClusterHealth:

@@ -112,6 +112,8 @@ def _whole(health: ClusterHealth) -> Iterator[StopReason]:
         yield StopReason("data-lost", f"data was lost lately: {health.sentence}", "no")
     elif health.whole is not True:
         yield StopReason("whole", health.sentence, "unknown" if health.whole is None else "no")
+    elif health.is_loss_feared:
+        yield StopReason("data-lost", f"data may be lost: {health.sentence}", "unknown")
 
 
 def _size(belief: MemberBelief, minimum: int) -> Iterator[StopReason]:

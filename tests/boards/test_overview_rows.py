@@ -24,7 +24,7 @@ from quarterdeck.backend.core.partitions.events import (
 )
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.core.witnessed.events import MemberWitnessed, OwnersTold, ReplicaMigrated
-from quarterdeck.backend.judgement.health.data_loss import STRIP_LENGTH
+from quarterdeck.backend.judgement.health.copy_counts import STRIP_LENGTH
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.text.formatting import LEVELS, bars
 from tests.app.fakes.fake_cluster import fold, formed

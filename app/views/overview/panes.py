@@ -34,7 +34,7 @@ from quarterdeck.backend.boards.overview_rows import (
 )
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.properties import SECOND_US
-from quarterdeck.backend.judgement.health.data_loss import STRIP_LENGTH
+from quarterdeck.backend.judgement.health.copy_counts import STRIP_LENGTH
 from quarterdeck.backend.picture.text.fact import Fact
 from quarterdeck.backend.picture.text.formatting import listed, one_line
 from quarterdeck.widgets.fact_sheet import FactSheet

@@ -21,6 +21,7 @@ from quarterdeck.backend.hazelcast.wire import messages
 from quarterdeck.backend.hazelcast.wire.member_configuration import ReportedConfiguration, read_configuration
 from quarterdeck.backend.hazelcast.wire.messages import ConnectionReport, Heard, Observation, Topic, TopicRefused
 from quarterdeck.backend.hazelcast.witness.incarnation import OF_MASTERS, WitnessedIncarnation
+from quarterdeck.backend.hazelcast.witness.member_metrics import STATE_STAMP
 
 LIST_US = 2 * SECOND_US
 """How long the first list of a new incarnation is awaited: it shows whether the member has merged."""
@@ -253,7 +254,6 @@ TOPIC_ASPECTS: dict[Topic, tuple[Aspect, ...]] = {
 }
 """Which aspects are unknown when a member refuses a topic."""
 
-STATE_STAMP = "partitions.stateStamp"
 UPTIME = "runtime.uptime"
 """Milliseconds since the process began."""
 

@@ -24,6 +24,10 @@ CPU_STEP = 25
 SMALL_QUEUE = 16
 """Shorter queues are all alike, longer ones are where one is twice as long as the other."""
 COLLECTIONS_NOTED_US = SECOND_US // 2
+SETS_AFTER_CHANGE = 3
+"""So many sets of metrics are recorded after the list or the table has changed, though nothing else has: who counts entries waits
+for them. The first may have been collected before the change."""
+STATE_STAMP = "partitions.stateStamp"
 
 
 class MeasuredMember:
@@ -32,6 +36,9 @@ class MeasuredMember:
     def __init__(self, address: Address) -> None:
         self._address = address
         self._maps: MapMetrics | None = None
+        self._standing: tuple[object, ...] = ()
+        """The list, and the member's digest of the table, when the latest metrics came."""
+        self._sets_due = 0
         self._metrics: MemberMetrics | None = None
         self._linked: set[Address] = set()
         """The members to which it has had connections."""
@@ -39,9 +46,13 @@ class MeasuredMember:
 
     def reported(self, metrics: MetricSet, members: Sequence[Member]) -> Iterator[DataMeasured | MemberMeasured]:
         """Yield what is new in a set of metrics of the member with this list."""
+        standing = (tuple(members), member_metrics(metrics).values.get(STATE_STAMP))
+        is_changed = bool(self._standing) and standing != self._standing
+        self._sets_due = SETS_AFTER_CHANGE if is_changed else max(self._sets_due - 1, 0)
+        self._standing = standing
         if (maps := map_metrics(metrics)) is not None:
             earlier, self._maps = self._maps, maps
-            if earlier is None or earlier.maps != maps.maps:
+            if earlier is None or earlier.maps != maps.maps or self._sets_due:
                 yield data_measured(earlier, maps)
         before, self._metrics = self._metrics, member_metrics(metrics)
         others = [member.address for member in members if member.address != self._address]

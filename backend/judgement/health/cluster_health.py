@@ -15,9 +15,9 @@ from msgspec import Struct
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.judgement.absence import Absence, has_ended
 from quarterdeck.backend.judgement.agreement import SETTLING_US, ListAgreement
-from quarterdeck.backend.judgement.health.data_loss import DataLoss
 from quarterdeck.backend.judgement.health.refusal import CallRefusal
 from quarterdeck.backend.judgement.health.replica_safety import SEARCHED_TABLE, ReplicaSafety
+from quarterdeck.backend.judgement.losses.loss import Doubt, Loss
 from quarterdeck.backend.picture.text.fact import Tone
 from quarterdeck.backend.picture.text.formatting import age_text, counted, listed, one_line
 
@@ -26,6 +26,8 @@ LONGEST = 100
 """Letters of a sentence."""
 ALARM_US = 600 * SECOND_US
 """A loss is the first thing said for so long; after that it stands behind what is so now."""
+ALARMING: frozenset[Doubt] = frozenset(("elsewhere", "not-reached", "entries-unknown", "started-empty"))
+"""Doubts about a loss that do not pass by themselves."""
 NAMES = (4, 3, 2)
 """How many members of one kind are named, as far as the sentence has room."""
 
@@ -50,8 +52,10 @@ class ClusterHealth(Struct, frozen=True):
     whole: bool | None
     """Whether there is one list with one master, and every member on it is reached; None where it is not known."""
     replicas: ReplicaSafety
-    losses: tuple[DataLoss, ...]
+    losses: tuple[Loss, ...]
     sentence: str
+    is_loss_feared: bool = False
+    """Whether data that was lost lately on this side may be gone, by a doubt that does not pass by itself."""
 
     @property
     def data_safe(self) -> bool | None:
@@ -60,10 +64,13 @@ class ClusterHealth(Struct, frozen=True):
         return False if split else self.replicas.safe
 
     @property
-    def data_lost(self) -> DataLoss | None:
-        """The loss of the side that lost most, if entries are known or feared to be gone."""
-        found = [loss for loss in self.losses if loss.entries != 0]
-        return max(found, key=lambda loss: loss.partitions, default=None)
+    def data_lost(self) -> Loss | None:
+        """The newest loss that is confirmed, else the newest that is feared."""
+        return next((loss for loss in self.losses if loss.stands), None)
+
+    @property
+    def _more_losses(self) -> int:
+        return sum(loss.stands for loss in self.losses) - 1
 
     @property
     def runbook(self) -> str:
@@ -87,7 +94,7 @@ class ClusterHealth(Struct, frozen=True):
             "whole": self.whole,
             "data_safe": self.data_safe,
             "copies": self.replicas.copies,
-            "data_lost": None if loss is None else loss.as_fields(now_us),
+            "data_lost": None if loss is None else {**loss.as_fields(now_us), "more": self._more_losses},
         }
 
 
@@ -96,7 +103,7 @@ def cluster_health(
     absences: Sequence[Absence],
     replicas: ReplicaSafety,
     refusals: Sequence[CallRefusal],
-    losses: Sequence[DataLoss],
+    losses: Sequence[Loss],
 ) -> ClusterHealth:
     """Judge a cluster by its lists, by who is absent, by its replicas, by what is refused now and by what was lost."""
     return _Judgement(agreement, absences, replicas, refusals, losses).health()
@@ -109,13 +116,13 @@ class _Judgement:
         absences: Sequence[Absence],
         replicas: ReplicaSafety,
         refusals: Sequence[CallRefusal],
-        losses: Sequence[DataLoss],
+        losses: Sequence[Loss],
     ) -> None:
         self._agreement, self._absences, self._replicas = agreement, absences, replicas
         self._refusals, self._losses = refusals, tuple(losses)
         self._picture, self._now_us = agreement.picture, agreement.now_us
         self._running, self._masters, self._lists = agreement.holders, agreement.masters, agreement.lists
-        self._lost = [loss for loss in self._losses if loss.entries != 0]
+        self._lost = [loss for loss in self._losses if loss.stands]
 
     def health(self) -> ClusterHealth:
         if not self._running:
@@ -150,11 +157,14 @@ class _Judgement:
             condition = "unknown"
         elif self._replicas is SEARCHED_TABLE:
             condition = "changing"
-        loss = next((loss for loss in self._lost if loss.certain), None)
+        loss = next((loss for loss in self._lost if loss.is_confirmed), None)
         # What fails now stands before what was lost a while ago.
-        fresh = loss is not None and self._now_us - loss.since_us < ALARM_US and not self._refusals
+        fresh = loss is not None and self._now_us - loss.at_us < ALARM_US and not self._refusals
+        is_feared = any(loss.doubt in ALARMING and self._now_us - loss.at_us < ALARM_US for loss in self._lost)
         if fresh:
             condition = "data-lost"
+        elif condition == "healthy" and is_feared:
+            condition = "degraded"
         ownerless = any(refusal.kind == "no-owner" for refusal in self._refusals)
         variants = (
             [
@@ -172,19 +182,18 @@ class _Judgement:
             for names in NAMES
         )
         sentence = _sentence(condition, variants, () if fresh else self._lost_texts(self._lost))
-        return ClusterHealth(condition, whole, self._replicas, self._losses, sentence)
+        return ClusterHealth(condition, whole, self._replicas, self._losses, sentence, is_loss_feared=is_feared)
 
     # Conditions
 
-    def _lost_texts(self, losses: Sequence[DataLoss]) -> list[str]:
-        """Return what is said of the greatest of `losses`, shorter and shorter; of one that is certain, if there is one."""
-        loss = max(losses, key=lambda loss: (loss.certain, loss.partitions), default=None)
-        if loss is None:
+    def _lost_texts(self, losses: Sequence[Loss]) -> list[str]:
+        """Return what is said of the first of `losses`, shorter and shorter, and how many more there are."""
+        if not losses:
             return []
-        verb = "lost" if loss.certain or loss.entries == 0 else "maybe lost"
-        if loss.certain and self._now_us - loss.since_us < ALARM_US:
-            verb = "DATA LOST"  # behind calls that fail now
-        return [f"{verb} {text}" for text in loss.shorter_texts(self._now_us)]
+        loss, more = losses[0], f" and {len(losses) - 1} more" if len(losses) > 1 else ""
+        is_behind = loss.is_confirmed and self._now_us - loss.at_us < ALARM_US  # behind calls that fail now
+        verb = "DATA LOST" if is_behind else loss.verb
+        return [f"{verb} {text}{more}" for text in loss.shorter_texts(self._now_us)]
 
     def _without_members(self) -> ClusterHealth:
         """Nothing runs as far as is seen: all are known to be gone, or begin, or nothing is known."""
@@ -199,7 +208,8 @@ class _Judgement:
             condition, said = "down", f"no member runs: {counted(len(ended), 'member')} ended"
         else:
             condition, said, whole = "unknown", "no member is reached", None
-        sentence = _sentence(condition, [[said]], self._lost_texts(self._losses))
+        lost = [loss for loss in self._lost if loss.doubt != "entries-unknown"]
+        sentence = _sentence(condition, [[said]], self._lost_texts(lost))
         return ClusterHealth(condition, whole, self._replicas, self._losses, sentence)
 
     def _split(self) -> ClusterHealth:
@@ -221,9 +231,10 @@ class _Judgement:
             ]
             for names in NAMES
         )
-        losses = sorted(self._lost, key=lambda loss: -loss.partitions)
-        lost = [f"{one_line(loss.side)} lost {counted(loss.partitions, 'partition')}" for loss in losses]
-        texts = [" · ".join(lost), lost[0], f"lost {counted(losses[0].partitions, 'partition')}"] if lost else []
+        texts: list[str] = []
+        if self._lost:
+            first, more = self._lost[0], f" and {len(self._lost) - 1} more" if len(self._lost) > 1 else ""
+            texts = [f"{one_line(first.side)} {first.verb} {first.least}{more}", f"{first.verb} {first.least}"]
         sentence = _sentence("split", variants, texts, since)
         return ClusterHealth("split", False, self._replicas, self._losses, sentence)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from quarterdeck.backend.judgement.health.data_loss import CopyCounts, most_copies
+from quarterdeck.backend.judgement.health.copy_counts import CopyCounts, most_copies
 from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.text.fact import NOT_REPORTED

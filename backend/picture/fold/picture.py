@@ -6,6 +6,7 @@ from a simulation or from a journal; replay is this fold up to a moment.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from copy import copy
 
 from quarterdeck.backend.commands.links import set_condition
@@ -24,9 +25,9 @@ from quarterdeck.backend.core.events import (
 from quarterdeck.backend.core.link_condition import LinkChanged
 from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.membership.views.identity import Member
-from quarterdeck.backend.core.partitions.events import PartitionLost
+from quarterdeck.backend.core.partitions.events import PartitionLost, TableChanged
 from quarterdeck.backend.core.properties import SECOND_US
-from quarterdeck.backend.core.witnessed.events import Aspect, ConnectionChanged
+from quarterdeck.backend.core.witnessed.events import Aspect, ConnectionChanged, MemberMeasured
 from quarterdeck.backend.picture.fold.belief import MemberBelief, Status
 from quarterdeck.backend.picture.fold.belief_folds import (
     FOLDS,
@@ -36,13 +37,16 @@ from quarterdeck.backend.picture.fold.belief_folds import (
     settle_with_list,
 )
 from quarterdeck.backend.picture.fold.departures import FAREWELLS, Departures
-from quarterdeck.backend.picture.fold.losses import Losses
+from quarterdeck.backend.picture.fold.losses import Entries, Losses
 from quarterdeck.backend.picture.fold.migrations import HISTORY_EVENTS, MigrationHistory
 
 __all__ = ["MemberBelief", "Picture", "Status"]
 
 MEASURE_INTERVAL = "quarterdeck.data.measure.interval.seconds"
 """The property of members that measure their data; 0 turns that off."""
+
+QUIET_US = 2 * SECOND_US
+"""A member that has reported nothing for so long was not written to since its last report: it reports within a second."""
 
 USED_LATELY_US = 10 * SECOND_US
 """Data that was used so lately may have changed since it was measured."""
@@ -127,20 +131,30 @@ class Picture:
                 self._install(belief, event, record.at)
             elif isinstance(event, PartitionLost):
                 if event.loses_data:
-                    entries = self._entries_of(event.partition, belief)
-                    self.losses.take(belief.lineage, event, record.at, entries, self.members.values())
-            elif isinstance(event, events.MemberMerging) and event.brings_entries:
-                self.losses.bring(record.uuid)
+                    self.losses.lose(belief, event, record.at, self._entries_of, self.members.values())
+            elif isinstance(event, events.MemberMerging):
+                self.losses.merging(belief, event.next_uuid, event.brings_entries, record.at, self.members.values())
                 FOLDS[kind](belief, event, record.at)
             elif isinstance(event, EntriesMerged):
                 came = not event.problem and event.policy != "discard"
-                self.losses.merged(belief.lineage, belief.merged_from, came=came)
-            elif isinstance(event, DataMeasured) and belief.witnessed_by:
-                self.losses.counted(belief.lineage, record.at, self.members.values())
+                self.losses.merged(belief, record.at, self.members.values(), came=came)
+            elif isinstance(event, events.MemberStopped | events.JoinFailed):
                 FOLDS[kind](belief, event, record.at)
-            elif kind is CallFinished:
+                self.losses.ended(belief, record.at, self._entries_of, self.members.values())
+            elif isinstance(event, ConnectionChanged):
+                FOLDS[kind](belief, event, record.at)
+                if event.state == "gone" or belief.uuid == record.uuid:
+                    self.losses.reached(belief)
+            elif isinstance(event, DataMeasured | MemberMeasured) and belief.witnessed_by:
+                FOLDS[kind](belief, event, record.at)
+                self.losses.measured(belief, event, record.at, self.members.values())
+            elif isinstance(event, CallFinished):
                 self._called_us = record.at
+                if event.operation != "get":
+                    self.losses.wrote(event.partition, record.at)
             elif kind in FOLDS:  # the rest is shown in the event tail and changes no belief
+                if isinstance(event, TableChanged) and belief.table is None and belief.is_master:
+                    self._arrange(belief, event)
                 FOLDS[kind](belief, event, record.at)
 
     def forget(self, label: str) -> None:
@@ -188,26 +202,38 @@ class Picture:
         """Labels of the running members that are master in their own belief."""
         return tuple(label for label, belief in self.members.items() if belief.is_master and belief.running)
 
-    def _entries_of(self, partition: int, master: MemberBelief) -> int | None:
-        """Return how many entries a partition had by the last measurement of an owner.
+    def _arrange(self, master: MemberBelief, event: TableChanged) -> None:
+        if event.cause == "arranged" and master.seen_from_start and not master.witnessed_by:
+            self.losses.arranged_anew(master.lineage)
+
+    def _entries_of(self, partition: int, holders: Collection[str]) -> Entries:
+        """Return how many entries a partition had by the last count of an owner, one of the `holders` if they counted any.
 
         None where members do not measure or were not heard, or where none was measured and there may be some since.
         """
         own = [belief for belief in self.members.values() if not belief.witnessed_by]
-        known = [belief.data for belief in own if belief.data is not None]
-        entries = max((data.partitions[partition].entries for data in known if partition in data.partitions), default=0)
-        if entries:
-            return entries
+        lost_us = max((one.at_us for one in self.losses.incidents if partition in one.fates), default=-1)
+        lineages = {belief.lineage for belief in own if belief.uuid in holders}
+        counted = [
+            (belief.uuid in holders, stored.at_us, stored.entries, data.at_us)
+            for belief in own
+            if (data := belief.data) is not None and (stored := data.partitions.get(partition)) is not None
+            if stored.at_us > lost_us
+            if belief.uuid in holders or not lineages or self.losses.are_alike(belief.lineage, lineages)
+        ]
+        if counted and (entries := max(counted)[2]):
+            return Entries(entries, self.at - max(counted)[3] >= QUIET_US)
         seen = {belief.address for belief in own if belief.seen_from_start}
-        if not seen.issuperset(master.ever_listed):
-            return None
+        if not own or not all(seen.issuperset(belief.ever_listed) for belief in own if belief.uuid in holders):
+            return Entries(None)
+        known = [belief.data for belief in own if belief.data is not None]
         measured = known or any(
             belief.settings is not None and belief.settings.get(MEASURE_INTERVAL, "1") not in ("0", "0.0")
             for belief in own
         )
         used_us = max((data.at_us for data in known), default=self._called_us)
         lately = bool(max(used_us, self._called_us)) and self.at - max(used_us, self._called_us) <= USED_LATELY_US
-        return 0 if measured and not lately else None
+        return Entries(0) if measured and not lately else Entries(None)
 
     def _apply_from_outside(self, event: Event) -> None:
         """Apply what the operator or the network did, one of `FROM_OUTSIDE`."""
@@ -224,6 +250,7 @@ class Picture:
             elif isinstance(event, ProcessKilled):
                 belief.status = "killed"
                 settle_leading(belief)
+                self.losses.ended(belief, self.at, self._entries_of, self.members.values())
             elif isinstance(event, ProcessPaused) and belief.status not in ("stopped", "killed"):
                 belief.status = "paused"
             elif isinstance(event, ProcessResumed) and belief.status == "paused":
@@ -235,6 +262,8 @@ class Picture:
 
     def _begin_incarnation(self, record: Record, started: events.MemberStarted | None) -> MemberBelief:
         before = self.members.get(record.member)
+        if before is not None:
+            self._end_incarnation(before, record, started)
         if before is not None and before.uuid != record.uuid:
             self._past_incarnations[before.uuid] = None
             if len(self._past_incarnations) > PAST_KEPT:
@@ -253,7 +282,18 @@ class Picture:
         self.members[record.member] = belief
         if address:
             self._labels[address] = record.member
+        self.losses.settle(record.at, self.members.values())
         return belief
+
+    def _end_incarnation(self, before: MemberBelief, record: Record, started: events.MemberStarted | None) -> None:
+        """Note what became of the data of the incarnation before, as far as the new one shows it."""
+        if before.uuid == record.uuid:
+            if started is not None and not started.merged_from:
+                self.losses.started(record.uuid)
+        elif started is not None and not started.merged_from and not before.witnessed_by:
+            self.losses.ended(before, record.at, self._entries_of, self.members.values())
+        elif not self.losses.has_ended(before.uuid):
+            self.losses.replaced(before.uuid, record.uuid)
 
     def _incarnation_of(self, record: Record) -> MemberBelief | None:
         """Return the belief that `record` belongs to; None for a straggler of an earlier incarnation.
@@ -297,19 +337,24 @@ class Picture:
                 belief.address = own
                 self._labels[own] = belief.label
         if belief.lineage != event.lineage:
-            self.losses.follow(belief.lineage, event.lineage, belief.uuid, self.members.values())
+            self.losses.follow(belief, event.lineage, len(event.members))
             belief.lineage_since_us = at if belief.version or belief.seen_from_start else None
+        is_other_lineage = belief.lineage != event.lineage
         belief.version, belief.lineage, belief.master = event.version, event.lineage, event.master
         belief.list_since_us = at
         if belief.members != event.members:
             if belief.is_master:
-                self.losses.removed(event.lineage, set(belief.members).difference(event.members), at)
+                staying = {member.uuid for member in event.members}
+                gone = [member for member in belief.members if member.uuid not in staying]
+                self.losses.removed(event.lineage, gone, at)
             belief.members, belief.listed = event.members, self._addresses_of(event)
             belief.ever_listed = self._union(belief.ever_listed, belief.listed)
         if belief.status == "joining":
             belief.status = "member"
         settle_with_list(belief)
         settle_leading(belief)
+        if is_other_lineage:
+            self.losses.settle(at, self.members.values())
 
     def _addresses_of(self, event: events.ListInstalled) -> frozenset[Address]:
         known = self._contents.get((event.lineage, event.version))

@@ -12,8 +12,8 @@ from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.membership.events import MemberStarted
 from quarterdeck.backend.core.witnessed.events import ConnectionChanged
-from quarterdeck.backend.judgement.health.data_loss import DataLoss
 from quarterdeck.backend.judgement.judge import Judge
+from quarterdeck.backend.judgement.losses.loss import Loss
 from quarterdeck.backend.judgement.merging.why_not_merging import why_not_merging
 from quarterdeck.backend.picture.fold.picture import Picture
 from tests.hazelcast.real.truth import Truth, TruthAtMoment
@@ -106,10 +106,10 @@ def held_now(state: str) -> bool:
     return state in ("", "connected")
 
 
-def _lost(loss: DataLoss | None) -> object:
+def _lost(loss: Loss | None) -> object:
     if loss is None:
         return False
-    return None if not loss.certain or loss.entries is None else loss.entries
+    return None if not loss.is_confirmed or loss.entries is None else loss.entries
 
 
 def _list(said: Statement, truth: TruthAtMoment) -> bool:

@@ -27,8 +27,9 @@ from quarterdeck.backend.hazelcast.wire.messages import (
     PartitionsView,
     ReplicaMigrationEvent,
 )
-from quarterdeck.backend.judgement.health.data_loss import data_losses
 from quarterdeck.backend.judgement.judge import Judge
+from quarterdeck.backend.judgement.losses.ledger import losses_of
+from quarterdeck.backend.judgement.watcher import WATCHES_ALL
 from quarterdeck.backend.picture.fold.member_data import Answered, answered
 from tests.hazelcast.witness.test_cluster_witness import A, B, Watched, view
 
@@ -154,7 +155,7 @@ def test_a_loss_is_judged_against_the_backups_of_maps() -> None:
     (lost,) = watched.says(A, "a", PartitionLostEvent(9, 2))
     assert lost == PartitionLost(9, 2, True, ("cache*", "default", "orders"))
     picture = watched.picture()
-    (loss,) = data_losses(picture, picture.at)
+    (loss,) = losses_of(picture, WATCHES_ALL, picture.at)
     assert loss.what == "3 partitions of cache*, default, orders"
     assert picture.history.lost_count == 3, "each partition once, although several members report it"
 

@@ -8,20 +8,18 @@ import pytest
 
 from quarterdeck.backend.boards.operator_questions import operator_questions
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.data.events import BackupOutOfStep, DataMeasured, EntriesMerged, MapMeasured
+from quarterdeck.backend.core.data.events import BackupOutOfStep, DataMeasured
 from quarterdeck.backend.core.events import ProcessKilled, ProcessPaused
 from quarterdeck.backend.core.membership.events import (
-    ClusterStateChanged,
     ListInstalled,
     MemberMerging,
     MemberStarted,
-    SuspicionCleared,
 )
 from quarterdeck.backend.core.membership.views.identity import Member
-from quarterdeck.backend.core.partitions.events import ALL_LOST, Holder, PartitionLost
+from quarterdeck.backend.core.partitions.events import Holder
 from quarterdeck.backend.core.witnessed.events import ConnectionChanged, MemberWitnessed, OwnersTold, Source
 from quarterdeck.backend.judgement.health.cluster_health import LONGEST, ClusterHealth
-from quarterdeck.backend.judgement.health.data_loss import most_copies
+from quarterdeck.backend.judgement.health.copy_counts import most_copies
 from quarterdeck.backend.judgement.judge import Judge
 from quarterdeck.backend.judgement.watcher import Missed, Watcher
 from quarterdeck.backend.picture.fold.picture import Picture
@@ -269,81 +267,6 @@ def test_members_that_the_watcher_does_not_reach() -> None:
     assert Judge(picture, missing(gone=CITIES), LATER).health.sentence == "down · no member runs: 5 members ended"
 
 
-# Lost data
-
-
-def lose(cluster: FakeCluster, *partitions: int, at: str = "athens") -> None:
-    for partition in partitions:
-        cluster.happen(at, PartitionLost(partition, ALL_LOST))
-
-
-def test_lost_entries_are_the_first_thing_said_with_those_that_went() -> None:
-    cluster = formed()
-    cluster.happen("delphi", measured((3, 900), (8, 800)))
-    cluster.happen("dev", ProcessKilled("delphi"))
-    for label in CITIES[:3]:
-        cluster.install(label, 7, CITIES[:3])
-    lose(cluster, 3, 8, 8)
-    picture = Picture()
-    now = judged(cluster, picture).sentence
-    assert now.startswith("degraded · 54 partitions have no copy · ") and "DATA LOST 2 partitions" in now
-    rows = {place: (CITIES[place % 3], CITIES[(place + 1) % 3]) for place in range(271)}
-    for label in CITIES[:3]:
-        cluster.change_table(label, 600, rows)
-    health = judged(cluster, picture, after_us=14 * SECOND)
-    assert health.sentence.startswith(
-        "DATA LOST · 2 partitions, about 1,700 entries, 14 s ago after delphi, euphesus went"
-    )
-    loss = health.data_lost
-    assert loss is not None and (loss.partitions, loss.entries, loss.because_of) == (2, 1700, ("delphi", "euphesus"))
-    fields = health.as_fields(cluster.now_us() + 14 * SECOND)
-    assert {"sentence", "whole", "data_safe", "data_lost"} <= fields.keys()
-    for label in CITIES[:3]:
-        cluster.happen(label, ClusterStateChanged("PASSIVE", "asked to"))
-    now = judged(cluster, picture).sentence
-    assert now.startswith("degraded · PASSIVE: writes are refused · ") and "DATA LOST 2 partitions" in now
-    lost = fields["data_lost"]
-    assert isinstance(lost, dict) and (lost["entries"], lost["maps"], lost["since_seconds"]) == (1700, [], 14.5)
-
-
-def test_an_old_loss_stands_behind_what_is_so_now() -> None:
-    cluster = formed()
-    lose(cluster, 3)
-    health = judged(cluster, after_us=7_200 * SECOND)
-    assert health.sentence == "healthy · 5 members agree · data safe: 2 copies · lost 1 partition, 2 h ago"
-
-
-def test_partitions_that_held_no_entries_are_no_lost_data() -> None:
-    cluster = formed()
-    cluster.happen("athens", measured((1, 5)))
-    cluster.suspect("athens", "delphi")
-    cluster.happen(
-        "athens", SuspicionCleared(cluster.address("delphi"), "delphi-life-1", "heard"), after_us=11 * SECOND
-    )
-    lose(cluster, 3)
-    health = judged(cluster)
-    assert health.sentence == "healthy · 5 members agree · data safe: 2 copies"
-    assert health.data_lost is None and health.losses[0].entries == 0
-
-
-def test_what_was_written_since_the_last_measurement_may_be_lost() -> None:
-    cluster = formed()
-    cluster.happen("athens", measured((1, 5)))
-    lose(cluster, 3)
-    assert judged(cluster).sentence.startswith("DATA LOST · 1 partition, 3 s ago")
-
-
-def test_members_that_were_never_heard_may_have_held_entries() -> None:
-    cluster = FakeCluster(CITIES[:3])
-    cluster.happen("athens", MemberStarted(cluster.address("athens"), False, (), settings={}))
-    cluster.install("athens", 3, CITIES[:3])
-    cluster.install("athens", 4, CITIES[:1])
-    lose(cluster, 3)
-    assert judged(cluster).sentence.startswith(
-        "DATA LOST · 1 partition, 3 s ago after 10.0.0.2:5701, 10.0.0.3:5701 went"
-    )
-
-
 def test_zones_limit_how_many_copies_there_should_be() -> None:
     cluster = FakeCluster(CITIES[:2])
     settings = {"quarterdeck.partition.group.type": "host-aware"}
@@ -357,104 +280,3 @@ def test_zones_limit_how_many_copies_there_should_be() -> None:
         cluster.happen(label, ListInstalled(1, "L1", address, listed, address, "unknown", ""))
     picture = fold(cluster)
     assert most_copies(picture.members["athens"]) == 2
-
-
-def test_a_loss_in_a_split_may_be_whole_on_the_other_side_and_ends_when_that_has_merged() -> None:
-    cluster = formed(data=False)
-    cluster.split(CITIES[:3], CITIES[3:])
-    lose(cluster, 3, 5)
-    picture = Picture()
-    health = judged(cluster, picture)
-    assert health.sentence.endswith("writes go to both · athens lost 2 partitions")
-    (loss,) = health.losses
-    assert not loss.certain and loss.elsewhere == ("delphi", "euphesus")
-    assert "reported until all that went have merged their entries" in loss.outlook
-    for label in ("delphi", "euphesus"):
-        started = MemberStarted(cluster.address(label), False, (), merged_from=f"{label}-life-1")
-        cluster.happen(label, started, life=2)
-    five = tuple(cluster.member(label, 2 if label in CITIES[3:] else 1) for label in CITIES)
-    for label in CITIES:
-        life = 2 if label in CITIES[3:] else 1
-        installed = ListInstalled(9, "L1", cluster.address("athens"), five, cluster.address("athens"), "unknown", "")
-        cluster.happen(label, installed, life=life)
-    cluster.happen("delphi", EntriesMerged("latest-update", 10, 10, ""), life=2)
-    assert judged(cluster, picture).data_lost is not None
-    cluster.happen("euphesus", EntriesMerged("latest-update", 10, 10, ""), life=2)
-    health = judged(cluster, picture)
-    assert health.losses == () and health.sentence.startswith("healthy · 5 members agree")
-
-
-@pytest.mark.parametrize(("maps", "said"), [((), " for maps with at most 1 backup"), (("orders",), " of orders")])
-def test_a_witness_names_maps_or_their_backups(maps: tuple[str, ...], said: str) -> None:
-    cluster = witnessed("athens", "byzantium")
-    cluster.happen("athens", PartitionLost(3, 1, True, maps))
-    health = judged(cluster)
-    assert health.sentence == f"DATA LOST · 1 partition{said}, 3 s ago · 2 members agree · backups unknown"
-
-
-def of_maps(**entries: int) -> DataMeasured:
-    """What metrics say that a member of Hazelcast owns, by map."""
-    maps = tuple(MapMeasured(name, count, 0, 0, 0) for name, count in entries.items())
-    return DataMeasured(5 * SECOND, sum(entries.values()), 0, 0, 0, 0, maps, (), ())
-
-
-def test_two_of_five_killed_at_once_lose_what_the_metrics_count_less() -> None:
-    """A map with one backup went from 15,000 entries to 13,215; one with two lost none."""
-    cluster = witnessed(*CITIES)
-    for label in CITIES:
-        cluster.happen(label, of_maps(orders=3_000, users=10))
-    for label in CITIES[3:]:
-        cluster.happen(label, ConnectionChanged("gone", "connection refused"))
-    for label in CITIES[:3]:
-        cluster.install(label, 6, CITIES[:3])
-    for partition in range(19):
-        cluster.happen("athens", PartitionLost(partition, 1, True, ("ord*",)), after_us=1_000)
-    picture = Picture()
-    assert judged(cluster, picture, SECOND).sentence.startswith(
-        "DATA LOST · 19 partitions of ord*, 1 s ago after delphi, euphesus went · 3 of 5"
-    )
-    for label, owned in zip(CITIES[:3], (4_405, 4_405, 4_405), strict=True):
-        cluster.happen(label, of_maps(orders=owned, users=17), after_us=SECOND)
-    assert judged(cluster, picture, SECOND).losses[0].entries is None, "not every member has counted anew"
-    health = judged(cluster, picture, 14 * SECOND)
-    assert health.sentence.startswith(
-        "DATA LOST · 19 partitions of orders, about 1,785 entries, 17 s ago after delphi, euphesus went"
-    )
-    cluster.happen("athens", of_maps(orders=9_000), after_us=30 * SECOND)
-    assert judged(cluster, picture).losses[0].entries == 1_785, "what is written afterwards makes nothing good"
-
-
-def test_real_members_that_merged_back_may_have_brought_their_entries() -> None:
-    cluster = witnessed("athens", "byzantium")
-    cluster.install("athens", 3, ["athens"])
-    cluster.happen("athens", PartitionLost(3, 1, True))
-    picture = Picture()
-    assert judged(cluster, picture).losses[0].certain
-    cluster.happen("byzantium", MemberStarted(cluster.address("byzantium"), False, (), "byzantium-life-1"), life=2)
-    cluster.happen("byzantium", MemberWitnessed(("client-protocol",), ("owners", "losses")), life=2)
-    both = (cluster.member("athens"), cluster.member("byzantium", 2))
-    for label, life in (("athens", 1), ("byzantium", 2)):
-        installed = ListInstalled(4, "L1", cluster.address("athens"), both, cluster.address("athens"), "unknown", "")
-        cluster.happen(label, installed, life=life)
-    health = judged(cluster, picture)
-    assert not health.losses[0].certain and health.condition == "healthy"
-    assert "· maybe lost 1 partition" in health.sentence
-    assert health.losses[0].outlook.startswith(
-        "byzantium merged back; whether the entries came with that is not reported"
-    )
-
-
-def test_a_loss_is_never_left_out_for_want_of_room() -> None:
-    """After a split that had merged, `healthy` stood alone: who went, and why, was too long for the sentence."""
-    names = [f"orders-hazelcast-{place}.production" for place in range(4)]
-    cluster = witnessed(*names)
-    cluster.install(names[0], 5, names[:1])
-    cluster.happen(names[0], PartitionLost(3, 1, True, ("orders-of-all-customers-of-the-last-five-years",)))
-    picture = Picture()
-    assert "2 member lists, another one at orders-hazelcast-0.production · lost 1 partition" in (
-        judged(cluster, picture, 700 * SECOND).sentence
-    )
-    for name in names[1:]:
-        cluster.happen(name, ConnectionChanged("gone", "connection refused"))
-    health = judged(cluster, picture, 700 * SECOND)
-    assert health.sentence == "healthy · 1 of 4 · lost 1 partition · backups unknown"

@@ -8,7 +8,6 @@ from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.data.events import BackupOutOfStep, DataMeasured, MapMeasured
 from quarterdeck.backend.core.events import ProcessKilled
 from quarterdeck.backend.core.membership.events import ClusterStateChanged
-from quarterdeck.backend.core.partitions.events import ALL_LOST, PartitionLost
 from quarterdeck.backend.core.witnessed.events import (
     ConnectionChanged,
     MemberMeasured,
@@ -18,7 +17,7 @@ from quarterdeck.backend.core.witnessed.events import (
 from quarterdeck.backend.judgement.judge import Judge
 from quarterdeck.backend.judgement.stop_verdict import QUIET_US, StopVerdict
 from tests.app.fakes.fake_cluster import FakeCluster, fold
-from tests.judgement.health.test_cluster_health import CITIES, LATER, SECOND, formed, witnessed
+from tests.judgement.health.test_cluster_health import CITIES, LATER, SECOND, formed, measured, witnessed
 
 QUIET = QUIET_US + LATER
 
@@ -57,7 +56,6 @@ def test_a_whole_quiet_cluster_lets_any_member_go(label: str) -> None:
     [
         (ClusterStateChanged("FROZEN", "an operator asked"), "state"),
         (BackupOutOfStep(7, Address("10.0.0.3:5701"), "it missed a write"), "backups"),
-        (PartitionLost(7, ALL_LOST), "data-lost"),
     ],
 )
 def test_what_speaks_against_it(event: object, kind: str) -> None:
@@ -68,6 +66,20 @@ def test_what_speaks_against_it(event: object, kind: str) -> None:
     assert verdict.answer == "no"
     assert kind in kinds(verdict)
     assert verdict.sentence("athens").startswith("athens may not be stopped now: ")
+
+
+@pytest.mark.parametrize(("entries", "answer"), [(5, "no"), (0, "unknown")])
+def test_data_that_was_lost_lately_speaks_against_it(entries: int, answer: str) -> None:
+    cluster = formed()
+    cluster.happen("delphi", measured((3, entries)))
+    for label in CITIES[3:]:
+        cluster.happen("dev", ProcessKilled(label))
+    for label in CITIES[:3]:
+        cluster.install(label, 7, CITIES[:3])
+        cluster.change_table(label, 2, dict.fromkeys(range(271), (label, CITIES[0])))
+    verdict = judged(cluster)
+    assert "data-lost" in kinds(verdict)
+    assert next(reason.answer for reason in verdict.reasons if reason.kind == "data-lost") == answer
 
 
 def test_what_a_frozen_cluster_would_lose_is_said() -> None:

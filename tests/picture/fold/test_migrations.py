@@ -202,7 +202,7 @@ def test_the_board_has_what_runs_first_then_the_queue_then_the_ends() -> None:
         "n1: 2 running, 1 planned, 1 done, 1 failed",
         "n1: ▱▱▱▱▱▱▱▱▱▱ 0 % of 3 migrations, 2 migrations/s over the last 10 s, about 1 s left",
         "n1: latest plan, 3 replicas to copy, 3 places to fill at least: n3 joined",
-        "∅ n1 lost 1 partition, 0 s ago: what they held is gone; reported as long as the cluster of n1 exists",
+        "∅ n1 maybe lost 1 partition, 0 s ago: lost if there were entries in them",
         "✕ last failed, 0 s ago: p5, n3 has left",
     ]
     assert len({row.key for row in board.rows}) == len(board.rows)
