@@ -168,7 +168,7 @@ def summarize_beliefs(agreement: ListAgreement) -> BeliefSummary:
 
 
 def how_it_differs(picture: Picture, survey: BeliefSummary, label: str) -> str:
-    """In what the list of `label` is another one than most hold; empty when it is not."""
+    """In what the list of `label` is another one than that which most hold, or more than hold any other; empty when it is not."""
     if label not in survey.dissenters:
         return ""
     most = survey.lists[0]
@@ -177,7 +177,12 @@ def how_it_differs(picture: Picture, survey: BeliefSummary, label: str) -> str:
     if own.master != most.master or own.lineage != most.lineage:
         held += f" with master {_name(picture, own.master)}"
         usual += f" with master {_name(picture, most.master)}"
-    return f"{one_line(label)} holds {held} where most hold {usual}: {_difference(picture, most, own)}"
+    holders = sum(len(row.held_by) for row in survey.lists)
+    named = ", ".join(map(one_line, most.held_by))
+    others = (
+        "most hold" if len(most.held_by) * 2 > holders else f"{named} {'holds' if len(most.held_by) == 1 else 'hold'}"
+    )
+    return f"{one_line(label)} holds {held} where {others} {usual}: {_difference(picture, most, own)}"
 
 
 def _cluster_state(picture: Picture, holders: Sequence[str]) -> str:

@@ -81,10 +81,20 @@ def test_who_differs_and_how() -> None:
         "2 lineages: v5 n1,n2,n3,n4,n5 (master n1) held by n4,n5; n1 ahead at v6: without n5; 1 more / v7 n3 (master n3)"
     )
     assert how_it_differs(picture, survey, "n5") == ""
-    assert how_it_differs(picture, survey, "n1") == "n1 holds v6 where most hold v5: without n5"
-    assert how_it_differs(picture, survey, "n2") == "n2 holds v4 where most hold v5: the same members"
+    assert how_it_differs(picture, survey, "n1") == "n1 holds v6 where n4, n5 hold v5: without n5"
+    assert how_it_differs(picture, survey, "n2") == "n2 holds v4 where n4, n5 hold v5: the same members"
     assert how_it_differs(picture, survey, "n3") == (
-        "n3 holds v7 with master n3 where most hold v5 with master n1: without n1,n2,n4,n5"
+        "n3 holds v7 with master n3 where n4, n5 hold v5 with master n1: without n1,n2,n4,n5"
+    )
+
+
+def test_most_are_more_than_half() -> None:
+    cluster = formed()
+    cluster.install("n1", 6, FIVE[:4])
+    picture = fold(cluster)
+    assert (
+        how_it_differs(picture, summarize_beliefs(ListAgreement(picture)), "n1")
+        == "n1 holds v6 where most hold v5: without n5"
     )
 
 

@@ -100,6 +100,11 @@ class IncarnationState:
         """Members whose heartbeats are late by diagnostics: when that was noted last, and how long nothing was heard."""
         self._slow: witnessed.InvocationsSlow | None = None
 
+    @property
+    def has_list(self) -> bool:
+        """Whether a list of this incarnation was logged."""
+        return bool(self._members)
+
     def version_and_lineage_of(
         self, version: int | None, members: tuple[Member, ...], own_uuid: str
     ) -> tuple[int, str]:
@@ -144,7 +149,7 @@ class IncarnationState:
         """Yield the events of a message that a `thread` logged at `now`."""
         match parsed:
             case logged.LoggedSuspicion(suspect=suspect, reason=reason):
-                if not parsed.is_detection or self.master == self.address:
+                if not parsed.is_detection or self.master in (self.address, None):
                     yield from self._suspect(suspect, reason, now)
             case logged.LoggedSuspicionCleared(suspect=suspect, reason=reason):
                 place = self._identity_of(suspect)
@@ -216,6 +221,9 @@ class IncarnationState:
             self._suspects[place] = reason
             return
         self._suspects.pop(place, None)
+        if self.master is None:
+            self.master = self.address
+            yield events.MasterChanged(self.address, "it removes a member, which only a master does")
         self._hint = f"the master removed {place[0]}"
         yield events.MemberRemoved(*place, known, suspicion_cause(known))
 
@@ -240,7 +248,7 @@ class IncarnationState:
             case logged.LoggedClaimRequest(version=version, suspected=suspected, asked=asked):
                 self._claim_asked = _addresses(asked)
                 yield events.ClaimStarted(version, _addresses(suspected), _addresses(asked))
-            case logged.LoggedClaimFinish(version=version, members=members):
+            case logged.LoggedClaimFinish(version=int(version), members=members):
                 staying = tuple(member.address for member in members)
                 uuid = next((member.uuid for member in members if member.address == self.address), "")
                 left_out = tuple(member for member in self._claim_asked if member not in staying)

@@ -110,6 +110,11 @@ class EventReconstruction:
                 yield from self._change_uuid(next_uuid)
             case logged.LoggedMemberList():
                 yield from self._list(parsed)
+            case logged.LoggedClaimRequest(version=version, members=members) if members and not self._state.has_list:
+                held = (structs.replace(member, this=member.address == self._state.address) for member in members)
+                yield from self._list(logged.LoggedMemberList(version, tuple(held)), is_claimed=True)
+                for event in self._state.events_of(parsed, thread, self._now):
+                    yield from self._emit(event)
             case logged.LoggedClockJump(gap_us=gap) if self._rested_us + _REST_US >= self._now - gap:
                 pass  # nothing jumped: it sent no heartbeats while it started or merged
             case _:
@@ -186,7 +191,8 @@ class EventReconstruction:
         yield from self._start(before if target is not None else "")
         self._next_uuid = uuid
 
-    def _list(self, printed: logged.LoggedMemberList) -> Iterator[Record]:
+    def _list(self, printed: logged.LoggedMemberList, *, is_claimed: bool = False) -> Iterator[Record]:
+        """Record a list; one of the time before a claim that has begun leaves the claimant as master."""
         this = next((member for member in printed.members if member.this), None)
         if this is not None:
             self._state.address = this.address
@@ -197,9 +203,11 @@ class EventReconstruction:
             return
         master = members[0].address
         change = self._state.change_of(members)
-        if self._state.master != master:
+        claimant = self._state.master if is_claimed else None
+        if claimant is None and self._state.master != master:
             yield from self._emit(events.MasterChanged(master, f"{master} is the first of the list"))
         self._state.install(lineage, version, members)
+        self._state.master = claimant or master
         yield from self._emit(events.ListInstalled(version, lineage, master, members, master, "unknown", change))
 
     def _identify(self, this: logged.MemberMention) -> Iterator[Record]:

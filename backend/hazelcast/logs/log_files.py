@@ -13,7 +13,6 @@ _ARCHIVES = (
     ".zip", ".tar", ".tgz", ".tbz2", ".txz", ".tar.gz", ".tar.bz2", ".tar.xz", ".tar.zst", ".bz2", ".xz", ".zst", ".7z", ".rar",
     ".lz4", ".Z",
 )  # fmt: skip
-_MAGIC = (b"PK\x03\x04", b"BZh", b"\xfd7zXZ", b"7z\xbc\xaf", b"\x28\xb5\x2f\xfd", b"Rar!", b"\x04\x22\x4d\x18")
 _NO_LOGS = (".jsonl", ".parquet", ".crc", ".open", ".xml", ".yaml", ".yml", ".html")
 _SHOWN = 160
 """Characters of a line that a refusal shows."""
@@ -49,14 +48,8 @@ def archives_in(paths: Iterable[Path]) -> list[Path]:
 
 
 def is_archive(file: Path) -> bool:
-    """Return whether a file is packed in a way that is not read, by its name or its first bytes."""
-    if file.name.endswith(_ARCHIVES):
-        return True
-    try:
-        with file.open("rb") as source:
-            return source.read(max(map(len, _MAGIC))).startswith(_MAGIC)
-    except OSError:
-        return False
+    """Return whether the name of a file says that it is packed in a way that is not read."""
+    return file.name.endswith(_ARCHIVES)
 
 
 def may_be_log(file: PurePath) -> bool:

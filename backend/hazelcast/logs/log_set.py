@@ -213,6 +213,8 @@ class LogSet:
     def _note(self, file: str, parts: list[SplitSummary]) -> None:
         notes = self._notes.setdefault(file, {})
         notes |= dict.fromkeys(note for note in parts[0].notes if not (note == DATELESS and self._options.date))
+        if cut := sum(part.cut_lists for part in parts):
+            notes[f"{cut} member lists have lost their lines: who was on them is not known"] = None
         for part in parts:
             for state in part.streams.values():
                 for number in state.set_back.values():

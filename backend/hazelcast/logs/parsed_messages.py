@@ -129,9 +129,9 @@ class LoggedClaimRequest(_Meaning, frozen=True):
 
 
 class LoggedClaimFinish(_Meaning, frozen=True):
-    """The claimant has become master."""
+    """The claimant has become master. A cut line has neither version nor members."""
 
-    version: int
+    version: int | None
     members: tuple[MemberMention, ...]
 
 
@@ -146,6 +146,10 @@ class LoggedClaimAcceptance(_Meaning, frozen=True):
     """The member accepts the claim of another one."""
 
     claimant: Address
+
+
+class LoggedCutList(_Meaning, frozen=True):
+    """A member list was printed whose lines are not there: from now on the member's list is unknown."""
 
 
 class LoggedSearchRedirected(_Meaning, frozen=True):
@@ -216,7 +220,7 @@ class LoggedMigrationsDone(_Meaning, frozen=True):
 
 
 ParsedMessage = (
-    NoEvent | LoggedStart | LoggedLifecycle | LoggedShutdown | LoggedShutdownRequest | LoggedJoinFailure
+    NoEvent | LoggedCutList | LoggedStart | LoggedLifecycle | LoggedShutdown | LoggedShutdownRequest | LoggedJoinFailure
     | LoggedJoinRequest | LoggedUuidReset | LoggedMemberList | events.ListRejected | LoggedRemoval | LoggedSuspicion
     | LoggedSuspicionCleared | LoggedExplicitSuspicion | events.DisconnectionReported | LoggedClaimStart
     | LoggedClaimRequest | LoggedClaimFinish | LoggedClaimAcceptance | LoggedClaimRefusal | events.MergeVerdict

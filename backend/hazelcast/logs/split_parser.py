@@ -15,7 +15,7 @@ from quarterdeck.backend.hazelcast.logs.lines.file_splits import ENDLESS, FileSp
 from quarterdeck.backend.hazelcast.logs.lines.layout import has_prefix
 from quarterdeck.backend.hazelcast.logs.lines.message_assembly import Message
 from quarterdeck.backend.hazelcast.logs.lines.timestamps import MINUTE_US, SET_BACK_LEAST_US, SET_BACK_US, zone_named
-from quarterdeck.backend.hazelcast.logs.parsed_messages import LoggedMemberList, NoEvent, ParsedMessage
+from quarterdeck.backend.hazelcast.logs.parsed_messages import LoggedCutList, LoggedMemberList, NoEvent, ParsedMessage
 from quarterdeck.backend.hazelcast.logs.patterns.matching import match_message
 from quarterdeck.backend.hazelcast.logs.patterns.membership import is_cut_list
 from quarterdeck.backend.hazelcast.logs.patterns.partitions_and_connections import PRODUCT_LOGGERS
@@ -124,6 +124,8 @@ class SplitSummary(Struct):
     unread_line: tuple[int, str] | None = None
     """Number and text of the first line with the product's prefix for which no time is known."""
     unread_count: int = 0
+    cut_lists: int = 0
+    """Member lists whose lines are not there."""
     ambiguous_zone: str = ""
     notes: tuple[str, ...] = ()
     """What was concluded of the form of the file, and is to be said."""
@@ -238,6 +240,7 @@ def classify_message(message: Message, summary: SplitSummary) -> Iterator[EventM
         yield QuarantinedMessage(message.number, message.text, TIMELESS)
         return
     summary.count(matched.subject, message.lines)
+    summary.cut_lists += isinstance(parsed, LoggedCutList)
     if isinstance(parsed, LoggedMemberList):
         if parsed.version is not None and not message.dateless and len(state.lists) < _MAX_LISTS:
             name = f"{parsed.members[0].uuid}/{parsed.version}/{len(parsed.members)}"

@@ -177,6 +177,10 @@ def _unresponsive(
     )
 
 
+_STARTED_AGAIN = "New join request has been received from current master"
+"""The reason of a suspicion that proves that the master's process was started again: another incarnation asks at its address."""
+
+
 class Restarts:
     """Counts the starts of every member whose log begins before them."""
 
@@ -195,6 +199,11 @@ class Restarts:
         member = message.member
         if any("logs" in witnessed.sources for witnessed in message.events(MemberWitnessed)):
             self._is_logged.add(member)
+        for raised in message.events(SuspicionRaised):
+            suspect = str(raised.suspect)
+            if _STARTED_AGAIN in raised.reason and suspect not in self._is_logged:
+                self._starts.setdefault(suspect, []).append(message)
+                self._silent += suspect not in self._is_stopping
         match message.parsed:
             case logged.LoggedStart():
                 if member in self._has_logged:

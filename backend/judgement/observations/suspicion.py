@@ -52,6 +52,9 @@ class LastingSuspicion:
             for pair in [pair for pair in self._open if pair[0] == member]:
                 self._close(pair, message)
             self._listed.pop(member, None)
+        if isinstance(message.parsed, logged.LoggedCutList):  # nothing shows any more who is on its list
+            self._open = {pair: raised for pair, raised in self._open.items() if pair[0] != member}
+            self._listed.pop(member, None)
         for raised in message.events(events.SuspicionRaised):
             if str(raised.suspect) not in self._listed.get(member, (str(raised.suspect),)):
                 continue

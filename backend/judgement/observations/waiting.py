@@ -268,6 +268,14 @@ _REFUSALS = (
      "versions form one cluster only where rolling upgrades are licensed."),
     ("cluster state", "the state of the cluster lets no member join",
      "Set the cluster ACTIVE when the planned work is over, then start the member again."),
+    ("wrong bind request", "it connects to another address than the member's own",
+     "Give that member the address under which others reach it, as public-address, or interfaces that name its own: it has to be "
+     "the one on their join lists."),
+    ("kubernetes api access is forbidden", "its service account may not ask Kubernetes for members",
+     "Give its service account the role that may get endpoints, pods, nodes and services (the RBAC file of the product's "
+     "documentation), then restart it: it runs as a cluster of its own."),
+    ("couldn't join to the master", "the master did not answer in time",
+     "Look whether the master runs and reaches this member, and at the log of the master at that time."),
     ("authentication", "the credentials differ",
      "Give all members the same member authentication (security, cluster password or realm)."),
 )  # fmt: skip

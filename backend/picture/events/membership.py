@@ -63,8 +63,8 @@ def _resolved(event: events.DisconnectionResolved, name_of: NameOf) -> str:
 
 
 VERDICTS: dict[MergeDirection, str] = {
-    "local-merges": "this one merges into it",
-    "remote-merges": "it merges into this one",
+    "local-merges": "this one should merge into it",
+    "remote-merges": "it should merge into this one",
     "cannot-merge": "the two cannot merge",
 }
 """What a verdict on two clusters says, as seen from the one that reports it."""

@@ -298,11 +298,15 @@ def test_what_makes_no_event_is_understood_too(text: str, subject: str) -> None:
         f"Members {{size:3, ver:3}} [\n\t{M1} this\n",
         f"Members {{size:3, ver:3}} [\n\t{M1} this\n]",
         "Members {size:1, ver:1} [\n\tMember [127.0.0.1]:99999 - " + U1 + " this\n]",
-        "Mastership is claimed with: MembersView{version=6",
     ],
 )
 def test_what_is_unknown_or_cut_short_says_nothing(text: str) -> None:
     assert match_message(text) is None
+
+
+def test_a_claim_whose_line_is_cut_is_a_claim_all_the_same() -> None:
+    matched = match_message("Mastership is claimed with: MembersView{version=6")
+    assert matched == ("claim", LoggedClaimFinish(None, ()))
 
 
 PIECES = st.sampled_from(

@@ -87,3 +87,77 @@ def test_an_hour_that_comes_twice_is_said_and_counted() -> None:
     found = read("30-end-of-summer-time")
     assert headlines(found) == ["10.0.0.3:5701 was removed and did not come back"]
     assert found.stories[0].reading[0].startswith("m1.log: its times fall by about an hour in line 17")
+
+
+def test_what_members_say_in_words_counts_without_a_list() -> None:
+    """Only a master removes members, and the line before says why; another one suspects the same member."""
+    events = {
+        (record.member, type(record.event).__name__): record.event
+        for record in read("02-no-list-yet-is-not-joining").records
+    }
+    removed, suspected = events["10.0.0.1:5701", "MemberRemoved"], events["10.0.0.2:5701", "SuspicionRaised"]
+    assert (removed.cause, suspected.cause) == ("no-heartbeat", "no-heartbeat")
+    assert events["10.0.0.1:5701", "MasterChanged"].master == "10.0.0.1:5701"
+
+
+def test_a_claim_names_the_list_before_it() -> None:
+    found = read("26-claim-without-the-list-before")
+    lists = [record.event for record in found.records if type(record.event).__name__ == "ListInstalled"]
+    assert [(installed.version, len(installed.members)) for installed in lists] == [(6, 2), (7, 1)]
+    (lost,) = (observation for observation in found.stories[0].observations if observation.kind == "member-lost")
+    assert lost.members[0] == "10.0.0.1:5701" and "master" in lost.headline
+
+
+def test_a_new_incarnation_that_asks_to_join_proves_a_restart() -> None:
+    found = read("20-master-started-again-under-its-address")
+    (restart,) = (observation for observation in found.stories[0].observations if observation.kind == "restart")
+    assert restart.members == ("10.0.0.1:5701",)
+    assert restart.headline == "started again: 10.0.0.1:5701 once (1 without a goodbye)"
+
+
+def test_phrases_of_old_versions_are_known() -> None:
+    found = read("18-phrases-of-3.4-to-3.11")
+    assert not found.quarantine
+    kinds = [type(record.event).__name__ for record in found.records]
+    assert {"MergeStarted", "MemberMerging", "JoinFailed"} <= set(kinds)
+    assert [(one.planned, one.end_us is None) for one in found.stories[0].migrations] == [(271, False)]
+    uuids = {record.uuid for record in found.records if type(record.event).__name__ == "MergeStarted"}
+    assert uuids == {"86f53f7e-3602-42d7-9ff9-6b4ebacd0567"}
+
+
+SAID = "2026-11-21 12:15:50,000 [ INFO] [x] [c.h.i.c.M]: [10.0.0.1]:5701 [dev] [5.3.8] "
+
+
+def test_why_members_never_found_each_other_is_observed(tmp_path: Path) -> None:
+    wrong = "Wrong bind request from [10.0.0.2]:5701! This node is not the requested endpoint: [203.0.113.7]:5701"
+    forbidden = "Kubernetes API access is forbidden! Starting standalone. To use Hazelcast Kubernetes discovery, …"
+    (tmp_path / "m1.log").write_text(f"{SAID}{wrong}\n{SAID}{forbidden}\n")
+    found = read_logs([tmp_path], LogOptions(run="r"))
+    said = " ".join(f"{one.headline} {one.detail} {one.remedy}" for one in found.stories[0].observations)
+    assert "10.0.0.2:5701 was refused once: it connects to another address than the member's own" in said
+    assert "203.0.113.7" in said and "public-address" in said
+    assert "forbidden" in said and "role" in said
+
+
+def test_a_cut_claim_is_a_claim(tmp_path: Path) -> None:
+    (tmp_path / "m1.log").write_text(
+        f"{SAID}Starting mastership claim process...\n"
+        f"{SAID}Mastership is claimed with: MembersView{{version=7, members=[MemberInfo{{address=[10.0.0.1]:57\n"
+        f"{SAID.replace('12:15', '12:25')}[10.0.0.1]:5701 is STARTED\n"
+    )
+    assert not headlines(read_logs([tmp_path], LogOptions(run="r")))
+
+
+def test_a_list_whose_lines_are_lost_makes_the_list_unknown(tmp_path: Path) -> None:
+    """As `grep` keeps the first lines of messages only."""
+    text = (PUBLIC / "06-json-line-per-object" / "input" / "m2.ndjson").read_text().splitlines()
+    kept = [line.partition('"message": "')[2].removesuffix('"}') for line in text]
+    whole_list = kept.index("Members {size:3, ver:6} [")
+    lines = [
+        line
+        for number, line in enumerate(kept)
+        if line[:4] == "2023" or number in range(whole_list - 1, whole_list + 5)
+    ]
+    (tmp_path / "m2.log").write_text("".join(f"{line}\n" for line in lines).replace("\\t", "\t"))
+    said = headlines(read_logs([tmp_path], LogOptions(run="r")))
+    assert not any("stayed on the list" in line or "until the logs end" in line for line in said)

@@ -22,12 +22,18 @@ VERSIONS = ("3.4", "3.12", "4.2.8", "5.0.5", "5.3.8", "5.5.0", "5.7.0")
 PHRASES = Path(__file__).with_name("phrases.tsv")
 JARS = Path(os.environ.get("MAVEN_REPOSITORY", Path.home() / ".m2" / "repository")) / "com" / "hazelcast" / "hazelcast"
 PACKAGES = re.compile(
-    r"com/hazelcast/(?:internal/)?(?:cluster|partition|server|networking|nio|instance|spi/discovery|spi/impl/discovery|kubernetes|"
-    r"impl/(?:Node|MemberImpl|LifecycleServiceImpl)|core/LifecycleService|util/AddressUtil|spi/properties|config)"
+    r"com/hazelcast/(?:internal/)?(?:cluster/|partition/|server/|networking/|nio/tcp/|kubernetes/(?!KubernetesTopology)|spi/discovery/|"
+    r"(?:instance/)?(?:impl/)?Node[.$])"
 )
 """Of membership, joining, split brain, partitions and connections."""
 LEVELS = {"severe": "SEVERE", "warning": "WARNING", "info": "INFO", "fine": "FINE", "finest": "FINEST"}
 _LOGGERS = ("com/hazelcast/logging/ILogger", "java/util/logging/Logger", "com/hazelcast/logging/AbstractLogger")
+
+
+_NO_WORDS = re.compile(
+    r"hz[:.]|com\.hazelcast\.|hazelcast\.[a-z.]+$|kubernetes\.default\.svc$| migrations$| since destination "
+)
+"""Names of threads, loggers and properties; and what stands in the middle of a message, behind a choice."""
 
 
 class Phrase(NamedTuple):
@@ -165,7 +171,7 @@ def phrases_of(version: str, data: bytes) -> Iterator[Phrase]:
         for opcode, operands in _operations(method):
             number = int.from_bytes(operands[:2], "big") if len(operands) > 1 else 0
             if opcode in (18, 19) and read.pool[number][0] == 8:
-                strings.append(read.utf8(number))
+                strings += [text for text in [read.utf8(number)] if not _NO_WORDS.match(text)]
             elif opcode == 187 and read.utf8(number).endswith("StringBuilder"):
                 strings = []
             elif opcode == 186:
@@ -177,7 +183,7 @@ def phrases_of(version: str, data: bytes) -> Iterator[Phrase]:
             elif opcode in (182, 185) and read.member(number)[0] in _LOGGERS:
                 name = read.member(number)[1]
                 written = LEVELS.get(name) or (level if name == "log" else "")
-                if written and strings:
+                if written and len("".join(strings).split()) > 1:
                     words = re.sub(r"%(?:\d+\$)?-?[\d.]*[sdx]|\{\}", "*", "*".join(strings))
                     yield Phrase(version, logger, written, re.sub(r"\s+", " ", re.sub(r"\*+", "*", words)).strip())
                 strings = strings if name.startswith("is") else []

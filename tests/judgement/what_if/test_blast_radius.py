@@ -97,7 +97,7 @@ def test_a_change_of_state_reaches_one_cluster() -> None:
 def test_a_search_may_end_in_a_merge() -> None:
     told = blast_radius(split(), [SearchClusters("n4")])
     assert "all 2 (n4, n5) leave theirs and join that one under new uuids" in told
-    assert told.endswith("It met that of n1 before: this one merges into it.")
+    assert told.endswith("It met that of n1 before: this one should merge into it.")
 
 
 def test_what_destroys_nothing_has_no_radius() -> None:

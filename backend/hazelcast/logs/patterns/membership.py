@@ -40,6 +40,14 @@ def _asking(found: re.Match[str]) -> logged.ParsedMessage:
     return logged.LoggedClaimRequest(version, members, mentioned_members(suspected), mentioned_members(asked))
 
 
+def _claimed(text: str) -> logged.ParsedMessage:
+    """Return a finished claim; without its list where the line is cut."""
+    try:
+        return logged.LoggedClaimFinish(*view(text))
+    except PatternMismatch:
+        return logged.LoggedClaimFinish(None, ())
+
+
 SUSPICION_PATTERNS: list[LogPattern] = [
     log_pattern(
         "suspicion", "is suspected to be dead", rf"({MEMBER}) is suspected to be dead(?: for reason: ([^\n]*))?",
@@ -71,7 +79,7 @@ SUSPICION_PATTERNS: list[LogPattern] = [
     log_pattern("claim", "with suspected members", r"Local MembersView\{", _asking),
     log_pattern(
         "claim", "Mastership is claimed with", r"Mastership is claimed with: ",
-        lambda found: logged.LoggedClaimFinish(*view(found.string)),
+        lambda found: _claimed(found.string),
     ),
     log_pattern(
         "claim", "Mastership of ", rf"Mastership of ({MEMBER}) is accepted",
@@ -98,6 +106,7 @@ SUSPICION_PATTERNS: list[LogPattern] = [
         lambda found: logged.LoggedRemoval(mentioned_member(found[1]), found[0]), ("because it has ",),
     ),
     known("suspicion", """
+        Cannot send explicit suspicion | MasterConfirmation has been received from | When using Phi-Accrual |
         * has sent MasterConfirmation | * pinged | * will ping | Both complainer | Cannot handle heartbeat from |
         Cannot handle suspect of | Cannot send heartbeat complaint | Cannot suspect | Complainee | Complainer |
         Could not send MasterConfirmation | Error while sending heartbeat | Ignoring explicit suspicion |
@@ -108,6 +117,7 @@ SUSPICION_PATTERNS: list[LogPattern] = [
         Sending latest member list | This node does not have a connection to
     """),
     known("claim", """
+        Mastership claim accepted |
         A more recent MembersView | Asking MembersView | Cannot accept mastership claim | Claiming mastership |
         Exception thrown while running DecideNewMembersViewTask | Ignoring decided members view |
         Ignoring mastership claim | Latest MembersView | Should not accept mastership claim
@@ -164,6 +174,10 @@ MEMBERSHIP_PATTERNS: list[LogPattern] = [
         lambda found: logged.LoggedUuidReset(found[1].lower(), found[2].lower()), ("Resetting ",),
     ),
     log_pattern(
+        "life", "Setting new local member", rf"Setting new local member\. old uuid: ({UUID}) new uuid: ({UUID})",
+        lambda found: logged.LoggedUuidReset(found[1].lower(), found[2].lower()),
+    ),
+    log_pattern(
         "life", "Running shutdown hook", r"Running shutdown hook", lambda _: logged.LoggedShutdown("the process was asked to end")
     ),
     log_pattern(
@@ -196,6 +210,19 @@ MEMBERSHIP_PATTERNS: list[LogPattern] = [
     log_pattern(
         "joining", "ould not join", r"(?:Could not join (?:the )?cluster|Node could not join cluster)[^\n]*",
         lambda found: logged.LoggedJoinFailure(found[0][:300]),
+    ),
+    log_pattern(
+        "joining", "ouldn't join to the master", r"Couldn't join to the master ?: ?[^\n]*",
+        lambda found: logged.LoggedJoinFailure(found[0][:300]),
+    ),
+    log_pattern(
+        "joining", "Kubernetes API access is forbidden", r"Kubernetes API access is forbidden[^\n]*",
+        lambda found: logged.LoggedJoinFailure(found[0][:300]),
+    ),
+    log_pattern(
+        "joining", "Wrong bind request from",
+        rf"Wrong bind request from ({ADDRESS})! This node is not (?:the )?requested endpoint: ({ADDRESS})",
+        lambda found: JoinerRefused(address(found[1]), f"Wrong bind request: this member is not {address(found[2])}"),
     ),
     log_pattern(
         "joining", "DNS lookup for serviceDns",
@@ -237,6 +264,10 @@ MEMBERSHIP_PATTERNS: list[LogPattern] = [
         lambda _: logged.LoggedJoiner("kubernetes"),
     ),
     known("life", """
+        Can not shut down node because | Graceful shutdown could not be completed | Graceful shutdown failed |
+        Interrupted while | ManagementCenterService could not | Node creation failed | Shutdown sleep interrupted |
+        Unimplemented shutdown hook policy |
+        Unknown listener type | While calling operation.onFailure |
         Backpressure is | Cluster name: | Copyright (c) | Destroying node | Diagnostics disabled |
         Enable DEBUG/FINE log level | Hazelcast is starting in a Java modular environment | --add-modules |
         Hazelcast Shutdown is completed | Interfaces is | Loading configuration | Using configuration |
@@ -244,6 +275,13 @@ MEMBERSHIP_PATTERNS: list[LogPattern] = [
         Using
     """),
     known("joining", """
+        Address ' | Cannot fetch name of the node | Could not join to the cluster | Node could not join cluster |
+        The … Hazelcast member discovery strategy |  Could not find any service for serviceDns | Address * was being used by | Authentication failed on master node |
+        Before join check failed | Calling join on already joined node | Cannot set master address | Config seed port is |
+        Could not prepare cluster state | Error during join check | Error while joining the cluster |
+        Error while running post-join operation | Hazelcast running on Kubernetes | Invalid join request from |
+        Received ConfigMismatchOp | Received my address as master | There's already an existing member |
+        This node requires MulticastJoin | couldn't ping | will ping |
         * is added to the blacklist | * is permanently added to the blacklist | * is removed from the blacklist |
         Ambiguous master response | Cannot allow join request from | Cannot claim myself as master |
         Cannot set as master | Claiming myself as master | Cluster state either is locked |
@@ -344,6 +382,7 @@ MERGE_PATTERNS: list[LogPattern] = [
         _state,
     ),
     known("merge", """
+        Cluster-merge process is ongoing | Merge instruction sent from | Prepare-merge instruction | While merging |
         * is merging | Cannot process split brain | Cannot verify member list version | Disposing |
         Error during join check | Ignoring join check from | Ignoring merge |
         Interrupted while preparing cluster for merge | Preparing to merge | Problem while waiting for merge |
@@ -351,7 +390,7 @@ MERGE_PATTERNS: list[LogPattern] = [
         Waiting for merge instruction | While changing cluster state to | While reverting cluster state
     """),
     known("state", """
-        Changing cluster state | Cluster state is | Extending cluster state lock | Locking cluster state |
+        Initial state is already set | Changing cluster state | Cluster state is | Extending cluster state lock | Locking cluster state |
         Rolling back cluster state | Split brain protection
     """),
 ]  # fmt: skip

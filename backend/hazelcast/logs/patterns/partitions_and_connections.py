@@ -28,8 +28,13 @@ PARTITION_PATTERNS: list[LogPattern] = [
         lambda found: PartitionLost(int(found[1]), ALL_LOST),
     ),
     log_pattern(
-        "partitions", "Repartitioning cluster data",
-        r"Repartitioning cluster data\. Migration (?:tasks count|queue size): ?(\d{1,9})",
+        "partitions", "Possible data loss for partition[",
+        r"Owner of partition is being removed! Possible data loss for partition\[(\d{1,6})\]",
+        lambda found: PartitionLost(int(found[1]), ALL_LOST),
+    ),
+    log_pattern(
+        "partitions", "partitioning cluster data",
+        r"Re-?partitioning cluster data\.+ Migration (?:tasks count|queue size): ?(\d{1,9})",
         lambda found: logged.LoggedMigrationPlan(int(found[1])),
     ),
     log_pattern(
@@ -58,6 +63,13 @@ PARTITION_PATTERNS: list[LogPattern] = [
         Resetting heartbeat timestamps | Resetting master confirmation timestamps | System clock apparently jumped
     """),
     known("partitions", """
+        * requested to demote | * requested our partition table | Active migration could not be removed |
+        AsyncMigrationTask failed | Cannot apply migration commit | Cannot commit | Error during | Failed to finalize migration |
+        Failed to initialize member demotion | Failed to offer | Issue while determining latest partition |
+        Member demote failed | Migration commit | Migration is cancelled | No member group is available |
+        Partitions can't be assigned | Promotion commit | Skipping migration | Unable to assign LOST partitions |
+        Partition is lost! Assign new owner | Received … from an unknown member | Received …, but its sender doesn't seem | Safe shutdown failed | This is the master node and received |
+        latestPartitions | ERROR: partition owner | Exception while getting future | Something is seriously wrong | Current: |
         * requested to shutdown | All migration tasks have been | Applying the most recent |
         Assigning new owners for | Cannot assign owners | Failure while executing Migration |
         Failure while waiting for partition replica sync | Fetching partition tables |
@@ -80,7 +92,17 @@ PARTITION_PATTERNS: list[LogPattern] = [
 ]  # fmt: skip
 
 _CLASSES: dict[logged.Subject, str] = {
+    "partitions": """
+        BaseMigrationOperation BeforePromotionOperation ClearReplicaOperation DemoteRequestOperation DemoteResponseOperation
+        FetchPartitionStateOperation FinalizeMigrationOperation FinalizePromotionOperation InternalPartitionListener
+        MigrationOperation MigrationRequestOperation PartitionEventManager PartitionReplicaManager
+        PartitionReplicaSyncResponse PartitionRuntimeState PartitionServiceProxy PartitionStateGeneratorImpl
+        PartitionStateManagerImpl PromoteFromBackupOperation PromotionCommitOperation ShutdownRequestOperation
+        ShutdownResponseOperation
+    """,
     "connections": """
+        AbstractChannel AbstractIOSelector IOBalancer IOBalancerThread IOUtil LocalAddressRegistry NioChannelOptions RestApiFilter
+        TcpIpConnectionChannelErrorHandler TcpServerConnectionChannelErrorHandler TcpServerConnectionManagerBase WriteHandler
         BindHandler InitConnectionTask MemberProtocolEncoder MockServer NioChannel NioNetworking NioThread SocketAcceptor
         SocketAcceptorThread SocketConnector TcpIpAcceptor TcpIpConnection TcpIpConnectionErrorHandler TcpIpConnectionManager
         TcpIpConnectionMonitor TcpIpConnector TcpIpEndpointManager TcpIpNetworkingService TcpServer TcpServerAcceptor

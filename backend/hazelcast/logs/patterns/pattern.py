@@ -54,8 +54,14 @@ def log_pattern(
 
 
 def known(subject: Subject, beginnings: str) -> LogPattern:
-    """Make a pattern of messages that make no event, by their beginnings with ``|`` between; ``*`` is a member or an address."""
-    pattern = "|".join(re.escape(known.strip()).replace(r"\*", MEMBER) for known in beginnings.split("|"))
+    """Make a pattern of messages that make no event, by their beginnings with ``|`` between.
+
+    In these ``*`` is a member or an address, ``…`` some words.
+    """
+    escaped = (
+        re.escape(known.strip()).replace(r"\*", MEMBER).replace("…", r"[^\n]*?") for known in beginnings.split("|")
+    )
+    pattern = "|".join(escaped)
     return LogPattern(subject, "", re.compile(rf"(?:{pattern})"), lambda _: NoEvent())
 
 

@@ -87,10 +87,16 @@ def _shape(shape: Shape, labels: list[str]) -> str:
     return (" → " if shape.one_way else " | ").join(spelt)
 
 
+_MERGES = {"merge-started", "member-merging", "merge-abandoned"}
+"""Kinds of events of which one shows that a merge has begun."""
+
+
 def _merge(episode: Episode) -> str:
     who = names(episode.subjects)
     if not episode.target:
         return episode.failure or f"{who} merge"
+    if not episode.kinds & _MERGES:  # found out, and not begun
+        return f"{who} should merge into the cluster of {episode.target}"
     return f"{who} {_verb(episode.subjects, 'merges', 'merge')} into the cluster of {episode.target}"
 
 
