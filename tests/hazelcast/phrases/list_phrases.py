@@ -31,7 +31,7 @@ _LOGGERS = ("com/hazelcast/logging/ILogger", "java/util/logging/Logger", "com/ha
 
 
 _NO_WORDS = re.compile(
-    r"hz[:.]|com\.hazelcast\.|hazelcast\.[a-z.]+$|kubernetes\.default\.svc$| migrations$| since destination "
+    r"hz[:.]|com\.hazelcast\.|hazelcast\.[a-z.]+$|kubernetes\.default\.svc$| migrations$| since destination | left the cluster"
 )
 """Names of threads, loggers and properties; and what stands in the middle of a message, behind a choice."""
 

@@ -276,7 +276,8 @@ MEMBERSHIP_PATTERNS: list[LogPattern] = [
     """),
     known("joining", """
         Address ' | Cannot fetch name of the node | Could not join to the cluster | Node could not join cluster |
-        The … Hazelcast member discovery strategy |  Could not find any service for serviceDns | Address * was being used by | Authentication failed on master node |
+        The … Hazelcast member discovery strategy |  Could not find any service for serviceDns |
+        Address * was being used by | Authentication failed on master node |
         Before join check failed | Calling join on already joined node | Cannot set master address | Config seed port is |
         Could not prepare cluster state | Error during join check | Error while joining the cluster |
         Error while running post-join operation | Hazelcast running on Kubernetes | Invalid join request from |
@@ -390,7 +391,8 @@ MERGE_PATTERNS: list[LogPattern] = [
         Waiting for merge instruction | While changing cluster state to | While reverting cluster state
     """),
     known("state", """
-        Initial state is already set | Changing cluster state | Cluster state is | Extending cluster state lock | Locking cluster state |
+        Initial state is already set | Changing cluster state | Cluster state is | Extending cluster state lock |
+        Locking cluster state |
         Rolling back cluster state | Split brain protection
     """),
 ]  # fmt: skip

@@ -64,12 +64,15 @@ PARTITION_PATTERNS: list[LogPattern] = [
     """),
     known("partitions", """
         * requested to demote | * requested our partition table | Active migration could not be removed |
-        AsyncMigrationTask failed | Cannot apply migration commit | Cannot commit | Error during | Failed to finalize migration |
+        AsyncMigrationTask failed | Cannot apply migration commit | Cannot commit | Error during |
+        Failed to finalize migration |
         Failed to initialize member demotion | Failed to offer | Issue while determining latest partition |
         Member demote failed | Migration commit | Migration is cancelled | No member group is available |
         Partitions can't be assigned | Promotion commit | Skipping migration | Unable to assign LOST partitions |
-        Partition is lost! Assign new owner | Received … from an unknown member | Received …, but its sender doesn't seem | Safe shutdown failed | This is the master node and received |
-        latestPartitions | ERROR: partition owner | Exception while getting future | Something is seriously wrong | Current: |
+        Partition is lost! Assign new owner | Received … from an unknown member |
+        Received …, but its sender doesn't seem | Safe shutdown failed | This is the master node and received |
+        latestPartitions | ERROR: partition owner | Exception while getting future | Something is seriously wrong |
+        Current: |
         * requested to shutdown | All migration tasks have been | Applying the most recent |
         Assigning new owners for | Cannot assign owners | Failure while executing Migration |
         Failure while waiting for partition replica sync | Fetching partition tables |
