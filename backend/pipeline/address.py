@@ -186,10 +186,15 @@ def _delta_options(options: Mapping[str, Any]) -> dict[str, str]:
 def _settings_of(spark: SparkSession | None) -> Callable[[str], str | None]:
     if spark is not None:
         return lambda name: spark.conf.get(name, None)
+    return spark_defaults().get
+
+
+def spark_defaults() -> dict[str, str]:
+    """Return the user's configuration of Spark, ``spark-defaults.conf``; nothing where there is none."""
     folder = os.environ.get("SPARK_CONF_DIR") or f"{os.environ.get('SPARK_HOME', '')}/conf"
     try:
         lines = (Path(folder) / "spark-defaults.conf").read_text(encoding="utf-8").splitlines()
     except OSError:
-        return lambda name: None
+        return {}
     pairs = (re.split(r"\s*[\s=:]\s*", line.strip(), maxsplit=1) for line in lines if not line.lstrip().startswith("#"))
-    return {pair[0]: pair[1] for pair in pairs if len(pair) == 2}.get
+    return {pair[0]: pair[1] for pair in pairs if len(pair) == 2}

@@ -33,7 +33,8 @@ from quarterdeck.backend.pipeline.rules import (
     linked,
     wanted_rules,
 )
-from quarterdeck.backend.pipeline.spark.requirements import needing_packages
+from quarterdeck.backend.pipeline.spark.engine import AUTO, Engine, engine_session
+from quarterdeck.backend.pipeline.spark.requirements import PipelineMissing, needing_packages
 from quarterdeck.backend.pipeline.staging import staging_folder
 from quarterdeck.backend.pipeline.tasks import of_log_runs, results_of_whole_runs
 
@@ -67,11 +68,11 @@ def audit(
     rules: Collection[str] = (),
     source: Source = "auto",
     spark: SparkSession | None = None,
-    master: str = "",
-    remote: str = "",
+    engine: Engine = AUTO,
     bound_us: int | None = None,
     log_options: LogOptions | None = None,
     then: Then | None = None,
+    on_message: Callable[[str], None] = lambda message: None,
 ) -> AuditResult:
     """Check the journals, logs or tables at `paths` against the rules. Events that occur twice count once.
 
@@ -81,8 +82,8 @@ def audit(
     `rules`: only these. `bound_us`: how long members may take to agree once nothing disturbs them. `log_options`: what the logs
     themselves do not contain. With `out_dir`, which may be an address too, the tables `views`, `suspicions` and `findings` are
     written there as Parquet; they replace those of an earlier audit, all of them or none. `then` is called with the result and
-    what reads the runs again. Spark is started for large input, and where a `master` or a `remote` is named; a given session
-    `spark` does all the work instead.
+    what reads the runs again. Spark is started for large input, if it is here, and where the `engine` names it, which
+    `on_message` is called with; a given session `spark` does all the work instead.
 
     Raises `NoJournal`, `NoLogs`, `UnknownRule`, `StoreRefused`, `PipelineMissing`, `JavaMissing` or
     `SparkUnreachable` before anything is changed, and OSError for what cannot be read or written.
@@ -100,11 +101,16 @@ def audit(
             found = resolve_input(paths, staging, source, spark)
         judged = frozenset(filter(holds_for_incomplete_journals, wanted)) if found.kind == "logs" else wanted
         question = AuditQuestion(tuple(sorted(judged)), bound_us)
-        is_large = found.size_bytes > (FAR_IN_PROCESS_BYTES if found.is_far else IN_PROCESS_BYTES)
-        if spark is None and (master or remote or is_large):
-            with needing_packages():
-                from quarterdeck.backend.pipeline.spark import session
-            spark = stack.enter_context(session.spark_session(master, remote=remote))
+        most_bytes = FAR_IN_PROCESS_BYTES if found.is_far else IN_PROCESS_BYTES
+        if spark is None and (engine.is_spark or (engine.name == "auto" and found.size_bytes > most_bytes)):
+            size = f"{found.size_bytes >> 20} MB are more than {most_bytes >> 20} MB"
+            try:
+                spark = stack.enter_context(engine_session(engine, "audit"))
+                on_message("judged on Spark" + ("" if engine.is_spark else f": {size}"))
+            except PipelineMissing as missing:
+                if engine.is_spark:
+                    raise
+                on_message(f"judged here, although {size}: {missing}")
         verdict = _verdict(found, question, spark, log_options)
         if found.kind == "logs" and not verdict.runs:
             raise NoLogs(f"{', '.join(map(str, found.paths))}: no line of these logs tells an event (quiet logs)")
@@ -181,7 +187,9 @@ def _verdict(
         return together(of_log_runs(found, partial(_judge_logs, question), spark, log_options))
     judge = partial(judge_group, question=question)
     with needing_packages():  # a store is read with pyarrow
-        of_groups = results_of_whole_runs(found.groups(), judge, lambda one: [run.run for run in one.runs], spark)
+        of_groups = results_of_whole_runs(
+            found.groups(), judge, lambda one: [run.run for run in one.runs], spark, "judge each run"
+        )
         verdict = together(of_groups)
         if found.kind == "store":
             _add_stored(verdict.aside, found)

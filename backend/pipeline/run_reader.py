@@ -53,7 +53,9 @@ class RunReader:
         worked = partial(_work_on_group, work, None if runs is None else frozenset(runs))
         if self.source.kind == "logs":
             return of_log_runs(self.source, partial(_work_on_records, worked), self.spark, self.log_options)
-        return results_of_whole_runs(self.source.groups(), worked, lambda done: done.by_run, self.spark)
+        return results_of_whole_runs(
+            self.source.groups(), worked, lambda done: done.by_run, self.spark, "read each run"
+        )
 
 
 def _work_on_records(worked: Callable[[Sequence[InputFile], ReadLines], RunResults], logs: LogRecords) -> RunResults:

@@ -65,11 +65,12 @@ def each(
     spark: SparkSession | None = None,
     *,
     may_fork: bool = True,
+    name: str = "",
 ) -> list[ResultT]:
     """Return what `work` makes of each item, on Spark where a session is given; all executors must find the same files.
 
     On this machine it is done in this process where there is little to do, or where other threads may hold locks, of which a fork
-    would have copies. A daemon may have no child.
+    would have copies. A daemon may have no child. `name` is how Spark's UI calls the job.
     """
     tasks = tasks_of(items, sizes_bytes, BYTES_A_TASK_HERE if spark is None else BYTES_A_TASK)
     jobs = min(len(tasks), 1 + sum(sizes_bytes) // BYTES_A_TASK, os.cpu_count() or 1)
@@ -77,7 +78,7 @@ def each(
     if spark is not None:
         from quarterdeck.backend.pipeline.spark.arrow import carry_out_in_rows
 
-        done = carry_out_in_rows(spark, tasks, work)
+        done = carry_out_in_rows(spark, tasks, work, name)
     elif may_fork and jobs > 1 and threading.active_count() == 1 and not current_process().daemon:
         done = carry_out_in_processes(tasks, work, jobs)
     else:
@@ -117,13 +118,16 @@ def results_of_whole_runs(
     work: Work[Group, ResultT],
     runs_of: Callable[[ResultT], Iterable[str]],
     spark: SparkSession | None,
+    name: str = "work on each run",
 ) -> list[ResultT]:
     """Return the results of all `groups`. Those that turn out to hold parts of one run are worked on once more, as one group."""
     results: list[ResultT] = []
     while groups:
         sizes = [sum(file.size_bytes for file in group) for group in groups]
         # Clients of S3 have threads of their own, which a fork would not copy.
-        done = each(groups, sizes, work, spark, may_fork=not any(file.source for group in groups for file in group))
+        done = each(
+            groups, sizes, work, spark, may_fork=not any(file.source for group in groups for file in group), name=name
+        )
         joined = _joined([set(runs_of(result)) for result in done])
         results += [done[places[0]] for places in joined if len(places) == 1]
         groups = [tuple(file for place in places for file in groups[place]) for places in joined if len(places) > 1]

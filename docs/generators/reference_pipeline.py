@@ -39,7 +39,7 @@ HEADING = """# Tables
 
 `quarterdeck pipeline tables PATH... --out DIR` makes tables of journals: one folder for each, with a few Parquet files of many
 runs each. Times are microseconds on the run's clock unless said otherwise; `utc` is a timestamp. The time of something that never
-happened is null. The command needs no Spark, and prints how many rows each table has now.
+happened is null. Spark makes them unless `--engine here` is given. The command prints how many rows each table has now.
 
 When you run the command again, it updates only runs with new records, even if these come from another place. It adds the new
 records to `events` and `quarantine`, as if all had been read at once. It reads a finished file once. All other tables need the

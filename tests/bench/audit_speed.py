@@ -90,8 +90,9 @@ def audit_here(files: Path) -> Answers:
 
 def audit_on_spark(files: Path, master: str) -> Answers:
     from quarterdeck.backend.pipeline.audit import audit
+    from quarterdeck.backend.pipeline.spark.engine import Engine
 
-    return _counts(audit([files], master=master))
+    return _counts(audit([files], engine=Engine(master=master)))
 
 
 def _counts(result: Any) -> Answers:

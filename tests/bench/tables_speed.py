@@ -31,7 +31,18 @@ def measured(journal: Path, out: Path) -> dict[str, float]:
     began = time.perf_counter()
     pid = os.posix_spawn(
         sys.executable,
-        [sys.executable, "-m", "quarterdeck", "pipeline", "tables", str(journal), "--out", str(out)],
+        [
+            sys.executable,
+            "-m",
+            "quarterdeck",
+            "pipeline",
+            "tables",
+            str(journal),
+            "--out",
+            str(out),
+            "--engine",
+            "here",
+        ],
         {**os.environ, "PYTHONPATH": str(ROOT)},
         file_actions=[(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_WRONLY, 0) for number in (1, 2)],
     )

@@ -34,7 +34,7 @@ def spark() -> Iterator[SparkSession]:
     # The quick tests have a few rows each; the long ones run under the settings that users have.
     few = settings.get_current_profile_name() == QUICK
     try:
-        session = start_session(conf=FEW_EVENTS if few else {})
+        session = start_session(conf={"spark.ui.enabled": "false"} | (FEW_EVENTS if few else {}))
     except PipelineMissing as missing:
         pytest.skip(str(missing))
     yield session

@@ -13,6 +13,7 @@ from msgspec import Struct
 from quarterdeck.backend.journal.files import NoJournal
 from quarterdeck.backend.pipeline.address import naming_damaged
 from quarterdeck.backend.pipeline.audit_input import resolve_input
+from quarterdeck.backend.pipeline.spark.engine import HERE, Engine, engine_session
 from quarterdeck.backend.pipeline.spark.requirements import needing_packages
 from quarterdeck.backend.pipeline.staging import staging_folder
 
@@ -38,11 +39,11 @@ class Measured(Struct, frozen=True):
     quarantined: int
 
 
-def measure(paths: Sequence[Path | str], by: By, table: str = "", *, master: str = "", remote: str = "") -> Measured:
+def measure(paths: Sequence[Path | str], by: By, table: str = "", engine: Engine = HERE) -> Measured:
     """Return percentiles of all metrics by `by`, or the rows of one `table` of them.
 
-    `paths` are journals or one directory of tables, also at addresses. Spark does the work where a `master` or a `remote` is
-    named. Raises `NoJournal`, `StoreRefused`, `PipelineMissing`, `JavaMissing` or `SparkUnreachable`.
+    `paths` are journals or one directory of tables, also at addresses. Spark does the work unless the `engine`
+    is ``here``. Raises `NoJournal`, `StoreRefused`, `PipelineMissing`, `JavaMissing` or `SparkUnreachable`.
     """
     with (
         staging_folder() as staging,
@@ -59,10 +60,8 @@ def measure(paths: Sequence[Path | str], by: By, table: str = "", *, master: str
         from quarterdeck.backend.pipeline.tables.run_events import nones_first
 
         spark = None
-        if master or remote:
-            from quarterdeck.backend.pipeline.spark import session
-
-            spark = stack.enter_context(session.spark_session(master, remote=remote))
+        if engine.name != "here":
+            spark = stack.enter_context(engine_session(engine, "pipeline metrics"))
         done = RunReader(found, spark).results(partial(_measure_run, table))
         by_run = {run: result for results in done for run, result in results.by_run.items()}
         quarantined = sum(results.quarantined for results in done)

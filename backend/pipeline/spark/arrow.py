@@ -55,17 +55,35 @@ PLAIN_PLAN = {
 
 
 def carry_out_in_rows(
-    spark: SparkSession, tasks: Sequence[Sequence[tuple[int, ItemT]]], work: Callable[[ItemT], ResultT]
+    spark: SparkSession, tasks: Sequence[Sequence[tuple[int, ItemT]]], work: Callable[[ItemT], ResultT], name: str = ""
 ) -> list[tuple[int, ResultT]]:
-    """Do the work with the items of all tasks; return the result of each with its place, in any order."""
+    """Do the work with the items of all tasks; return the result of each with its place, in any order.
+
+    `name` is what Spark's UI calls the job.
+    """
 
     def carry_out(tasks_here: Iterator[Sequence[tuple[int, ItemT]]]) -> Iterator[pa.RecordBatch]:
         results = ((place, pickle.dumps(work(item))) for task in tasks_here for place, item in task)
         return batches_of(results, RESULTS, size=1)  # each in a batch: one may be large
 
-    with conf_set(spark, PLAIN_PLAN):
+    with conf_set(spark, PLAIN_PLAN), job_named(spark, name):
         rows = in_tasks(spark, tasks, carry_out, RESULTS).collect()
     return [(row.place, pickle.loads(row.result)) for row in rows]
+
+
+@contextmanager
+def job_named(spark: SparkSession, name: str) -> Iterator[None]:
+    """Let Spark's UI show the jobs of the block under this name. A client of Spark Connect cannot name them."""
+    context = getattr(spark, "_sc", None)
+    if context is None:
+        yield
+        return
+    before = context.getLocalProperty("spark.job.description")
+    context.setJobDescription(name)
+    try:
+        yield
+    finally:
+        context.setJobDescription(before)
 
 
 def in_tasks(

@@ -11,6 +11,7 @@ import logging
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -31,6 +32,7 @@ from pyspark import SparkContext
 from pyspark.errors import AnalysisException, ParseException, PySparkException, PythonException
 from pyspark.sql import SparkSession
 
+from quarterdeck.backend.pipeline.address import spark_defaults
 from quarterdeck.backend.pipeline.spark.java import archive_options, find_java, quiet_home
 from quarterdeck.backend.pipeline.spark.requirements import RemoteMissing, SparkFailed, SparkUnreachable
 from quarterdeck.backend.pipeline.staging import staging_folder
@@ -43,6 +45,9 @@ LOCAL_MASTER = "local[*,4]"
 # rows on, so a session answers sooner with the first compiler only, and its small heap needs no parallel collector.
 JAVA_OPTIONS = ("-Xss32m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 
+STANDALONE = "spark://"
+MAX_SECONDS_TO_ANSWER = 10.0
+
 MAX_SECONDS_TO_END = 2.0
 """How long a process that has closed its connections may take to exit."""
 
@@ -50,7 +55,6 @@ LOGGING = f"-Dlog4j2.configurationFile={Path(__file__).absolute().with_name('log
 
 EVERYWHERE = {"spark.sql.session.timeZone": "UTC"}
 CLASSIC = {
-    "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     # Files to Python workers through a socket file instead of loopback TCP: a third of the cost of a task.
     "spark.python.unix.domain.socket.enabled": "true",
@@ -61,6 +65,7 @@ ON_THIS_MACHINE = {
     **{"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"},
     "spark.python.daemon.module": "quarterdeck.backend.pipeline.spark.daemon",
 }
+JAVA_OPTIONS_NAME = "spark.driver.extraJavaOptions"
 SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
 """Only users set it: Spark adapts the number of a batch query to its data."""
 
@@ -81,7 +86,9 @@ _REMOTE_MODULES = ("grpc", "grpc_status", "google.protobuf", "zstandard")
 
 
 @contextmanager
-def spark_session(master: str = "", *, remote: str = "") -> Iterator[SparkSession]:
+def spark_session(
+    master: str = "", *, remote: str = "", conf: Mapping[str, str] | None = None
+) -> Iterator[SparkSession]:
     """Use the running session, or one of our own that ends with the block. Arguments and errors are those of `start_session`.
 
     Failures of Spark within the block are raised as `SparkFailed`.
@@ -91,7 +98,7 @@ def spark_session(master: str = "", *, remote: str = "") -> Iterator[SparkSessio
         with failing_in_one_way():
             yield running
         return
-    session = start_session(master, remote=remote)
+    session = start_session(master, remote=remote, conf=conf)
     with failing_in_one_way():
         try:
             yield session
@@ -131,8 +138,9 @@ def failing_in_one_way() -> Iterator[None]:
 def start_session(master: str = "", *, remote: str = "", conf: Mapping[str, str] | None = None) -> SparkSession:
     """Start a quiet session, with this package on its executors.
 
-    `master` is as Spark writes it; by default all cores of this machine, or the one that `spark-submit` was given. `remote` is
-    the ``sc://`` address of a Spark Connect server instead. `conf` overrides all other settings.
+    `master` is as Spark writes it; by default that of ``spark-defaults.conf``, all cores of this machine, or the one that
+    `spark-submit` was given. `remote` is the ``sc://`` address of a Spark Connect server instead. `conf` overrides all other
+    settings, and ``spark-defaults.conf`` those that are chosen here.
 
     Raises `JavaMissing`, `RemoteMissing`, `SparkUnreachable`, and ValueError when both a master and a remote are given.
     """
@@ -183,31 +191,44 @@ def stream_partitions(session: SparkSession) -> int:
 def _connected(remote: str, conf: Mapping[str, str]) -> SparkSession:
     if any(importlib.util.find_spec(name.partition(".")[0]) is None for name in _REMOTE_MODULES):
         raise RemoteMissing()
-    builder = SparkSession.builder.remote(remote).appName("quarterdeck")
-    for name, value in {**EVERYWHERE, **conf}.items():
+    builder = SparkSession.builder.remote(remote)
+    for name, value in {"spark.app.name": "quarterdeck", **EVERYWHERE, **conf}.items():
         builder = builder.config(name, value)
     return builder.getOrCreate()
 
 
 def _classic(master: str, conf: Mapping[str, str]) -> SparkSession:
     submitted = _SUBMITTED in os.environ
-    options = {**EVERYWHERE, **CLASSIC}
+    _await_answer(master)
+    options = {"spark.app.name": "quarterdeck", **EVERYWHERE, **CLASSIC}
+    users = {**spark_defaults(), **conf}
     if not submitted:
-        master = master or LOCAL_MASTER
+        master = master or users.get("spark.master", LOCAL_MASTER)
         options |= ON_THIS_MACHINE if _is_local(master) else {}
-        options["spark.driver.extraJavaOptions"] = " ".join(_java_options())
+        users[JAVA_OPTIONS_NAME] = " ".join((*_java_options(), users.get(JAVA_OPTIONS_NAME, "")))
         _pass_plain_values_on()
     _choose_python(local=not submitted and _is_local(master))
-    builder = SparkSession.builder.appName("quarterdeck")
+    builder = SparkSession.builder
+    for name, value in {**options, **users}.items():
+        builder = builder.config(name, value)
     if master:
         builder = builder.master(master)
-    for name, value in {**options, **conf}.items():
-        builder = builder.config(name, value)
     with _interrupt_handler_restored():
         session = builder.getOrCreate()
     _silence_connection_errors(session)
     session.sparkContext.setLogLevel("ERROR")
     return session
+
+
+def _await_answer(master: str) -> None:
+    """Raise `SparkUnreachable` where none of the hosts of a standalone cluster's master answers: Spark tries for minutes."""
+    if not master.startswith(STANDALONE):
+        return
+    for place in master.removeprefix(STANDALONE).split(","):
+        host, _, port = place.rpartition(":")
+        with suppress(OSError, ValueError), socket.create_connection((host, int(port)), MAX_SECONDS_TO_ANSWER):
+            return
+    raise SparkUnreachable(f"{master}: no master answers there")
 
 
 class _PlainValues:

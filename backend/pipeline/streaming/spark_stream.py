@@ -40,7 +40,8 @@ from quarterdeck.backend.pipeline.judging.lines import CONTRADICTS, NO_RUN, run_
 from quarterdeck.backend.pipeline.rules import Finding
 from quarterdeck.backend.pipeline.schemas import columns_of
 from quarterdeck.backend.pipeline.spark.arrow import batches_of, conf_set
-from quarterdeck.backend.pipeline.spark.session import SHUFFLE_PARTITIONS, spark_session, stream_partitions
+from quarterdeck.backend.pipeline.spark.engine import Engine, engine_session
+from quarterdeck.backend.pipeline.spark.session import SHUFFLE_PARTITIONS, stream_partitions
 from quarterdeck.backend.pipeline.streaming.followed_run import (
     QUIET_MS,
     SETTLE_MS,
@@ -321,7 +322,7 @@ def stream_on_spark(
     out: str,
     checkpoint: str,
     *,
-    master: str,
+    engine: Engine,
     stop: threading.Event,
     once: bool,
     trigger_ms: int,
@@ -331,7 +332,7 @@ def stream_on_spark(
 ) -> SparkStreamed:
     """Audit the journals at `place` on Spark until `stop` is set, or with `once` all that there is now.
 
-    Raises `NoJournal`, `StreamDied` and what `spark_session` raises.
+    Raises `NoJournal`, `StreamDied` and what `engine_session` raises.
     """
 
     def on_batch(change: FindingsChange, quarantined: int) -> None:
@@ -341,7 +342,7 @@ def stream_on_spark(
             on_message(f"{quarantined} lines that are no records: {quarantine_of(out)}")
 
     ending = threading.Event()
-    with spark_session(master) as spark:
+    with engine_session(engine, "pipeline stream") as spark:
         # Spark's workers talk, and Java passes it on: also a traceback where one was idle for a minute. What matters is raised.
         java: Any = spark.sparkContext._jvm.java  # type: ignore[union-attr]
         java.lang.System.setErr(java.io.PrintStream(java.io.OutputStream.nullOutputStream()))

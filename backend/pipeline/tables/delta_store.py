@@ -147,7 +147,7 @@ class _Update:
         if not unfinished and not new.files:
             return {}, self._state
         with staging_folder() as folder, collector_paused():
-            fold = fold_in(self._kept, new, folder, unfinished)
+            fold = fold_in(lambda: self._kept, new, folder, unfinished)
             for name in ARROW:
                 self._replace(name, fold.replaced[name], _made(folder, name))
         for name, table in self._tables.items():

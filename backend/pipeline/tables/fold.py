@@ -6,8 +6,10 @@ The kept tables are datasets of pyarrow. What is new is written into a folder; w
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,6 +22,10 @@ from quarterdeck.backend.pipeline.judging.lines import file_order
 from quarterdeck.backend.pipeline.schemas import RECORD
 from quarterdeck.backend.pipeline.tables.batches import ARROW, ROWS_A_GROUP, TABLES, BatchWriter, needed
 from quarterdeck.backend.pipeline.tables.run_events import QuarantineRow, RecordLine, RunLines, shares_of
+from quarterdeck.backend.pipeline.tasks import collector_paused, tasks_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 ROWS_AT_ONCE = 200_000
 KEPT = ("events", "quarantine")
@@ -33,23 +39,78 @@ class RunDivided(Exception):
     """Raised where lines of one run come in several groups of files: these have to be read as one."""
 
 
-def fold_in(kept: Mapping[str, Dataset], new: AuditInput, folder: Path, unfinished: Collection[str] = ()) -> Fold:
-    """Fold the lines of these files into the tables `kept`. Raises OSError.
+OpenKept = Callable[[], Mapping[str, Dataset]]
+"""Opens the kept tables, also in a task of Spark's."""
+
+
+def fold_in(
+    kept: OpenKept,
+    new: AuditInput,
+    folder: Path,
+    unfinished: Collection[str] = (),
+    spark: SparkSession | None = None,
+) -> Fold:
+    """Fold the lines of these files into the tables `kept`; on Spark where a session is given. Raises OSError.
 
     The tables of `unfinished` runs are made of their kept events, if no lines of theirs are new.
     """
     groups, again = new.groups(), names_read_again(new)
     while True:
-        fold = Fold(kept, folder, again)
+        fold = Fold(kept(), folder, again)
         try:
-            for group in groups:
-                fold.add(group)
+            if spark is None:
+                for group in groups:
+                    fold.add(group)
+            else:
+                for counts, replaced in _on_spark(spark, kept, groups, folder, again):
+                    fold.include(counts, replaced)
             fold.end(unfinished)
             return fold
         except RunDivided:  # rare: parts of one run are in several groups
             groups = [tuple(new.files)]
             for table in ARROW:
                 commit.remove(folder / table)
+
+
+TASKS_A_CORE = 2
+LEAST_BYTES_A_TASK, MOST_BYTES_A_TASK = 16 << 20, 1 << 30
+"""Of lines, which become a fifteenth of that in a file of the table `events`."""
+
+Folded = tuple["Counts", dict[str, set[str]]]
+"""The counts of some runs, and by table the runs whose kept rows give way."""
+
+
+def _on_spark(
+    spark: SparkSession, kept: OpenKept, groups: Sequence[Group], folder: Path, again: Collection[str]
+) -> list[Folded]:
+    """Fold in the lines of these groups of files in tasks, each of which writes files of its own."""
+    from quarterdeck.backend.pipeline.spark.arrow import carry_out_in_rows
+    from quarterdeck.backend.pipeline.spark.session import parallelism
+
+    sizes = [sum(file.size_bytes for file in group) for group in groups]
+    wanted = sum(sizes) // (TASKS_A_CORE * parallelism(spark))
+    bytes_a_task = max(LEAST_BYTES_A_TASK, min(wanted, MOST_BYTES_A_TASK))
+    tasks = [
+        [(place, [group for _, group in task])] for place, task in enumerate(tasks_of(groups, sizes, bytes_a_task))
+    ]
+    work = partial(_fold_groups, kept, folder, again)
+    done = carry_out_in_rows(spark, tasks, work, "fold new lines into the tables")
+    if any(result is None for _, result in done):
+        raise RunDivided
+    return [result for _, result in done if result is not None]
+
+
+def _fold_groups(kept: OpenKept, folder: Path, again: Collection[str], groups: Sequence[Group]) -> Folded | None:
+    """Return None where lines of one run are in several of the groups."""
+    with collector_paused():
+        fold = Fold(kept(), folder, again)
+        try:
+            for group in groups:
+                fold.add(group)
+        except RunDivided:
+            return None
+        fold.close()
+    return fold.counts, fold.replaced
 
 
 class Fold:
@@ -79,6 +140,18 @@ class Fold:
         if not self.counts.keys().isdisjoint(runs):
             raise RunDivided
         self._fold(lines, runs, anew=self._leave_known_out(lines, runs))
+
+    def include(self, counts: Counts, replaced: Mapping[str, set[str]]) -> None:
+        """Add what another one has folded in. Raises `RunDivided`."""
+        if not self.counts.keys().isdisjoint(counts):
+            raise RunDivided
+        self.counts |= counts
+        self._derived.update(counts)
+        for table, runs in replaced.items():
+            self.replaced[table] |= runs
+
+    def close(self) -> None:
+        self._writer.close()
 
     def end(self, unfinished: Collection[str]) -> None:
         """Finish what is left to do: runs of which files that are read again hold nothing any more, and unfinished ones."""

@@ -8,6 +8,7 @@ read at once. Rows of other runs are not touched.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -29,6 +30,7 @@ from quarterdeck.backend.pipeline.delta_snapshot import DeltaSnapshot, newest
 from quarterdeck.backend.pipeline.judging.lines import NO_RUN
 from quarterdeck.backend.pipeline.rules import Finding
 from quarterdeck.backend.pipeline.schemas import arrow_schema, columns_of
+from quarterdeck.backend.pipeline.spark.engine import HERE, Engine, engine_session
 from quarterdeck.backend.pipeline.staging import staging_folder
 from quarterdeck.backend.pipeline.tables.batches import (
     ARROW,
@@ -76,7 +78,12 @@ TableFormat = Literal["", "parquet", "delta"]
 """How a store keeps its tables. Empty: as it does; a new one in files of Parquet here, in tables of Delta Lake at an address."""
 
 
-def update_store(paths: Sequence[Path | str], store: Path | str, table_format: TableFormat = "") -> StoreUpdate:
+def update_store(
+    paths: Sequence[Path | str],
+    store: Path | str,
+    table_format: TableFormat = "",
+    engine: Engine = HERE,
+) -> StoreUpdate:
     """Update the tables at `store` with the journals at `paths`; what came from others before is kept.
 
     New lines of a run are added to its events. The tables that are made of events need the whole run: they are made anew from its
@@ -85,8 +92,11 @@ def update_store(paths: Sequence[Path | str], store: Path | str, table_format: T
     `paths` and `store` may be addresses, where only finished files are read. Several processes may write to tables of Delta Lake
     at the same time.
 
-    Raises `NoJournal`, `StoreRefused`, `PipelineMissing`, or OSError. Whatever fails, and whenever the process dies, all tables
-    are either as they were, or as they should be.
+    Spark makes files of Parquet unless the `engine` is ``here``; its tasks write below `store`. Tables of Delta Lake are made
+    here.
+
+    Raises `NoJournal`, `StoreRefused`, `PipelineMissing`, `SparkUnreachable` or OSError. Whatever fails, and whenever the
+    process dies, all tables are either as they were, or as they should be.
     """
     place = _place(store, table_format)
     with staging_folder() as folder:
@@ -98,7 +108,7 @@ def update_store(paths: Sequence[Path | str], store: Path | str, table_format: T
                 raise StoreRefused(f"{place} holds a journal, which tables would hide; choose another directory")
             counts, files_read, files_known, rows = update_delta(place, found, FORMAT)
         else:
-            counts, files_read, files_known, rows = update_parquet(place, found, FORMAT)
+            counts, files_read, files_known, rows = update_parquet(place, found, FORMAT, engine)
     records, quarantined = (sum(count[which] for count in counts.values()) for which in (0, 1))
     runs = sorted(
         run for run, (records_of_run, _) in counts.items() if records_of_run or run != NO_RUN
@@ -149,7 +159,9 @@ RUN_IN_PATH = partitioning(pa.schema([("run", pa.string())]), flavor="hive")
 """In stores of earlier versions each run has a directory."""
 
 
-def update_parquet(store: Path, found: AuditInput, form: str) -> tuple[Counts, int, int, dict[str, int]]:
+def update_parquet(
+    store: Path, found: AuditInput, form: str, engine: Engine = HERE
+) -> tuple[Counts, int, int, dict[str, int]]:
     """Update the store with the journals in `found`; one of another form than `form` is made anew from its lines first.
 
     Return the runs that were read, how many files they were in, how many files were known, and how many rows each table has.
@@ -168,8 +180,12 @@ def update_parquet(store: Path, found: AuditInput, form: str) -> tuple[Counts, i
         manifest = commit.read_manifest(store) or TableManifest(form, {})
         new = found.without(manifest.files)
         if new.files:
-            with collector_paused():
-                fold = fold_in(_kept(store), new, building)
+            if engine.name == "here":
+                with collector_paused():
+                    fold = fold_in(partial(_kept, store), new, building)
+            else:
+                with engine_session(engine, "pipeline tables") as spark:
+                    fold = fold_in(partial(_kept, store.resolve()), new, building.resolve(), spark=spark)
             counts |= fold.counts
             stamps = {file.place: file.stamp for file in new.files if not file.opened}
             _replace(store, building, TableManifest(form, {**manifest.files, **stamps}), fold.replaced)

@@ -12,7 +12,13 @@ import msgspec
 from typer import Exit
 
 from quarterdeck.cli.commands.run_options import DateOption, ZoneOption, log_options
-from quarterdeck.cli.commands.spark.campaign import MasterOption, RemoteOption, require_one_spark
+from quarterdeck.cli.commands.spark.engine_options import (
+    ConfOption,
+    EngineOption,
+    MasterOption,
+    RemoteOption,
+    chosen_engine,
+)
 from quarterdeck.cli.exits import BadUsage, ExitCode, fail_if, failing_as
 from quarterdeck.cli.output import Format, FormatOption, argument, option, say, write_document, write_rows
 
@@ -37,8 +43,10 @@ def audit(
         Literal["auto", "journal", "logs"], option("What the paths hold; found out by default.")
     ] = "auto",
     bound: Annotated[float | None, option("How long undisturbed members may take to agree.", "SECONDS", min=0)] = None,
+    engine: EngineOption = "auto",
     master: MasterOption = "",
     remote: RemoteOption = "",
+    conf: ConfOption = None,
     zone: ZoneOption = "",
     date: DateOption = "",
     fail_on: Annotated[
@@ -55,15 +63,15 @@ def audit(
     """Check journals against the invariants. Exits with 1 when one is violated, with 2 when there is nothing to judge."""
     from quarterdeck.backend.pipeline import audit as pipeline
 
-    require_one_spark(master, remote)
+    chosen = chosen_engine(engine, master, remote, conf)
     is_failure = _failing_on(fail_on)
     options = log_options(zone, date=date)
     names = [name.strip() for name in rules.split(",") if name.strip()]
     bound_us = None if bound is None else round(bound * 1_000_000)
     with reporting(report) as then, failing_as(ExitCode.BAD_INPUT, OSError):
         result = pipeline.audit(
-            paths, out, rules=names, source=source, master=master, remote=remote, bound_us=bound_us,
-            log_options=options, then=then,
+            paths, out, rules=names, source=source, engine=chosen, bound_us=bound_us,
+            log_options=options, then=then, on_message=say,
         )  # fmt: skip
     if output.is_flat:
         rows = ({**msgspec.to_builtins(found), "at_seconds": f"{found.at / 1e6:.3f}"} for found in result.findings)

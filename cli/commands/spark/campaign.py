@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 import typer
 
+from quarterdeck.cli.commands.spark.engine_options import ConfOption, MasterOption, RemoteOption, chosen_engine
 from quarterdeck.cli.commands.swarm import seed_range, size_bounds
 from quarterdeck.cli.exits import BadUsage, CommandFailed, ExitCode, fail_if, failing_as
 from quarterdeck.cli.output import Format, FormatOption, flag, narrate, option, say, write_document, write_rows
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from quarterdeck.backend.core.properties import PropertyValue
     from quarterdeck.backend.pipeline.campaign.driver import CampaignProgress, CampaignSummary
     from quarterdeck.backend.pipeline.campaign.plan import Campaign
+    from quarterdeck.backend.pipeline.spark.engine import Engine
 
 PROGRESS_INTERVAL_SECONDS = 5.0
 FAILURES_PRINTED = 20
@@ -29,18 +31,6 @@ FAILURE_COLUMNS = ("signature", "runs", "seeds", "reproduce")
 COMPARISON_COLUMNS = (
     "settings", "measure", "runs", "mean", "mean_95", "p50", "p95", "p99", "minus_first", "minus_first_95",
 )  # fmt: skip
-
-MasterOption = Annotated[
-    str, option("Run on this Spark master, as spark://HOST:7077; by default on all cores here.", "URL")
-]
-RemoteOption = Annotated[str, option("Run through this Spark Connect server: sc://HOST:15002.", "URL")]
-
-
-def require_one_spark(master: str, remote: str) -> None:
-    """Return unless both a master and a Spark Connect server are named. Raises `CommandFailed`."""
-    if master and remote:
-        raise BadUsage("--master and --remote exclude each other; name one of them")
-
 
 group = typer.Typer(help="Run simulations by the hundred thousand on Spark.", rich_markup_mode=None)
 
@@ -70,13 +60,14 @@ def run(
     ] = 240.0,
     master: MasterOption = "",
     remote: RemoteOption = "",
+    conf: ConfOption = None,
     output: FormatOption = Format.JSON,
 ) -> None:
     """Run every seed, keep a verdict of each, and look into what failed.
 
     A run that raises, ends its process or never ends is a verdict like any other. Exits with 1 when a run failed.
     """
-    require_one_spark(master, remote)
+    engine = chosen_engine("spark", master, remote, conf)
     from quarterdeck.backend.core.properties import BadProperty
     from quarterdeck.backend.pipeline.campaign.plan import Campaign, variants_of
     from quarterdeck.backend.scenarios.format.reading import load_scenario
@@ -100,7 +91,7 @@ def run(
     with failing_as(ExitCode.BAD_INPUT, OSError, about="--out"):
         out.mkdir(parents=True, exist_ok=True)
     summary = _on_spark(
-        campaign, numbers, out, master, remote, resume=resume, scenario_file=str(scenario or ""), shrinks=shrink
+        campaign, numbers, out, engine, resume=resume, scenario_file=str(scenario or ""), shrinks=shrink
     )
     _print(summary, output)
     fail_if(summary.failed)
@@ -133,15 +124,15 @@ def _value(text: str) -> PropertyValue:
 # Running it
 
 
-def _on_spark(campaign: Campaign, seeds: range, out: Path, master: str, remote: str, **how: Any) -> CampaignSummary:
+def _on_spark(campaign: Campaign, seeds: range, out: Path, engine: Engine, **how: Any) -> CampaignSummary:
     from quarterdeck.backend.pipeline.spark.requirements import SparkFailed, needing_packages
 
     with needing_packages():
         from quarterdeck.backend.pipeline.campaign.driver import run_campaign
-        from quarterdeck.backend.pipeline.spark.session import spark_session
+        from quarterdeck.backend.pipeline.spark.engine import engine_session
     with failing_as(ExitCode.BAD_INPUT, OSError):
         try:
-            with spark_session(master, remote=remote) as spark, _progress() as print_progress:
+            with engine_session(engine, "campaign") as spark, _progress() as print_progress:
                 return run_campaign(spark, campaign, seeds, out, on_progress=print_progress, on_warning=say, **how)
         except KeyboardInterrupt:
             say(f"interrupted; go on with --resume: {out}")

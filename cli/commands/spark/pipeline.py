@@ -13,7 +13,13 @@ import typer
 
 from quarterdeck.backend.picture.text.formatting import counted
 from quarterdeck.cli.commands.run_options import stopping
-from quarterdeck.cli.commands.spark.campaign import MasterOption, RemoteOption, require_one_spark
+from quarterdeck.cli.commands.spark.engine_options import (
+    ConfOption,
+    EngineOption,
+    MasterOption,
+    RemoteOption,
+    chosen_engine,
+)
 from quarterdeck.cli.exits import BadUsage, ExitCode, fail_if, failing_as
 from quarterdeck.cli.output import (
     Format,
@@ -28,6 +34,7 @@ from quarterdeck.cli.output import (
 )
 
 if TYPE_CHECKING:
+    from quarterdeck.backend.pipeline.spark.engine import Engine
     from quarterdeck.backend.pipeline.streaming.journal_follower import FindingsChange
 
 
@@ -44,9 +51,9 @@ def stream(
         Path | None, option("Where the stream keeps its checkpoint; _stream beside the runs.", "DIR")
     ] = None,
     trigger_ms: Annotated[int, option("How often to look for new files.", "MS", min=100)] = 500,
-    master: Annotated[
-        str, option("Let Spark carry the stream, for many runs: local[*], spark://HOST:7077.", "URL")
-    ] = "",
+    engine: EngineOption = "auto",
+    master: MasterOption = "",
+    conf: ConfOption = None,
     forget_hours: Annotated[
         float, option("On Spark: forget a run of which nothing has come for so long.", "HOURS", min=0.01)
     ] = 24.0,
@@ -62,8 +69,9 @@ def stream(
         raise BadUsage(f"-o {output}: a stream of records is printed as jsonl or table")
     from quarterdeck.backend.pipeline.streaming import stream as streaming
 
-    if master:
-        _stream_on_spark(path, findings, checkpoint, master, once, trigger_ms, forget_hours, output)
+    chosen = chosen_engine(engine, master, "", conf)
+    if chosen.is_spark or "://" in path:
+        _stream_on_spark(path, findings, checkpoint, chosen, once, trigger_ms, forget_hours, output)
         return
     stop = threading.Event()
     with stopping(stop), failing_as(ExitCode.REFUSED, OSError):
@@ -90,7 +98,7 @@ def _stream_on_spark(
     path: str,
     findings: Path | None,
     checkpoint: Path | None,
-    master: str,
+    engine: Engine,
     once: bool,
     trigger_ms: int,
     forget_hours: float,
@@ -117,7 +125,7 @@ def _stream_on_spark(
             path,
             str(table),
             str(state),
-            master=master,
+            engine=engine,
             stop=stop,
             once=once,
             trigger_ms=trigger_ms,
@@ -159,15 +167,19 @@ def make_tables(
             "--format",
         ),
     ] = None,
+    engine: EngineOption = "auto",
+    master: MasterOption = "",
+    conf: ConfOption = None,
     output: FormatOption = Format.JSON,
 ) -> None:
     """Make tables of journals, or bring them up to date: only runs with anything new are touched."""
     from quarterdeck.backend.pipeline.spark.requirements import needing_packages
 
+    chosen = chosen_engine(engine, master, "", conf)
     with failing_as(ExitCode.BAD_INPUT, OSError):
         with needing_packages():
             from quarterdeck.backend.pipeline.tables.store import update_store
-        folded = update_store(paths, out, table_form or "")
+        folded = update_store(paths, out, table_form or "", chosen)
     write_document(msgspec.to_builtins(folded), output)
     fresh = counted(folded.files_read, "file that was not read before", "files that were not read before")
     runs = counted(len(folded.runs), "run") if folded.runs else "no runs"
@@ -181,8 +193,10 @@ def print_metrics(
         Literal["run", "scenario", "settings", "all"], option("How samples are grouped for percentiles.")
     ] = "run",
     table: Annotated[str, option("Print the rows of one table instead, such as splits or detection.", "NAME")] = "",
+    engine: EngineOption = "auto",
     master: MasterOption = "",
     remote: RemoteOption = "",
+    conf: ConfOption = None,
     output: FormatOption = Format.TABLE,
 ) -> None:
     """Measure what journals show: how long faults went unnoticed, members disagreed, data was out of reach."""
@@ -190,9 +204,9 @@ def print_metrics(
 
     if table and table not in TABLE_NAMES:
         raise BadUsage(f"--table: there is no {table!r}; one of {', '.join(TABLE_NAMES)}")
-    require_one_spark(master, remote)
+    chosen = chosen_engine(engine, master, remote, conf)
     with failing_as(ExitCode.BAD_INPUT, OSError):
-        measured = measure(paths, by, table, master=master, remote=remote)
+        measured = measure(paths, by, table, chosen)
     rows = ({name: _short(value, output) for name, value in row.items()} for row in measured.rows)
     write_rows(rows, measured.columns, output)
     if measured.is_cut:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
+
+import pytest
 
 from quarterdeck.backend.pipeline.rules import NAMES
 from tests.cli.commands.test_runs import PASSING
@@ -64,3 +67,27 @@ def test_an_audit_fails_on_lines_that_are_no_records_where_that_is_wanted(
     assert code() == code("--fail-on", "quarantine=0.5") == 0
     assert code("--fail-on", "quarantine") == code("--fail-on", "quarantine=1%") == 1
     assert code("--fail-on", "quarantine=much") == code("--fail-on", "anything") == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--engine", "here", "--master", "local"), "--engine here needs no Spark"),
+        (("--master", "local", "--remote", "sc://x"), "exclude each other"),
+        (("--conf", "memory"), "--conf memory: write it as spark.NAME=VALUE"),
+        (("--engine", "there"), "there"),
+        (("--master", "foo"), "--master foo: one of local"),
+        (("--master", "local[0]"), "--master local[0]: one of local"),
+    ],
+)
+def test_options_that_exclude_each_other(
+    quarterdeck: Quarterdeck, tmp_path: Path, options: tuple[str, ...], message: str
+) -> None:
+    result = quarterdeck("audit", tmp_path, *options)
+    assert result.returncode == 2 and message in result.stderr
+
+
+def test_a_master_that_does_not_answer_is_one_sentence(quarterdeck_process: Quarterdeck, tmp_path: Path) -> None:
+    write(tmp_path / "journal", clean_story("calm"))
+    result = quarterdeck_process("audit", tmp_path / "journal", "--master", "spark://127.0.0.1:1", **os.environ)
+    assert (result.returncode, result.stderr) == (3, "quarterdeck: spark://127.0.0.1:1: no master answers there\n")
