@@ -34,6 +34,7 @@ from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.cluster_snapshot import ClusterSnapshot
 from quarterdeck.backend.core.commands import CallMap, Command, CommandRefused
 from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.link_condition import LinkChanged
 from quarterdeck.backend.core.membership.events import JoinListChanged, ListInstalled
 from quarterdeck.backend.core.operations import Answer, Get, Keys, Operation, Size
 from quarterdeck.backend.core.properties import SECOND_US
@@ -119,7 +120,8 @@ class RemoteCluster:
 
     def drain(self) -> list[Record]:
         with self._lock:
-            return self._merge.release(_utc_us())
+            labels: dict[str, str] = {address: label for label, address in self._addresses_by_label.items()}
+            return [_with_labels_of_links(record, labels) for record in self._merge.release(_utc_us())]
 
     def connection_status(self) -> Mapping[str, ConnectionStatus]:
         with self._lock:
@@ -379,6 +381,15 @@ class RemoteCluster:
         if target is None or target.why:
             raise CommandRefused(f"{member} is not reached: {target.why if target else 'no member is called that'}")
         return await call_map(self._client, target.url, operation)
+
+
+def _with_labels_of_links(record: Record, labels: Mapping[str, str]) -> Record:
+    """Return the record with labels of the members at the ends of a link: a member knows others by address only."""
+    event = record.event
+    if not isinstance(event, LinkChanged):
+        return record
+    source, target = labels.get(event.source, event.source), labels.get(event.target, event.target)
+    return structs.replace(record, event=structs.replace(event, source=source, target=target))
 
 
 def _utc_us() -> int:

@@ -34,6 +34,7 @@ from quarterdeck.backend.core.commands import (
     StartMember,
 )
 from quarterdeck.backend.core.events import Record
+from quarterdeck.backend.core.link_condition import LinkChanged
 from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.operations import Answer, Get, Put
 from quarterdeck.backend.core.witnessed.events import ConnectionChanged
@@ -97,6 +98,19 @@ def test_one_url_finds_all_and_tells_everything_once_in_order(cities: tuple[Fake
         assert (records[-1].utc - records[-1].at) % 60_000_000 == 0
         wait_until(lambda: all(status.contact == "connected" for status in cluster.connection_status().values()))
         assert not any(status.incomplete for status in cluster.connection_status().values())
+
+
+def test_links_are_shown_between_members_and_not_between_their_addresses(cities: tuple[FakeMember, ...]) -> None:
+    """A split of members that run elsewhere showed all links up, since its faults named addresses."""
+    athens, byzantium, _ = cities
+    with watching(athens.url) as (cluster, records):
+        pump(cluster, records, 6)
+        athens.happen(LinkChanged(athens.address, byzantium.address, "blackhole"))
+        pump(cluster, records, 7)
+        picture = Picture()
+        for record in records:
+            picture.apply(record)
+        assert list(picture.links) == [("athens", "byzantium")]
 
 
 def test_a_table_with_a_row_that_names_no_holder_is_refused_with_its_member(cities: tuple[FakeMember, ...]) -> None:
