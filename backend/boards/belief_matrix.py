@@ -98,6 +98,7 @@ class BeliefSummary(Struct, frozen=True):
     """Where the running members stand: the lists they hold, the most widely held first, and who differs from it."""
 
     lists: tuple[HeldList, ...]
+    lineages: int
     dissenters: frozenset[str]
     sentence: str
     apart: tuple[str, ...]
@@ -164,7 +165,9 @@ def summarize_beliefs(agreement: ListAgreement) -> BeliefSummary:
     """Say where the members stand that run; frozen and ended ones cannot agree to anything new."""
     picture, lists = agreement.picture, agreement.lists
     sentence = _sentence(picture, lists)
-    return BeliefSummary(lists, agreement.dissenters, sentence, _apart(agreement) if len(lists) > 1 else ())
+    return BeliefSummary(
+        lists, agreement.lineages, agreement.dissenters, sentence, _apart(agreement) if len(lists) > 1 else ()
+    )
 
 
 def how_it_differs(picture: Picture, survey: BeliefSummary, label: str) -> str:
@@ -174,7 +177,7 @@ def how_it_differs(picture: Picture, survey: BeliefSummary, label: str) -> str:
     most = survey.lists[0]
     own = next(row for row in survey.lists[1:] if label in row.held_by)
     held, usual = f"v{own.version}", f"v{most.version}"
-    if own.master != most.master or own.lineage != most.lineage:
+    if not own.is_led_as(most):
         held += f" with master {_name(picture, own.master)}"
         usual += f" with master {_name(picture, most.master)}"
     holders = sum(len(row.held_by) for row in survey.lists)

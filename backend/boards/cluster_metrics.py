@@ -72,8 +72,9 @@ def _lists(judge: Judge) -> Iterator[ClusterMetric]:
     picture, running, masters, lists = judge.picture, judge.agreement.holders, judge.masters, judge.agreement.lists
     sides = len(judge.agreement.sides)
     yield _gauge("masters", "Members that lead; more than one is a split.", sides if running else None)
-    lineages = {held.lineage for held in lists}
-    yield _gauge("lineages", "Lineages of member lists that are held.", max(len(lineages), sides) if running else None)
+    yield _gauge(
+        "lineages", "Lineages of member lists that are held.", max(judge.agreement.lineages, sides) if running else None
+    )
     agree = len(lists) == 1 and sides == 1 if running else None
     yield _gauge("lists_agree", "All members that are reached hold one list.", agree)
     sizes = {master.label: len(master.members) for master in masters}

@@ -7,6 +7,7 @@ from itertools import islice
 from typing import Literal, NamedTuple, get_args
 
 from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.judgement.agreement import ListAgreement
 from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.member_data import NO_RATE, NOTHING, Answered, Lag, Rate, Stored, answered
 from quarterdeck.backend.picture.fold.picture import Picture
@@ -170,7 +171,7 @@ def _member_row(belief: MemberBelief, lag: Lag | None, now_us: int) -> DataRow:
 
 
 def _map_rows(picture: Picture, now_us: int) -> dict[str, DataRow]:
-    split = len(picture.masters()) > 1
+    split = len(ListAgreement(picture).masters) > 1
     rows: dict[str, DataRow] = {}
     parts: dict[str, list[Stored]] = {}
     for belief in _owners(picture):

@@ -18,7 +18,8 @@ from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.membership.views.member_list import MemberList, member_list_text
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.core.witnessed.events import LinkMeasured, MemberMeasured
-from quarterdeck.backend.judgement.table_agreement import differs_from_master
+from quarterdeck.backend.judgement.agreement import ListAgreement
+from quarterdeck.backend.judgement.table_agreement import differs_from_master, is_of_one_version
 from quarterdeck.backend.picture.events.catalogue import PROCESS_FAULTS, record_words
 from quarterdeck.backend.picture.events.faults import condition_text
 from quarterdeck.backend.picture.events.membership import VERDICTS
@@ -112,7 +113,7 @@ def _standing(picture: Picture, belief: MemberBelief, now_us: int) -> Iterator[F
 def _obstacles(picture: Picture, belief: MemberBelief, now_us: int) -> Iterator[Fact]:
     if belief.merging:
         yield Fact("merging", f"into the cluster of {_names(picture, [belief.merging])}", "warning")
-    tone: Tone = "warning" if len(picture.masters()) > 1 else "plain"
+    tone: Tone = "warning" if len(ListAgreement(picture).masters) > 1 else "plain"
     reasons = (with_names(obstacle.reason, picture.label_of) for obstacle in belief.obstacles.values())
     yield from under("not merging", reasons, tone)
     if belief.delay is not None:
@@ -324,7 +325,7 @@ def _table(picture: Picture, belief: MemberBelief, now_us: int) -> Iterator[Fact
         text = f"digest {table.digest}{stamp}, since {age_text(now_us - table.since_us)}; its version is {NOT_REPORTED}"
         text += f"; {its_master}digest {master.table.digest}" if differs and master and master.table else ""
     elif differs and master is not None and master.table is not None:
-        same = " too, with other content" if master.table.version == table.version else ""
+        same = " too, with other content" if is_of_one_version(master.table, table) else ""
         text += f"; {its_master}v{master.table.version}{same}"
     yield Fact("table", text, "warning" if differs else "plain")
     if belief.shows("backups"):

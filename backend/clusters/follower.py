@@ -9,6 +9,8 @@ from collections import deque
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Literal
 
+from msgspec.structs import replace
+
 from quarterdeck.backend.clusters.cluster import Cluster, ClusterWithStory, ConnectionStatusSource, watcher_of
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.properties import SECOND_US
@@ -27,9 +29,12 @@ OBSERVED: dict[str, Literal["recording", "live"]] = {"hazelcast": "live", "recor
 class Follower:
     """Follows one cluster. For one thread."""
 
-    def __init__(self, cluster: Cluster, picture: Picture | None = None) -> None:
-        """Follow `cluster` on from `picture`, by default from the beginning."""
-        self.cluster = cluster
+    def __init__(self, cluster: Cluster, picture: Picture | None = None, expected_members: int | None = None) -> None:
+        """Follow `cluster` on from `picture`, by default from the beginning.
+
+        `expected_members` is the size of the cluster that the operator has accepted.
+        """
+        self.cluster, self._expected_members = cluster, expected_members
         self.picture = Picture() if picture is None else picture
         """What the members believe after the records that were folded. Each call of `follow` changes it."""
         self._backlog: deque[Record] = deque()
@@ -67,8 +72,10 @@ class Follower:
     def watcher(self) -> Watcher:
         """What is known of the watching at this moment."""
         if isinstance(self.cluster, ConnectionStatusSource):
-            return watcher_of(self.cluster.connection_status())
-        return recorded_watcher(self.picture)
+            watcher = watcher_of(self.cluster.connection_status())
+        else:
+            watcher = recorded_watcher(self.picture)
+        return watcher if self._expected_members is None else replace(watcher, expected_members=self._expected_members)
 
     def judge(self, epoch: object = None) -> Judge:
         """Return the judge of the cluster as it is now: the same one until a record comes, or a second has passed."""

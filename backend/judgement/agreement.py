@@ -35,6 +35,10 @@ class HeldList(Struct, frozen=True):
     listed: frozenset[Address]
     held_by: tuple[str, ...]
 
+    def is_led_as(self, other: HeldList) -> bool:
+        """Return whether both lists are of one lineage and master."""
+        return self.master == other.master and self.lineage == other.lineage
+
 
 class Side(Struct, frozen=True):
     """A cluster of its own: a master with its list, as it is seen or as it was when it was seen last."""
@@ -148,6 +152,11 @@ class ListAgreement:
             return True
         changed_us = max(belief.table.since_us for belief in self.holders if belief.table is not None)
         return None if self.now_us - changed_us < SETTLING_US else False
+
+    @cached_property
+    def lineages(self) -> int:
+        """Return how many lineages the lists are of."""
+        return len({held.lineage for held in self.lists})
 
     @property
     def is_settled(self) -> bool:

@@ -7,6 +7,7 @@ from functools import cached_property
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.judgement.absence import Absence, absences
 from quarterdeck.backend.judgement.agreement import ListAgreement
+from quarterdeck.backend.judgement.conclusion import Answer, Conclusion, Statement
 from quarterdeck.backend.judgement.health.cluster_health import ClusterHealth, cluster_health
 from quarterdeck.backend.judgement.health.copy_counts import CopyCounts
 from quarterdeck.backend.judgement.health.refusal import CallRefusal, refusals
@@ -89,6 +90,33 @@ class Judge:
         """Return whether the cluster is whole and its data safe, in one sentence."""
         return cluster_health(self.agreement, self.absences, self.replicas, self.refusals, self.losses)
 
+    def conclusions(self) -> tuple[Conclusion, ...]:
+        """Return the answers about lists, masters, absent members and failing calls, each with the statements behind it."""
+        agreement, whole = self.agreement, self.health.whole
+        held = tuple(
+            Statement(belief.label, f"holds list v{belief.version} of lineage {belief.lineage}", belief.list_since_us)
+            for belief in agreement.holders
+        )
+        led = tuple(statement for statement in held if any(master.label == statement.source for master in self.masters))
+        apart = len(agreement.sides) > 1
+        sides = tuple(side.master for side in agreement.sides)
+        since_us = agreement.list_since_us if held else None
+        return (
+            Conclusion(
+                "lists-agree", _answer(self.agreed), value=len(agreement.lists), since_us=since_us, evidence=held
+            ),
+            Conclusion("one-cluster", "no" if apart else _answer(whole or None), since_us=since_us, evidence=held),
+            Conclusion("master", "yes" if sides else "unknown", value=sides, since_us=since_us, evidence=led),
+            Conclusion("tables-agree", _answer(agreement.tables_agree), value=len(agreement.tables)),
+            Conclusion("data-safe", _answer(self.health.data_safe), value=self.replicas.text),
+            *(Conclusion("absent", "yes", it.label, it.way, it.left_us) for it in self.absences),
+            *(Conclusion("refused", "yes", value=it.text, since_us=it.since_us) for it in self.refusals),
+        )
+
     def may_stop(self, label: str, minimum: int = 1) -> StopVerdict:
         """Return whether the member called `label` may be stopped, so that at least `minimum` members are left."""
         return may_stop(self.picture, self.health, label, self.now_us, minimum)
+
+
+def _answer(known: bool | None) -> Answer:
+    return "unknown" if known is None else "yes" if known else "no"

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.picture import Picture
+from quarterdeck.backend.picture.fold.table_belief import TableBelief
 
 SAMPLE_US = 5 * SECOND_US
 """How often a witnessed member reports its metrics, and with them the stamp of its table."""
@@ -24,6 +25,11 @@ def differs_from_master(picture: Picture, belief: MemberBelief, now_us: int | No
     False while no master is seen, or nothing of it is reported.
     """
     return _is_another_table(picture, belief) and _has_lasted(picture, belief, picture.at if now_us is None else now_us)
+
+
+def is_of_one_version(one: TableBelief, other: TableBelief) -> bool:
+    """Return whether two tables have the same version, whatever they contain."""
+    return one.version == other.version
 
 
 def table_digests(picture: Picture, labels: Iterator[str], now_us: int) -> dict[str, list[str]]:

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from typing import Annotated
 
-from quarterdeck.cli.commands.run_options import DurationOption, stopping
+from quarterdeck.cli.commands.run_options import DurationOption, ExpectMembersOption, stopping
 from quarterdeck.cli.configuration.connection import ConnectionTarget, with_connection
 from quarterdeck.cli.configuration.opening import open_cluster
 from quarterdeck.cli.exits import BadUsage, ExitCode, failing_as
@@ -37,6 +37,7 @@ def export(
     state_file: Annotated[
         Path | None, option("Keep the last state there, so that a restart tells only what has changed.", "FILE")
     ] = None,
+    expect_members: ExpectMembersOption = None,
     seconds: DurationOption = None,
 ) -> None:
     """Serve what is known of a cluster as Prometheus metrics, until Ctrl-C or SIGTERM; of members of Hazelcast, too.
@@ -56,7 +57,7 @@ def export(
             webhook = webhook_file.read_text(encoding="utf-8").strip()
     cluster = open_cluster(connection.require_named())
     stop, hooks = threading.Event(), Hooks(command, webhook)
-    exporter = ClusterExporter(cluster, hooks, state_file)
+    exporter = ClusterExporter(cluster, hooks, state_file, expect_members)
     registry = CollectorRegistry(auto_describe=False)
     registry.register(exporter)
     try:

@@ -120,10 +120,12 @@ class Hooks:
 class ClusterExporter(Collector):
     """Follows a cluster, and makes its metrics when they are asked for."""
 
-    def __init__(self, cluster: WatchedCluster, hooks: Hooks, state_file: Path | None = None) -> None:
+    def __init__(
+        self, cluster: WatchedCluster, hooks: Hooks, state_file: Path | None = None, expected_members: int | None = None
+    ) -> None:
         """`state_file` keeps what was said last: at the next start the hooks learn what has changed meanwhile."""
         self._cluster, self._hooks, self._state_file = cluster, hooks, state_file
-        self._followed = Follower(cluster)
+        self._followed = Follower(cluster, expected_members=expected_members)
         self._lock = threading.Lock()
         """Metrics are asked for in a thread of the server's."""
         self._last = self._kept()

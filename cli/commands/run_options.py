@@ -25,6 +25,14 @@ if TYPE_CHECKING:
 JournalOption = Annotated[Path | None, option("Record into this folder instead of the usual one.", "DIR", "--journal")]
 PropertyOption = Annotated[list[str] | None, option("Set a hazelcast.* property.", "NAME=VALUE", "--property")]
 DurationOption = Annotated[float | None, option("Stop after this time; never by default.", "SECONDS", "--for", min=0)]
+ExpectMembersOption = Annotated[
+    int | None,
+    option(
+        "Accept so many members as the size of the cluster: one that left before is not missed.",
+        "N",
+        min=1,
+    ),
+]
 JobsOption = Annotated[
     int | None, option("Processes, for all runs together; as many as processors when not given.", min=1)
 ]

@@ -213,7 +213,7 @@ class ListsPane(TablePane):
 
     def _figure(self) -> TableCell:
         lists = self.model.summary.lists
-        lineages = len({member_list.lineage for member_list in lists})
+        lineages = self.model.summary.lineages
         if lineages > 1:
             return TableCell(f"≠ {lineages} lineages", "warning")
         if len(lists) > 1:

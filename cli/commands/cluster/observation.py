@@ -10,11 +10,13 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from http import HTTPStatus
 from itertools import islice
 from typing import Annotated, TypeVar, cast
+
+from msgspec import structs
 
 from quarterdeck.backend.clusters.cluster import Cluster, ConnectionStatus, ProcessFacts, WatchedCluster
 from quarterdeck.backend.clusters.follower import Follower
@@ -28,7 +30,7 @@ from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.text.formatting import with_names
 from quarterdeck.cli.commands.journal import RECORD_COLUMNS, record_row
 from quarterdeck.cli.commands.recording import RecordingTarget
-from quarterdeck.cli.commands.run_options import DurationOption
+from quarterdeck.cli.commands.run_options import DurationOption, ExpectMembersOption
 from quarterdeck.cli.configuration.connection import ConnectionTarget, with_connection
 from quarterdeck.cli.configuration.opening import CONNECT_TIMEOUT_SECONDS, open_cluster, unreached, wait_until_started
 from quarterdeck.cli.exits import BadUsage, CommandFailed, ExitCode
@@ -111,6 +113,7 @@ def observe(
     tables: bool = False,
     metrics: bool = False,
     write: bool = False,
+    expected_members: int | None = None,
 ) -> Iterator[ObservedCluster]:
     """Open the cluster that `source` names, and yield it as it is now, or a recorded one as it was at its moment.
 
@@ -121,12 +124,16 @@ def observe(
         CommandFailed: It cannot be opened, or no member is reached.
     """
     if isinstance(source, RecordingTarget):
-        yield recorded_moment(source)
+        moment = recorded_moment(source)
+        if expected_members is not None:
+            accepting = structs.replace(moment.judge.watcher, expected_members=expected_members)
+            moment = replace(moment, judge=Judge(moment.picture, accepting, moment.now_us))
+        yield moment
         return
     connection = source
     opened = open_cluster(connection.require_named(), write=write, records=history, pod_logs=False)
     with closing(opened) as cluster:
-        followed = Follower(cluster)
+        followed = Follower(cluster, expected_members=expected_members)
         followed.fold(settled_records(cluster, MERGE_SECONDS if history or connection.logs else 0))
         if not any(status.contact == "connected" for status in cluster.connection_status().values()):
             raise unreached(cluster)
@@ -237,6 +244,7 @@ def watch(
     new: Annotated[bool, flag("Print only what happens from now on, without the history.", "--new")] = False,
     seconds: DurationOption = None,
     limit: Annotated[int | None, option("Stop after this many records.", min=1)] = None,
+    expect_members: ExpectMembersOption = None,
     output: FormatOption = Format.TABLE,
 ) -> None:
     """Print the events of all members, in the order of time; a table of sentences, or whole records.
@@ -246,7 +254,7 @@ def watch(
     """
     with closing(open_cluster(connection.require_named())) as cluster:
         wait_until_started(cluster)
-        stream = RecordStream(cluster, 0 if not new else time.time_ns() // 1_000)
+        stream = RecordStream(cluster, 0 if not new else time.time_ns() // 1_000, expect_members)
         records = islice(stream.records(None if seconds is None else time.monotonic() + seconds), limit)
         if output is Format.TABLE:
             stream.show(records)
@@ -257,9 +265,9 @@ def watch(
 class RecordStream:
     """What a remote cluster reports; who is reached and who is not is said on stderr meanwhile."""
 
-    def __init__(self, cluster: WatchedCluster, since_utc_us: int) -> None:
+    def __init__(self, cluster: WatchedCluster, since_utc_us: int, expected_members: int | None = None) -> None:
         self._cluster, self._since_utc_us = cluster, since_utc_us
-        self._followed = Follower(cluster)
+        self._followed = Follower(cluster, expected_members=expected_members)
         self._said: dict[str, str] = {}
         self._judged: tuple[str, int] | None = None
         """The condition that was said last, and how many partitions were lost then."""

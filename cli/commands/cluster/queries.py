@@ -23,6 +23,7 @@ from quarterdeck.cli.commands.cluster import actions, restarts
 from quarterdeck.cli.commands.cluster.actions import MemberOption
 from quarterdeck.cli.commands.cluster.observation import ObservedCluster, Source, observe, watch
 from quarterdeck.cli.commands.recording import with_source
+from quarterdeck.cli.commands.run_options import ExpectMembersOption
 from quarterdeck.cli.configuration.connection import ConnectionTarget
 from quarterdeck.cli.exits import BadUsage, ExitCode, fail_if, failing_as
 from quarterdeck.cli.output import (
@@ -57,17 +58,12 @@ ENDED_SHOWN = 50
 @with_source
 def status(
     source: Source,
-    check: Annotated[
-        bool,
-        flag(
-            "Exit with 1 unless the sentence says healthy.",
-            "--check",
-        ),
-    ] = False,
+    check: Annotated[bool, flag("Exit with 1 unless the sentence says healthy.", "--check")] = False,
+    expect_members: ExpectMembersOption = None,
     output: FormatOption = Format.TABLE,
 ) -> None:
     """Print whether the cluster is whole and its data safe; then which lists and tables there are, and who holds them."""
-    with observe(source, history=True, tables=True) as seen:
+    with observe(source, history=True, tables=True, expected_members=expect_members) as seen:
         health, found = seen.judge.health, summary(seen)
     fields = health.as_fields(seen.now_us)
     if output is Format.TABLE:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 from quarterdeck.backend.clusters.follower import Follower
 from quarterdeck.cli.commands.cluster.observation import settled_records
-from quarterdeck.cli.commands.run_options import stopping
+from quarterdeck.cli.commands.run_options import ExpectMembersOption, stopping
 from quarterdeck.cli.configuration.connection import ConnectionTarget, with_connection
 from quarterdeck.cli.configuration.opening import open_cluster, wait_until_started
 from quarterdeck.cli.exits import BadUsage, CommandFailed, ExitCode, fail_if, failing_as
@@ -34,6 +34,7 @@ def may_stop(
     connection: ConnectionTarget,
     member: Annotated[str, argument("Its label or address.", "MEMBER")],
     minimum: MinimumOption = 1,
+    expect_members: ExpectMembersOption = None,
     wait: Annotated[float, option("How long to look on while it is not known.", "SECONDS", min=0)] = 40.0,
     output: FormatOption = Format.TABLE,
 ) -> None:
@@ -42,7 +43,7 @@ def may_stop(
     Members of Hazelcast report owners and counts, no history: it looks on until what they say has held for as long as they take
     to compare their backups.
     """
-    with _followed(connection) as followed:
+    with _followed(connection, expect_members) as followed:
         label = _label_of(followed, member)
         verdict = _judged(followed, label, minimum, time.monotonic() + wait, lambda found: found.answer != "unknown")
         fields = verdict.as_fields(followed.cluster.now_us())
@@ -65,6 +66,7 @@ def rolling_restart(
         option("Restart the member that MEMBER and ADDRESS name; by hand when not given.", "COMMAND", "--exec"),
     ] = None,
     minimum: MinimumOption = 1,
+    expect_members: ExpectMembersOption = None,
     timeout: Annotated[float, option("How long to wait for a yes, and for a member.", "SECONDS", min=1)] = 900.0,
     state: Annotated[Path, option("Which members are done: go on with the same file.", "FILE")] = Path(
         "rolling-restart.json"
@@ -76,7 +78,7 @@ def rolling_restart(
     address, or, as a pod, at one where no member was before.
     """
     stop = threading.Event()
-    with stopping(stop), _followed(connection) as followed:
+    with stopping(stop), _followed(connection, expect_members) as followed:
         plan = _plan(followed, state)
         left = dict(plan)
         for label, uuid in plan.items():
@@ -112,10 +114,10 @@ def rolling_restart(
 
 
 @contextmanager
-def _followed(connection: ConnectionTarget) -> Iterator[Follower]:
+def _followed(connection: ConnectionTarget, expected_members: int | None) -> Iterator[Follower]:
     with closing(open_cluster(connection.require_named(), pod_logs=False)) as cluster:
         wait_until_started(cluster)
-        followed = Follower(cluster)
+        followed = Follower(cluster, expected_members=expected_members)
         followed.fold(settled_records(cluster))
         yield followed
 
