@@ -185,7 +185,8 @@ def test_every_conclusion_has_the_statements_on_which_it_rests(picture: Picture)
     removed(cluster, "byzantium")
     found = {conclusion.question: conclusion for conclusion in judge_of(cluster, picture, 6 * SECOND).conclusions()}
     assert {question: conclusion.answer for question, conclusion in found.items()} == {
-        "lists-agree": "yes", "one-cluster": "yes", "master": "yes", "tables-agree": "unknown", "data-safe": "yes", "absent": "yes",
+        "lists-agree": "yes", "one-cluster": "yes", "master": "yes", "tables-agree": "unknown", "data-safe": "yes",
+        "absent": "yes",
     }  # fmt: skip
     assert (found["absent"].subject, found["absent"].value) == ("byzantium", "gone")
     assert {statement.source for statement in found["lists-agree"].evidence} == set(FOUR)
