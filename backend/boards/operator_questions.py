@@ -75,8 +75,8 @@ def _one_cluster(judge: Judge) -> Iterator[Fact]:
     ended = [label for label, belief in judge.picture.members.items() if has_ended(belief)]
     if ended:
         answers.append((f"ended: {', '.join(ended)}", "warning"))
-    if judge.unreached:
-        answers.append((f"not seen: {', '.join(judge.unreached)}; whom they follow now is not known", "warning"))
+    if unseen := [absence.label for absence in judge.absences if absence.way not in ("gone", "joining")]:
+        answers.append((f"not seen: {', '.join(unseen)}; whom they follow now is not known", "warning"))
     yield from under("is it one cluster", answers)
 
 
