@@ -127,7 +127,10 @@ class Picture:
             belief.at = record.at
             if kind in FAREWELLS:
                 self.departures.bid_farewell(record.uuid)
-            if isinstance(event, events.ListInstalled):
+            if kind not in OF_SEVERAL:  # most records; those that no fold takes are shown in the event tail alone
+                if kind in FOLDS:
+                    FOLDS[kind](belief, event, record.at)
+            elif isinstance(event, events.ListInstalled):
                 self._install(belief, event, record.at)
             elif isinstance(event, PartitionLost):
                 if event.loses_data:
@@ -152,7 +155,7 @@ class Picture:
                 self._called_us = record.at
                 if event.operation != "get":
                     self.losses.wrote(event.partition, record.at)
-            elif kind in FOLDS:  # the rest is shown in the event tail and changes no belief
+            else:
                 if isinstance(event, TableChanged) and belief.table is None and belief.is_master:
                     self._arrange(belief, event)
                 FOLDS[kind](belief, event, record.at)
@@ -371,6 +374,12 @@ class Picture:
             self._latest_union = one, other, other if one <= other else one if other <= one else one | other
         return self._latest_union[2]
 
+
+OF_SEVERAL: frozenset[type] = frozenset((
+    events.ListInstalled, events.MemberMerging, events.MemberStopped, events.JoinFailed, PartitionLost, TableChanged,
+    EntriesMerged, DataMeasured, CallFinished, ConnectionChanged, MemberMeasured,
+))  # fmt: skip
+"""What changes more than the belief of the member that it happened to."""
 
 FROM_OUTSIDE: frozenset[type] = frozenset((
     LinkChanged, ProcessKilled, ProcessPaused, ProcessResumed, JournalChanged, StrangerRefused, OperatorAsked,
