@@ -109,19 +109,19 @@ class ListAgreement:
     def sides(self) -> tuple[Side, ...]:
         """Return the clusters that are apart, those in sight first.
 
-        A side that the watcher has lost sight of is still one: its master led its own list beside those that lead now, and
+        A side that the watcher has lost sight of is still one: its master led a list without those that lead now, and
         neither ended nor came onto a list that is seen. Where an operator has accepted the size of what is seen, it is left out.
         """
         seen = [Side(master.label, len(master.members)) for master in self.masters]
         if not seen or (self.masters[0].members and self.watcher.expected_members == len(self.masters[0].members)):
             return tuple(seen)
-        began_us = min(master.lineage_since_us or 0 for master in self.masters)
+        leading = {master.uuid for master in self.masters}
         lost = {
             belief.lineage: Side(belief.label, len(belief.members), heard_us)
             for belief in self.picture.members.values()
             if (heard_us := self._last_heard_us(belief)) is not None
             and belief.leads
-            and heard_us > began_us
+            and leading.isdisjoint(member.uuid for member in belief.members)
             and self.incarnations.get(belief.address) is None
         }
         for lineage in {held.lineage for held in self.lists}:
