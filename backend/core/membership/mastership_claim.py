@@ -2,8 +2,9 @@
 
 A slave that suspects every member older than itself becomes the claimant: it asks all it does not suspect for their lists, asks
 also those it learns of in newer lists, and makes of the answers a list newer than any it has seen. No member loses its place
-because a request or an answer gets lost: the claimant asks again until it is answered, refused, or out of time. Meanwhile it
-sends heartbeats to those that have accepted, on its list or not, and watches all that it asked.
+because a request or an answer gets lost: the claimant asks again until it is answered, refused, or out of time. A member that
+suspects the old master only a little later answers then. Meanwhile the claimant sends heartbeats to those that have accepted, on
+its list or not, and watches all that it asked.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ def on_suspected(state: Membership, now: int, fact: SuspectedFact) -> None:
         conclude_when_settled(state, now)
     else:
         _start_if_due(state, now)
+        _answer_put_off(state, now)
 
 
 def on_suspicion_ended(state: Membership, now: int, fact: SuspicionEnded) -> None:
@@ -86,6 +88,7 @@ def on_claim_timer(state: Membership, now: int) -> None:
 def on_claim(state: Membership, doing: Doing, now: int, sender: Address, request: MastershipClaim) -> None:
     """Accept or refuse the mastership that another member claims, and send it this member's list."""
     refusal = _why_refuse(state, sender, request)
+    state.put_off_claim = (sender, request) if refusal is not None and refusal.retry else None
     if refusal is not None:
         state.send(sender, refusal)
         return
@@ -96,6 +99,12 @@ def on_claim(state: Membership, doing: Doing, now: int, sender: Address, request
     state.follow(now, sender, Reason("claim-accepted", "its mastership claim is accepted"))
     assert state.members is not None
     state.send(sender, ClaimAccepted(_from_on(state.members, sender), state.standing, request.token, state.uuid))
+
+
+def _answer_put_off(state: Membership, now: int) -> None:
+    """Accept a claim that was refused for now, as soon as this member suspects all older ones."""
+    if state.put_off_claim is not None and _why_refuse(state, *state.put_off_claim) is None:
+        on_claim(state, state.doing, now, *state.put_off_claim)
 
 
 def on_claim_accepted(state: Membership, claim: Claim, now: int, sender: Address, answer: ClaimAccepted) -> None:

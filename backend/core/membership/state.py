@@ -18,7 +18,7 @@ from quarterdeck.backend.core.membership import undertakings
 from quarterdeck.backend.core.membership.events import MasterChanged, MergeVerdict
 from quarterdeck.backend.core.membership.facts import Fact
 from quarterdeck.backend.core.membership.failure_detection.failure_detector import Peer, late_after_us, pause_us
-from quarterdeck.backend.core.membership.messages import JoinRequest
+from quarterdeck.backend.core.membership.messages import JoinRequest, MastershipClaim
 from quarterdeck.backend.core.membership.views.identity import ListMetadata, Randomness, drawn_from, fresh_uuid
 from quarterdeck.backend.core.membership.views.member_list import MemberList
 from quarterdeck.backend.core.messages import Message
@@ -170,6 +170,8 @@ class Membership(Process):
     """Addresses at which this member looks for others in vain, though not for silence (chapter `remembered_addresses`)."""
     unanswered: set[Address] = field(default_factory=set)
     """Addresses that have not answered since the last search for other clusters."""
+    put_off_claim: tuple[Address, MastershipClaim] | None = None
+    """The last question of a claimant that was refused for now, since this member did not suspect all older ones."""
     refused_messages: dict[Address, undertakings.RefusedMessages] = field(default_factory=dict)
     """By sender, the one recorded longest ago first."""
     operating: bool = True

@@ -325,3 +325,23 @@ def test_a_claimant_that_held_still_for_a_change_of_the_old_master_does_so_no_mo
     world.deliver_all(dead="A")
     assert world.list_of("B")[1] == "BC"
     assert not cluster_state.is_changing(world.inspect("B"), world.now)
+
+
+def test_a_member_that_suspects_the_old_master_a_little_later_accepts_the_claim_at_once() -> None:
+    world = SteppedCluster().settled("ABC")
+    world.suspect("B", "A")
+    world.deliver_all(dead="A")
+    assert world.inspect("B").claim and world.master_of("C") == "A"
+    world.now += 5_000  # less than the claimant waits before it asks again
+    world.suspect("C", "A")
+    world.deliver_all(dead="A")
+    assert world.list_of("B") == world.list_of("C") == (4, "BC")
+
+
+def test_a_claim_that_was_put_off_is_forgotten_when_it_is_refused_for_good() -> None:
+    world = SteppedCluster().settled("ABC")
+    world.suspect("B", "A")
+    world.deliver_all(dead="A")
+    world.receive("C", "B", MastershipClaim(world.machines["B"].uuid, "an earlier life", "t"))
+    world.suspect("C", "A")
+    assert not world.messages(ClaimAccepted)
