@@ -76,6 +76,9 @@ STREAM_KEYS = (
 
 def strip_envelope(line: str, form: FileForm = PLAIN) -> EnvelopedLine:
     """Return `line` without its end of line, colours and whatever carries it. Never raises."""
+    if form.dressing is None and not (form.is_stamped or form.has_bare_colours):
+        text = line.rstrip("\r\n")
+        return _unwrapped(_ANSI.sub("", text) if "\x1b" in text else text, form)
     text, source = undressed(line, form)
     if form.is_stamped and (stamped := _ANY_STAMP.match(text)):
         return _inside(text[stamped.end() :], source, parse_time(stamped[1]), form=form)

@@ -84,7 +84,7 @@ def parse_head(line: EnvelopedLine, form: FileForm = PLAIN) -> MessageHead | Non
         return _without_leading_time(line, form)
     if stamp.end >= len(text):
         return None
-    if _MESSAGE_BELOW.search(text, stamp.end) and not PREFIX.search(text, stamp.end):
+    if text[-1] in "[| " and _MESSAGE_BELOW.search(text, stamp.end) and not PREFIX.search(text, stamp.end):
         logger, ours, thread = _speaker(text[stamp.end :])
         return MessageHead(stamp, "", ours=ours, logger=logger, awaits_level=True, thread=thread)
     if diagnostic := _DIAGNOSTIC.match(text, stamp.end):

@@ -67,7 +67,7 @@ _AMBIGUOUS = ("CST", "IST", "BST", "AST", "ADT", "GST", "SST", "WST", "ECT", "AM
 _NAMED_ZONES = "|".join(sorted((*_ZONE_HOURS, *_AMBIGUOUS), key=lambda name: (-len(name), name)))
 _CLOCK = r"(\d\d?):(\d\d):(\d\d)(?:[.,:](\d{1,9}))?"
 _HALF = r"(?:[ \u202f]?([AaPp]\.?[Mm]\b\.?))?"
-_ZONE = rf"(?: ?((?:UTC|GMT)?[+-]\d\d:?\d\d(?![\d:])|\[?(?:{_NAMED_ZONES}|[A-Z][a-z]+/[A-Z][A-Za-z_]+)\b\]?))?"
+_ZONE = rf"(?:(?= ?\[?[A-Z+-]) ?((?:UTC|GMT)?[+-]\d\d:?\d\d(?![\d:])|\[?(?:{_NAMED_ZONES}|[A-Z][a-z]+/[A-Z][A-Za-z_]+)\b\]?))?"
 _ISO = re.compile(
     rf"(\d{{4}}[-/.]\d\d[-/.]\d\d[T _-]\d\d?[:.-]\d\d[:.-]\d\d)(?:[.,:](\d{{1,9}}))?{_HALF}{_ZONE}", re.ASCII
 )
