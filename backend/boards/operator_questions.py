@@ -176,6 +176,16 @@ AT_ONCE_US = 3 * SECOND_US
 """What one member removes within this time is one answer."""
 
 
+class WordedReason(NamedTuple):
+    """Why a member was removed. Reasons of one kind are worded once: their texts differ by names and times only."""
+
+    kind: str
+    text: str
+
+
+NO_REASON = WordedReason("", "")
+
+
 class Removal(NamedTuple):
     """Members that one member took off its list, when it began to, and whether it claimed the mastership with that."""
 
@@ -217,18 +227,19 @@ def _add(found: list[Removal], removal: Removal) -> None:
 def removal_facts(picture: Picture, recent: Sequence[Record], now_us: int) -> Iterator[Fact]:
     """Answer who was removed, and why, the latest first: by the words of the remover, and of the removed of its own end."""
     found = removals(picture, recent)
-    reasons: dict[tuple[str, Address], list[tuple[int, str]]] = {}
+    reasons: dict[tuple[str, Address], list[tuple[int, WordedReason]]] = {}
     ends: dict[str, tuple[int, str]] = {}
     for record in recent:
         match record.event:
             # A claimant leaves out whom it suspects.
             case (
-                events.MemberRemoved(address=address, reason=reason)
-                | events.SuspicionRaised(suspect=address, reason=reason)
+                events.MemberRemoved(address=address, reason=reason, cause=cause)
+                | events.SuspicionRaised(suspect=address, reason=reason, cause=cause)
             ):
-                reasons.setdefault((record.member, address), []).append((record.at, reason))
+                given = WordedReason(reason if cause == "unknown" else cause, reason)
+                reasons.setdefault((record.member, address), []).append((record.at, given))
             case events.SuspicionCleared(suspect=address):
-                reasons.setdefault((record.member, address), []).append((record.at, ""))
+                reasons.setdefault((record.member, address), []).append((record.at, NO_REASON))
             case events.MemberStopped(reason=reason):
                 ends[record.uuid] = record.at, reason
     answers: list[tuple[str, Tone]] = []
@@ -236,8 +247,9 @@ def removal_facts(picture: Picture, recent: Sequence[Record], now_us: int) -> It
         names = names_text((member.address for member in removal.removed), picture.label_of)
         ago = age_text(max(now_us - removal.at_us, 0))
         by = f"{removal.remover}{', which claimed the mastership' if removal.claims else ''}"
-        why = list(dict.fromkeys(_reason(picture, removal, member, reasons, ends) for member in removal.removed))
-        text = with_names("; ".join(why), picture.label_of)
+        of_each = [_reason(picture, removal, member, reasons, ends) for member in removal.removed]
+        why = {reason.kind: reason.text for reason in reversed(of_each)}  # of one kind the first one's words
+        text = with_names("; ".join(reversed(why.values())), picture.label_of)
         answers.append((f"{names} by {by}, {ago} ago: {text}", "warning"))
     if len(found) > ANSWERS_SHOWN:
         answers.append((f"and {len(found) - ANSWERS_SHOWN} times before", "faint"))
@@ -250,18 +262,20 @@ def _reason(
     picture: Picture,
     removal: Removal,
     member: Member,
-    reasons: dict[tuple[str, Address], list[tuple[int, str]]],
+    reasons: dict[tuple[str, Address], list[tuple[int, WordedReason]]],
     ends: dict[str, tuple[int, str]],
-) -> str:
+) -> WordedReason:
     """Say why, by what was said up to the removal: what came long after it is no reason."""
     latest_us = removal.at_us + AT_ONCE_US
     ended_us, end = ends.get(member.uuid, (latest_us + 1, ""))
     if ended_us <= latest_us:
-        return f"it stopped: {end}"
+        return WordedReason(end, f"it stopped: {end}")
     given = [reason for at_us, reason in reasons.get((removal.remover, member.address), ()) if at_us <= latest_us]
-    reason = given[-1] if given else ""
+    reason = given[-1] if given else NO_REASON
     belief = picture.members.get(removal.remover)
-    if reason or belief is None or belief.shows("suspicions"):
+    if reason.text:
+        return reason
+    if belief is None or belief.shows("suspicions"):
         unaccepted = removal.claims and belief is not None and not belief.witnessed_by
-        return reason or ("no acceptance of its claim came" if unaccepted else "no reason was given")
-    return f"why is {not_told('suspicions', belief.witnessed_by)}"
+        return WordedReason("", "no acceptance of its claim came" if unaccepted else "no reason was given")
+    return WordedReason("", f"why is {not_told('suspicions', belief.witnessed_by)}")

@@ -266,6 +266,17 @@ def test_who_was_removed_is_told_by_lists_and_why_only_by_logs() -> None:
     assert "no heartbeat" in story.answers()["who was removed, and why"]
 
 
+def test_what_removed_several_at_once_is_worded_once() -> None:
+    story = watched(A, B, C)
+    removed = [MemberRemoved(who, f"uuid of {who}", f"uuid of {who} is silent", "no-heartbeat") for who in (B, C)]
+    story.tell(A, *removed, listed(2, A), at_s=4)
+    assert story.answers()["who was removed, and why"] == f"{B}, {C} by {A}, 6 s ago: uuid of {B} is silent"
+    refused = MemberRemoved(C, f"uuid of {C}", "Connection refused", "refused")
+    story = watched(A, B, C)
+    story.tell(A, removed[0], refused, listed(2, A), at_s=4)
+    assert "is silent; Connection refused" in story.answers()["who was removed, and why"]
+
+
 @pytest.mark.parametrize(
     ("done", "now_s", "said"), [(54, 90, "no: all 54"), (31, 12, "no: 31 of 54"), (31, 90, "stands still")]
 )
