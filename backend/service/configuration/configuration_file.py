@@ -16,6 +16,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from quarterdeck.backend.core.address import DEFAULT_PORT, HIGHEST_PORT, SEPARATORS
 from quarterdeck.backend.documents.yaml_document import FieldPath
+from quarterdeck.backend.journal.files import checked_name
 from quarterdeck.backend.service.configuration.process_configuration import (
     ENDPOINT_GROUPS,
     GROUPS_BY_DEFAULT,
@@ -144,6 +145,28 @@ def _one_value(value: object) -> object:
     return value
 
 
+MOST_NAME_BYTES = 100
+"""Of a name that becomes part of the names of files."""
+
+
+def _member_name(name: str) -> str:
+    """Refuse a name that could not be recorded, or that no file could have."""
+    try:
+        length = len(name.encode())
+    except UnicodeEncodeError as problem:
+        raise ValueError("a character is half of a surrogate pair; write both halves") from problem
+    if length > MOST_NAME_BYTES:
+        raise ValueError(f"has {length} bytes; the most is {MOST_NAME_BYTES}")
+    if not name.isprintable():
+        raise ValueError("has a character that cannot be shown; leave it out")
+    return name
+
+
+def _run_name(name: str) -> str:
+    return checked_name("run", _member_name(name)) if name else name
+
+
+MemberName = Annotated[str, AfterValidator(_member_name)]
 WrittenPath = Annotated[Path, AfterValidator(_from_base)]
 Origin = Annotated[str, AfterValidator(_origin)]
 HostName = Annotated[str, AfterValidator(_host_name)]
@@ -269,8 +292,8 @@ class MemberAttributes(Section):
 
 
 class Hazelcast(Section):
-    cluster_name: Annotated[str, Field(min_length=1)] = "dev"
-    instance_name: str = ""
+    cluster_name: Annotated[MemberName, Field(min_length=1)] = "dev"
+    instance_name: MemberName = ""
     network: NetworkSection = NetworkSection()
     lite_member: Switch = Switch()
     member_attributes: MemberAttributes = MemberAttributes()
@@ -320,7 +343,7 @@ class Quarterdeck(Section):
     preset: Literal["production", "training"] = "production"
     journal: WrittenPath | None = None
     audit_log: WrittenPath | None = None
-    run: str = ""
+    run: Annotated[str, AfterValidator(_run_name)] = ""
     log: Log = Log()
     security: SecuritySection = SecuritySection()
     allow_faults: bool = False

@@ -36,7 +36,8 @@ PREFIXES = {"HZ": "hazelcast", "QUARTERDECK": "quarterdeck"}
 """How the names of environment variables begin, and which part of the file they stand for."""
 
 CLIENT_VARIABLES = frozenset(
-    f"QUARTERDECK_{what}" for what in ("USER", "PASSWORD_FILE", "TOKEN_FILE", "CA_FILE", "CERTIFICATE_FILE", "KEY_FILE")
+    f"QUARTERDECK_{what}"
+    for what in ("USER", "PASSWORD_FILE", "TOKEN_FILE", "CA_FILE", "CERTIFICATE_FILE", "KEY_FILE", "WEBHOOK")
 )
 """What the commands that connect to members read; members ignore them."""
 

@@ -5,6 +5,7 @@ The application's layers note what they find out about a request in its `Request
 
 from __future__ import annotations
 
+import re
 import time
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -24,6 +25,8 @@ READING = frozenset({"GET", "HEAD", "OPTIONS"})
 LONGEST_TEXT = 300
 """Characters of what a client sent."""
 MAPS = "/maps/"
+USER_INFO = re.compile(r"//[^/@]*@")
+"""Name and password in a target that is a whole URL, which clients of proxies send."""
 
 
 @dataclass
@@ -68,6 +71,7 @@ class AuditedRequests:
             method = str(scope.get("method", "GET"))
             failed = answer.status >= 400 and method not in READING
             if note.changes or failed or answer.status in REFUSALS:
+                scope = {**scope, "path": USER_INFO.sub("//…@", scope["path"])}
                 before, maps, _ = scope["path"].partition(MAPS)  # names of maps and keys do not belong to the kind
                 self._face.audited(self._entry(scope, note, answer), f"{method} {_short(before + maps)}")
 

@@ -367,3 +367,15 @@ def test_the_same_user_twice(file: Path, tmp_path: Path) -> None:
 )
 def test_what_loopback_is(host: str, expected: bool) -> None:
     assert is_loopback(host) is expected
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("hazelcast: {instance-name: " + "x" * 400 + "}", "has 400 bytes; the most is 100"),
+        ('hazelcast: {cluster-name: "a\u202eb"}', "cannot be shown"),
+        ("quarterdeck: {run: ../../x}", "cannot name a run"),
+    ],
+)
+def test_a_name_that_no_record_or_file_could_have_is_refused_before_a_start(file: Path, text: str, told: str) -> None:
+    assert told in mistake(file, text)

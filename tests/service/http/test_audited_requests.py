@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from starlette.routing import Mount
+from starlette.types import Message, Receive, Scope, Send
 
 from quarterdeck.backend.journal.audit_log import AuditEntry
 from quarterdeck.backend.service.application import OPERATOR_PATHS, ROUTERS
 from quarterdeck.backend.service.configuration.process_configuration import Security, User
 from quarterdeck.backend.service.console_api.route_classes import GuardedRoute
+from quarterdeck.backend.service.http.audited_requests import AuditedRequests
+from quarterdeck.backend.service.meters import Meters
 from tests.service.served_members import Client, one_member
 
 USERS = (
@@ -128,3 +132,24 @@ def test_whoever_may_do_all_is_a_client_without_a_name() -> None:
         )
         assert b" 413 " in too_long
         assert (member.face.audit[-1].status, member.face.audit[-1].outcome) == (413, "refused")
+
+
+def test_a_password_in_the_target_of_a_request_is_not_recorded() -> None:
+    lines: list[AuditEntry] = []
+
+    class Recording:
+        label, meters = "athens", Meters()
+
+        def audited(self, entry: AuditEntry, kind: str) -> None:
+            lines.append(entry)
+            assert "swordfish" not in kind
+
+    async def refuse(scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 401})
+
+    async def sent(message: Message) -> None:
+        pass
+
+    scope = {"type": "http", "method": "GET", "path": "http://ann:swordfish@athens:5701/hazelcast/health"}
+    asyncio.run(AuditedRequests(refuse, cast("Any", Recording()))(scope, cast("Any", None), sent))
+    assert [line.what for line in lines] == ["GET http://…@athens:5701/hazelcast/health"]
