@@ -71,11 +71,13 @@ def _health(health: ClusterHealth) -> Iterator[ClusterMetric]:
 def _lists(judge: Judge) -> Iterator[ClusterMetric]:
     picture, running, masters, lists = judge.picture, judge.agreement.holders, judge.masters, judge.agreement.lists
     sides = len(judge.agreement.sides)
-    yield _gauge("masters", "Members that lead; more than one is a split.", sides if running else None)
+    # A member that is not reached may lead.
+    is_known = running and not any(absence.way in ("not reached", "silent") for absence in judge.absences)
+    yield _gauge("masters", "Members that lead; more than one is a split.", sides if sides > 1 or is_known else None)
     yield _gauge(
         "lineages", "Lineages of member lists that are held.", max(judge.agreement.lineages, sides) if running else None
     )
-    agree = len(lists) == 1 and sides == 1 if running else None
+    agree = len(lists) == 1 and sides <= 1 if running else None
     yield _gauge("lists_agree", "All members that are reached hold one list.", agree)
     sizes = {master.label: len(master.members) for master in masters}
     yield _metric("list_members", "Members on the list of a master.", sizes, "master")

@@ -6,7 +6,7 @@ little earlier.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
 from typing import Any, Literal, NamedTuple
 
@@ -73,13 +73,17 @@ def _check(truths: Truths, question: str, said: object, true: Callable[[Truth], 
 
 def _whole(judge: Judge, truths: Truths) -> Iterator[Compared]:
     health = judge.health
-    if health.whole is False and (judge.watcher.missed or _several(truths, lambda truth: truth.lists)):
+    if health.whole is False and (
+        judge.watcher.missed or _several(truths, lambda truth: frozenset(truth.lists.values()))
+    ):
         yield Compared("one-cluster", "", "False", "", "true")  # by definition: a member is not reached
     elif health.whole is False:
         yield _check(truths, "one-cluster", False, lambda truth: truth.is_whole and not truth.is_troubled)
     else:
         yield _check(truths, "one-cluster", health.whole, lambda truth: truth.is_whole)
-    if health.condition == "split":
+    if health.condition == "split" and any(side.unheard_since_us is not None for side in judge.agreement.sides):
+        yield Compared("split", "", "True, as last heard", "", "unknown")
+    elif health.condition == "split":
         is_split = _several(truths, lambda truth: truth.masters)
         yield Compared("split", "", "True", str(is_split), "true" if is_split else "false")
     if health.condition == "down":
@@ -152,27 +156,37 @@ def _replicas(judge: Judge, truths: Truths) -> Iterator[Compared]:
         yield Compared("data-safe", "", f"yes, {copies} copies", str(counts[-1]), "true" if enough else "false")
 
 
-COUNTED: dict[str, Callable[[Truth], frozenset[Any]]] = {
-    "masters": lambda truth: truth.masters,
-    "lineages": lambda truth: truth.lineages,
+Seen = frozenset[object]
+DIFFERENT: dict[str, Callable[[Truth, Collection[str]], Seen]] = {
+    "masters": lambda truth, missed: truth.masters.difference(missed),
+    "lineages": lambda truth, missed: frozenset(held[0] for label, held in truth.lists.items() if label not in missed),
+    "lists_agree": lambda truth, missed: frozenset(held for label, held in truth.lists.items() if label not in missed),
+    "tables_agree": lambda truth, missed: frozenset(
+        digest for label, digest in truth.tables.items() if label not in missed
+    ),
 }
-AGREED: dict[str, Callable[[Truth], frozenset[Any]]] = {
-    "lists_agree": lambda truth: truth.lists,
-    "tables_agree": lambda truth: truth.tables,
-}
+"""By metric, the different ones among the members that are not missed."""
 
 
 def _metrics(judge: Judge, truths: Truths) -> Iterator[Compared]:
     metrics = {metric.name: metric for metric in cluster_metrics(judge, {})}
-    for name, found in (COUNTED | AGREED).items():
+    missed = frozenset(map(truths.label_of, judge.watcher.missed))
+    is_unheard = any(side.unheard_since_us is not None for side in judge.agreement.sides)
+    for name, found in DIFFERENT.items():
         said = metrics[name].samples.get(()) if name in metrics else None
-        sets = [found(truth) for truth in truths.lately]
-        fewest, most = min(map(len, sets)), len(frozenset().union(*sets))
-        if said is None:
-            yield Compared(f"metric {name}", "", "unknown", "", "unknown")
-            continue
-        is_true = (fewest <= 1 if said else most > 1) if name in AGREED else fewest <= said <= most
-        yield Compared(f"metric {name}", "", f"{said:.0f}", f"{len(sets[-1])}", "true" if is_true else "false")
+        reached = [found(truth, missed) for truth in truths.lately]
+        most = len(frozenset().union(*(found(truth, ()) for truth in truths.lately)))
+        true = str(len(found(truths.now, ())))
+        if said is None or (is_unheard and name != "tables_agree"):
+            yield Compared(f"metric {name}", "", "unknown", true, "unknown")
+        elif name.endswith("_agree"):
+            is_true = min(map(len, reached)) <= 1 if said else most > 1
+            yield Compared(f"metric {name}", "", f"{said:.0f}", true, "true" if is_true else "false")
+        else:
+            # Several are said though not all of them are reached: that there are several is what counts.
+            fewest = min(2, *(len(found(truth, ())) for truth in truths.lately))
+            is_true = fewest <= said <= most
+            yield Compared(f"metric {name}", "", f"{said:.0f}", true, "true" if is_true else "false")
     entries = metrics.get("map_entries")
     for (name,), count in entries.samples.items() if entries is not None else ():
         counts = [truth.owned.get(name, 0) for truth in truths.measured]

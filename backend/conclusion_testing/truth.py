@@ -51,10 +51,10 @@ class Truth(Struct, frozen=True):
     ghosts: frozenset[str]
     """The members of which a list has an incarnation that does not run."""
     masters: frozenset[str]
-    lineages: frozenset[str]
-    lists: frozenset[ListName]
-    tables: frozenset[int]
-    """The digests of the tables of those who have joined."""
+    lists: dict[str, ListName]
+    """By member that has joined."""
+    tables: dict[str, int]
+    """The digest of the partition table of each member that has joined and has one."""
     unowned: int
     """Partitions of the tables of masters whose owner does not run."""
     refuses: bool
@@ -80,7 +80,8 @@ def truth_of(world: World, ledger: EntryLedger) -> Truth:
     """Return what is so now."""
     members = running_members(world)
     joined = [member for member in members if member.list is not None and not member.is_paused]
-    lists = frozenset(member.list for member in joined if member.list is not None)
+    lists = {member.label: member.list for member in joined if member.list is not None}
+    different = frozenset(lists.values())
     masters = [member for member in members if member.leads]
     running = frozenset(member.state.uuid for member in members)
     awake = frozenset(member.state.uuid for member in joined)
@@ -89,20 +90,21 @@ def truth_of(world: World, ledger: EntryLedger) -> Truth:
         running=frozenset(member.label for member in members),
         frozen=frozenset(member.label for member in members if member.is_paused),
         joined=frozenset(member.label for member in joined),
-        is_whole=len(lists) == 1 == len(masters) and next(iter(lists))[2] == awake,
+        is_whole=len(different) == 1 == len(masters) and next(iter(different))[2] == awake,
         is_troubled=any(member.state.suspicions or member.state.claim is not None for member in joined),
         is_cut=_is_cut(world, [member.label for member in members]),
         ghosts=_ghosts(world, joined, running),
         masters=frozenset(member.label for member in masters),
-        lineages=frozenset(lineage for lineage, _, _ in lists),
         lists=lists,
-        tables=frozenset(table.digest for member in joined if (table := member.state.partitions.table) is not None),
+        tables={
+            member.label: table.digest for member in joined if (table := member.state.partitions.table) is not None
+        },
         unowned=_unowned(masters, running),
         refuses=any(member.state.cluster_state == "PASSIVE" or not member.state.operating for member in joined),
         states=frozenset(member.state.cluster_state for member in joined),
         data_members=frozenset(member.label for member in joined if not member.state.lite),
         owned=_owned(joined),
-        fewest_copies=_fewest_copies(members, frozenset().union(*(uuids for _, _, uuids in lists)), ledger),
+        fewest_copies=_fewest_copies(members, frozenset().union(*(uuids for _, _, uuids in different)), ledger),
     )
 
 

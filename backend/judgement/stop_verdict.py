@@ -85,6 +85,7 @@ def may_stop(picture: Picture, health: ClusterHealth, label: str, now_us: int, m
     reasons = (
         *_whole(health),
         *_size(belief, minimum),
+        *_links(picture, belief),
         *_state(picture, belief),
         *_migrations(picture, belief, now_us),
         *_tables(picture, belief, now_us),
@@ -123,6 +124,18 @@ def _size(belief: MemberBelief, minimum: int) -> Iterator[StopReason]:
         yield StopReason("size", "it is the only member with data: all of it ends with it", "no")
     elif left < wanted:
         yield StopReason("size", f"{counted(left, 'member')} would be left; {wanted} are wanted at least", "no")
+
+
+def _links(picture: Picture, belief: MemberBelief) -> Iterator[StopReason]:
+    """Members that do not hear each other will fall apart, however well all looks until they notice."""
+    listed = {picture.label_of(address) for address in belief.listed}
+    cut = [ends for ends, link in picture.links.items() if link.blocked and listed.issuperset(ends)]
+    if cut:
+        source, target = map(one_line, cut[0])
+        more = f" and {counted(len(cut) - 1, 'other link')}" if len(cut) > 1 else ""
+        yield StopReason(
+            "links", f"the link from {source} to {target}{more} {'is' if len(cut) == 1 else 'are'} cut", "no"
+        )
 
 
 def _state(picture: Picture, belief: MemberBelief) -> Iterator[StopReason]:

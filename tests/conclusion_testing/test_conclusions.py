@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from quarterdeck.backend.conclusion_testing.conclusion_trial import judge_seed
 from quarterdeck.backend.conclusion_testing.entries import EntryLedger
 from quarterdeck.backend.core.data.events import CallFinished, CallStarted
@@ -77,3 +79,12 @@ def test_a_write_that_was_never_acknowledged_is_no_promise() -> None:
     write(ledger, 1, "1", 10, problem="no answer")
     ledger.look({}, 20, by_merge=False)
     assert not ledger.losses and not list(ledger.promised())
+
+
+@pytest.mark.parametrize(
+    ("seed", "question"),
+    [(2, "metric lists_agree"), (5, "metric masters"), (3, "absent: gone"), (3, "may-stop")],
+)
+def test_what_was_false_once_is_true_now(seed: int, question: str) -> None:
+    trial = judge_seed(seed, SIZES)
+    assert not [false for false in trial.false if false.statement.question == question]
