@@ -20,10 +20,9 @@ Verdict = Literal["true", "false", "unknown"]
 
 BEFORE_LOSS_US = 120 * SECOND_US
 """A partition is found to be lost so long after its last holder went, at most."""
+RESTARTED = "its process was started again"
 SAID_WITHIN_US = 20 * SECOND_US
 """A loss has to be said so soon after it."""
-MEASURED_WITHIN_US = 5 * SECOND_US
-"""What members measure of their entries is so old, at most."""
 
 
 class Compared(NamedTuple):
@@ -106,7 +105,9 @@ def _healthy(judge: Judge, truths: Truths) -> Iterator[Compared]:
 def _absences(judge: Judge, truths: Truths) -> Iterator[Compared]:
     for absence in judge.absences:
         label = truths.label_of(absence.label)
-        if absence.way == "gone":
+        if absence.way == "gone" and absence.sign == RESTARTED:
+            yield Compared("absent", label, "unknown", "", "unknown")  # the process before
+        elif absence.way == "gone":
             yield _check(truths, "absent: gone", True, partial(_is_gone, label), label)
         elif absence.way == "frozen":
             yield _check(truths, "absent: frozen", True, partial(_is_frozen, label), label)

@@ -8,7 +8,8 @@ from random import Random
 
 from msgspec import Struct
 
-from quarterdeck.backend.conclusion_testing.comparison import MEASURED_WITHIN_US, Compared, Truths, compare
+from quarterdeck.backend.conclusion_testing.client_watcher import ClientOfHazelcast
+from quarterdeck.backend.conclusion_testing.comparison import Compared, Truths, compare
 from quarterdeck.backend.conclusion_testing.entries import EntryLedger, held_entries
 from quarterdeck.backend.conclusion_testing.truth import Truth, running_members, truth_of
 from quarterdeck.backend.conclusion_testing.watchers import CutStreams, RunWatcher, WholeStream
@@ -100,7 +101,7 @@ class JudgedRun(RunState):
         self._seed = seed
         self._draws = Random(f"{seed}/moments")
         self._ledger = EntryLedger(partitions)
-        self._watchers: tuple[RunWatcher, ...] = (WholeStream(self.picture), CutStreams(seed))
+        self._watchers: tuple[RunWatcher, ...] = (WholeStream(self.picture), CutStreams(seed), ClientOfHazelcast(seed))
         self._truths: deque[Truth] = deque(maxlen=TRUTHS_KEPT)
         self._open: set[tuple[str, str, str]] = set()
         self._judge_us = SECOND_US
@@ -157,7 +158,7 @@ class JudgedRun(RunState):
         self.moments += 1
         still: set[tuple[str, str, str]] = set()
         for watcher in self._watchers:
-            measured = self._since(MEASURED_WITHIN_US + watcher.late_us)
+            measured = self._since(watcher.measured_us + watcher.late_us)
             lately = self._since(watcher.late_us)
             truths = Truths(lately, measured, self._ledger, watcher.sees_links, watcher.label_of)
             for statement in self.compare(watcher.judge(now_us), truths):

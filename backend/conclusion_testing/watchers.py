@@ -14,6 +14,9 @@ from quarterdeck.backend.judgement.watcher import WATCHES_ALL, Missed, Watcher
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.simulation.virtual_time.world import World
 
+MEASURED_WITHIN_US = 5 * SECOND_US
+"""Members of ours measure their entries so often, and report what has changed."""
+
 
 class RunWatcher(Protocol):
     """Watches a run."""
@@ -21,6 +24,8 @@ class RunWatcher(Protocol):
     name: str
     late_us: int
     """Within this time it hears of a change."""
+    measured_us: int
+    """What it knows of entries is so old, at most, besides that."""
     sees_links: bool
 
     def take(self, record: Record) -> None:
@@ -43,6 +48,7 @@ class WholeStream:
 
     name = "stream"
     late_us = 0
+    measured_us = MEASURED_WITHIN_US
     sees_links = True
 
     def __init__(self, picture: Picture) -> None:
@@ -84,6 +90,7 @@ class CutStreams:
 
     name = "cut streams"
     late_us = NOTICED_US + SECOND_US
+    measured_us = MEASURED_WITHIN_US
     sees_links = False
 
     def __init__(self, seed: int) -> None:
