@@ -188,8 +188,10 @@ def _metrics(judge: Judge, truths: Truths) -> Iterator[Compared]:
             fewest = min(2, *(len(found(truth, ())) for truth in truths.lately))
             is_true = fewest <= said <= most
             yield Compared(f"metric {name}", "", f"{said:.0f}", true, "true" if is_true else "false")
-    entries = metrics.get("map_entries")
-    for (name,), count in entries.samples.items() if entries is not None else ():
+    entries = {name: count for (name,), count in metrics["map_entries"].samples.items()}
+    for name in truths.now.owned.keys() - entries.keys():
+        yield Compared("metric map_entries", name, "unknown", str(truths.now.owned[name]), "unknown")
+    for name, count in entries.items():
         counts = [truth.owned.get(name, 0) for truth in truths.measured]
         verdict: Verdict = "true" if min(counts) <= count <= max(counts) else "false"
         yield Compared("metric map_entries", name, f"{count:.0f}", f"{min(counts)} to {max(counts)}", verdict)
