@@ -134,7 +134,8 @@ class ClientOfHazelcast:
     def _disconnect(self, node: SimulatedNode, reporter: _Reporter, state: ConnectionState, now_us: int) -> None:
         if reporter.uuid and reporter.state != state:
             reporter.state = state
-            self._push(now_us, ConnectionReport(now_us, node.address, state, f"it is {state}", now_us))
+            at_us = now_us + reporter.lateness_us  # after all that the connection has brought
+            self._push(at_us, ConnectionReport(at_us, node.address, state, f"it is {state}", at_us))
 
     def _news(self, reporter: _Reporter, state: MemberState, now_us: int) -> Iterator[messages.Message]:
         members = state.members

@@ -55,6 +55,7 @@ class Truths(NamedTuple):
 def compare(judge: Judge, truths: Truths) -> Iterator[Compared]:
     """Yield every conclusion of `judge` beside the truth of the same moment."""
     yield from _whole(judge, truths)
+    yield _surfaces(judge)
     yield from _healthy(judge, truths)
     yield from _absences(judge, truths)
     yield from _losses(judge, truths)
@@ -92,6 +93,16 @@ def _whole(judge: Judge, truths: Truths) -> Iterator[Compared]:
 def _several(truths: Truths, found: Callable[[Truth], frozenset[Any]]) -> bool:
     """Return whether there were several, as one who hears late may put them together."""
     return len(frozenset().union(*map(found, truths.lately))) > 1
+
+
+def _surfaces(judge: Judge) -> Compared:
+    """Judge whether surfaces that word the same moment agree."""
+    health, agreed = judge.health, judge.agreed
+    against = health.whole is True and (agreed is False or bool(judge.unreached))
+    against |= health.condition == "healthy" and agreed is False
+    said = f"{health.condition}, whole {health.whole}"
+    true = f"agreed {agreed}, unreached {len(judge.unreached)}"
+    return Compared("surfaces agree", "", said, true, "false" if against else "true")
 
 
 def _healthy(judge: Judge, truths: Truths) -> Iterator[Compared]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 
 from quarterdeck.backend.conclusion_testing.conclusion_trial import ConclusionTrial, FalseStatement, judge_seed
+from quarterdeck.backend.conclusion_testing.floors import below_floors
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.simulation.swarm_testing.parallel_trials import CHUNK, trial_processes
 
@@ -33,8 +34,8 @@ class ConclusionSummary:
 
     @property
     def has_failed(self) -> bool:
-        """Return whether a conclusion was false."""
-        return bool(self._false)
+        """Return whether a conclusion was false, or too few were known."""
+        return bool(self._false) or any(below_floors(self._counts))
 
     def add(self, trial: ConclusionTrial) -> None:
         """Count the conclusions of one run."""
@@ -55,6 +56,10 @@ class ConclusionSummary:
                 {"watcher": watcher, "question": question}
                 | {verdict: self._counts[watcher, question, verdict] for verdict in ("true", "false", "unknown")}
                 for watcher, question in questions
+            ],
+            "below_floor": [
+                {"watcher": watcher, "question": question, "known": round(share, 3)}
+                for watcher, question, share in below_floors(self._counts)
             ],
             "false": [
                 {

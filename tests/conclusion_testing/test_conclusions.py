@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 
 from quarterdeck.backend.conclusion_testing.conclusion_trial import judge_seed
 from quarterdeck.backend.conclusion_testing.entries import EntryLedger
+from quarterdeck.backend.conclusion_testing.floors import FLOORS, MOMENTS, below_floors
 from quarterdeck.backend.core.data.events import CallFinished, CallStarted
 from quarterdeck.backend.core.events import Event, Record
 from quarterdeck.backend.simulation.swarm_testing.trial import run_seed
@@ -29,6 +32,21 @@ def write(ledger: EntryLedger, call: int, value: str, at: int, *, problem: str =
     ledger.observe(record(CallStarted(call, operation, "m", "k", value), at))
     if ends:
         ledger.observe(record(CallFinished(call, operation, "m", "k", 0, "", False, 1, problem, False), at + 1))
+
+
+@pytest.mark.long
+def test_questions_stay_answered() -> None:
+    """Chance alone would be satisfied with a judge that knows nothing."""
+    counts: Counter[tuple[str, str, str]] = Counter()
+    for seed in range(1, 41):
+        counts.update(judge_seed(seed, SIZES).counts)
+    assert not list(below_floors(counts))
+
+
+def test_a_judge_that_knows_nothing_is_below_the_floors() -> None:
+    counts = {(watcher, question, "unknown"): MOMENTS for watcher, question in FLOORS}
+    assert {(watcher, question) for watcher, question, _ in below_floors(counts)} == {*FLOORS}
+    assert not list(below_floors(dict.fromkeys(counts, MOMENTS - 1)))
 
 
 HELD = {("m", "k"): {"1"}}
