@@ -28,6 +28,7 @@ from pyspark.sql.datasource import (
     In,
     InputPartition,
 )
+from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailableNow
 from pyspark.sql.types import BinaryType, StringType, StructField, StructType
 
 from quarterdeck.backend.core.events import Record
@@ -204,10 +205,12 @@ class JournalReader(DataSourceReader):
         return all(any(word in line for word in words) for words in self._mentions)
 
 
-class JournalStreamReader(DataSourceStreamReader):
+class JournalStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Reads what is added to journals, by file and byte. Raises `BadOption` and `NoJournal`."""
 
     def __init__(self, options: dict[str, str], schema: StructType = SCHEMA) -> None:
+        self._target: Offset | None = None
+        """Where a query ends that reads what is available now."""
         self._journals = GrowingJournals(_paths_of(JOURNAL_FORMAT, options))
         self._schema = schema
         given = _options(JOURNAL_FORMAT, options, ("mode", "rows", "columns"))
@@ -221,8 +224,11 @@ class JournalStreamReader(DataSourceStreamReader):
         """Begin with everything that is there."""
         return {}
 
-    def latestOffset(self) -> Offset:  # type: ignore[override]  # noqa: N802 - the name, and the signature of Spark 4.1
-        return self._journals.offset()
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - the name is Spark's
+        self._target = self._journals.offset()
+
+    def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:  # noqa: N802 - the name is Spark's
+        return self._journals.offset() if self._target is None else self._target
 
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
         """Return partitions of several pieces each, of about as many bytes."""

@@ -266,7 +266,8 @@ def start_stream(
     begun = count()
 
     def write(batch: DataFrame, number: int) -> None:
-        # Once two batches: the first one may be left from the last time, the second one was planned since.
+        # Once two batches: the first one may be left from the last time, the second one was planned since. Spark would go on for
+        # ever with empty ones, in which timers may expire.
         if (ending is not None and ending.is_set()) or (once and next(begun) == 2):
             raise StreamEnds
         batch.persist()
@@ -287,7 +288,7 @@ def start_stream(
     follower = RunFollower(0 if once else settle_ms, round(forget_hours * 3_600_000))
     output = blocks.groupBy("run").transformWithState(follower, OUTPUT, "Append", "ProcessingTime")
     writer = output.writeStream.foreachBatch(write).option("checkpointLocation", checkpoint)
-    writer = writer.trigger(processingTime=f"{0 if once else trigger_ms} milliseconds")
+    writer = writer.trigger(availableNow=True) if once else writer.trigger(processingTime=f"{trigger_ms} milliseconds")
     spark = blocks.sparkSession
     with conf_set(spark, {**STATE_STORE, SHUFFLE_PARTITIONS: str(stream_partitions(spark))}):
         return writer.start()

@@ -67,7 +67,9 @@ def through(blocks: DataFrame, root: Path) -> FindingsChange:
         blocks, str(root / "out"), str(root / "state"), once=True, on_batch=lambda change, _: changes.append(change)
     )
     wait_for(query, threading.Event(), threading.Event())
-    return FindingsChange(*(sum(sides, ()) for sides in zip(*changes, strict=True)))
+    return (
+        FindingsChange(*(sum(sides, ()) for sides in zip(*changes, strict=True))) if changes else FindingsChange((), ())
+    )
 
 
 def in_table(spark: SparkSession, out: Path) -> list[bytes]:
@@ -123,7 +125,8 @@ def test_a_stream_has_the_findings_of_the_audit_each_once(stateful: SparkSession
     write_together(journal, "troubled-1", faulty_run("troubled-1", 1)[100:])
     through(blocks_at(stateful, str(journal)), tmp_path)  # other workers, which have to judge anew
     assert in_table(stateful, tmp_path / "out") == of_the_whole(journal)
-    assert through(blocks_at(stateful, str(journal)), tmp_path) == ((), ())
+    for _ in range(2):
+        assert through(blocks_at(stateful, str(journal)), tmp_path) == ((), ()), "it ends where nothing has come"
 
 
 @pytest.mark.long
