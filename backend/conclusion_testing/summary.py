@@ -45,6 +45,10 @@ class ConclusionSummary:
         for false in trial.false:
             self._false.setdefault(false.kind, []).append(false)
 
+    def kinds(self) -> list[FalseStatement]:
+        """Return the first false statement of each kind."""
+        return [found[0] for found in self._false.values()]
+
     def as_fields(self) -> dict[str, object]:
         """Return the table, and examples of each kind of false statement, the most frequent kind first."""
         questions = sorted({(watcher, question) for watcher, question, _ in self._counts})

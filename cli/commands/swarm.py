@@ -67,7 +67,7 @@ def swarm(
     if conclusions:
         if guided or reached or origin is not None:
             raise BadUsage("--conclusions: takes a range of seeds, as in 1:2000, without --guided and --reached")
-        fail_if(judge_conclusions(numbers, bounds, jobs or os.cpu_count() or 1, output))
+        fail_if(judge_conclusions(numbers, bounds, jobs or os.cpu_count() or 1, output, shrink))
         return
     search = GuidedSearch(numbers) if guided else None
     fail_if(run(origins, search, bounds, jobs or os.cpu_count() or 1, shrink, output, counts=reached))
@@ -152,9 +152,13 @@ def run(
     return bool(failed)
 
 
-def judge_conclusions(seeds: range, sizes: tuple[int, int], jobs: int, output: Format) -> bool:
+def judge_conclusions(
+    seeds: range, sizes: tuple[int, int], jobs: int, output: Format, shrink: Path | None = None
+) -> bool:
     """Judge the conclusions of each run and print the table; whether any was false."""
+    from quarterdeck.backend.conclusion_testing.shrunk_conclusion import shrunk_conclusion
     from quarterdeck.backend.conclusion_testing.summary import ConclusionSummary, judged_runs
+    from quarterdeck.backend.simulation.swarm_testing.drawing import draw_scenario
 
     began = reported = time.monotonic()
     summary = ConclusionSummary(sizes)
@@ -168,6 +172,12 @@ def judge_conclusions(seeds: range, sizes: tuple[int, int], jobs: int, output: F
             reported = time.monotonic()
             say(f"{done} of {len(seeds)} seeds, {done / (reported - began):.1f} a second")
     write_document(summary.as_fields(), output)
+    for number, false in enumerate(summary.kinds() if shrink is not None else (), start=1):
+        assert shrink is not None
+        file = shrink / f"conclusion-{number}-seed-{false.seed}.yaml"
+        with failing_as(ExitCode.BAD_INPUT, OSError, about="--shrink"):
+            file.write_text(shrunk_conclusion(false, draw_scenario(false.seed, sizes).scenario), encoding="utf-8")
+        say(f"shrunk: {file}")
     return summary.has_failed
 
 
