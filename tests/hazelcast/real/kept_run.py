@@ -31,7 +31,7 @@ from tests.hazelcast.real.member_logs import ENTRY, lists_of, words_of
 from tests.hazelcast.real.observation_judges import judge_observation
 from tests.hazelcast.real.text_judges import RULES, judge_text
 from tests.hazelcast.real.told_texts import texts
-from tests.hazelcast.real.truth import DoneStep, EntryLoss, Truth
+from tests.hazelcast.real.truth import DoneStep, EntryCount, EntryLoss, Truth
 
 RECENT = 2000
 FACTS = "run.json"
@@ -68,6 +68,10 @@ class RunFacts(Struct, frozen=True):
     """Why the script did not come to its end; what was said until then is judged all the same."""
     ends_late_us: int = 1_500_000
     """How much later than it was an end may be noted."""
+    counts: list[EntryCount] = []
+    """What a client of the product counted."""
+    maps: dict[str, int] = {}
+    """How many entries each map was given."""
 
 
 class KeptConsole(Struct, frozen=True):
@@ -173,7 +177,7 @@ def truth_of(folder: Path) -> Truth:
     facts, logs = run_facts(folder), logs_of(folder)
     logged = {address: list(lists_of(log)) for address, log in logs.items()}
     words = {address: words_of(log) for address, log in logs.items()}
-    return Truth(logged, facts.done, facts.loss, words, facts.ends_late_us)
+    return Truth(logged, facts.done, facts.loss, words, facts.ends_late_us, facts.counts, facts.maps)
 
 
 def judge_run(folder: Path) -> Iterator[tuple[str, list[tuple[Statement, Verdict]]]]:

@@ -276,6 +276,18 @@ def _clock_jump(found: Observation, window: Window) -> bool:
     return any(least - 2 * AGE_SLACK_US <= it <= most + 2 * AGE_SLACK_US for it in lengths) and all_accused
 
 
+def _shut(found: Observation, window: Window) -> bool:
+    """Judge a state that a script has set: it begins with its step and lasts until the next one."""
+    states = [(it.at_us, it.value.upper()) for it in window.truth.done if it.kind == "state"]
+    ends = [at_us for at_us, _ in states[1:]] + [10**18]
+    return any(
+        state in found.headline
+        and abs(found.start_utc - began_us) <= AGE_SLACK_US
+        and (window.first_us < end_us if found.is_open else end_us <= window.last_us)
+        for (began_us, state), end_us in zip(states, ends, strict=True)
+    )
+
+
 def _claim(found: Observation, window: Window) -> bool:
     return window.logged("Starting mastership claim", EVER_US, *map(Address, found.members))
 
@@ -291,6 +303,10 @@ def _storm(found: Observation, window: Window) -> bool:
 def _partition_lost(found: Observation, window: Window) -> bool:
     killed = {it for step in window.truth.done if step.kind == "kill" for it in step.members}
     gone = set(members(found.headline))
+    if window.truth.maps:
+        return gone <= killed and any(
+            max(window.truth.missing(name, 0, window.last_us), default=0) > 0 for name in window.truth.maps
+        )
     return window.truth.loss is not None and window.said.at_us >= window.truth.loss.at_us and gone <= killed
 
 
@@ -308,4 +324,5 @@ JUDGES: Mapping[ObservationKind, Judge] = {
     "claim-not-accepted": _claim,
     "migration-storm": _storm,
     "partition-lost": _partition_lost,
+    "frozen": _shut,
 }

@@ -13,7 +13,7 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
@@ -26,6 +26,8 @@ NEW_NETWORK = 0x4000_0000
 """CLONE_NEWNET of setns(2)."""
 NOBODY = "02:77:ff:ff:ff:ff"
 NUMBERS = count(1)
+FAKE_TIME = Path("/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1")
+"""Debian's libfaketime, with which a member's clock can be set."""
 
 CONFIGURATION = """<?xml version="1.0" encoding="UTF-8"?>
 <hazelcast xmlns="http://www.hazelcast.com/schema/config">
@@ -91,6 +93,9 @@ class RealCluster:
         rest: bool = False,
         join_lists: dict[int, list[int]] | None = None,
         joiner: str = "",
+        lite: Iterable[int] = (),
+        heap: Mapping[int, str] | None = None,
+        clocks: Iterable[int] = (),
     ) -> None:
         """`joiner` stands for the lists of TCP/IP."""
         self.version = version
@@ -101,6 +106,7 @@ class RealCluster:
         self.rest = rest
         self.everybody = range(1, size + 1)
         self.join_lists, self.joiner = join_lists or {}, joiner
+        self.lite, self.heap, self.clocks = frozenset(lite), heap or {}, frozenset(clocks)
         self.processes: dict[int, subprocess.Popen[bytes]] = {}
         self._hub = f"qd{os.getpid()}-{next(NUMBERS)}"
         self._cut: set[tuple[int, int]] = set()
@@ -132,12 +138,21 @@ class RealCluster:
             configuration.write_text(self._configuration(member))
             command = [
                 *("ip", "netns", "exec", self._namespace(member)),
-                *("java", "-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", *arguments),
+                *(
+                    "java",
+                    f"-Xmx{self.heap.get(member, '128m')}",
+                    "-XX:+UseSerialGC",
+                    "-XX:TieredStopAtLevel=1",
+                    *arguments,
+                ),
                 *(f"-Dhazelcast.config={configuration}", "-Djava.net.preferIPv4Stack=true"),
                 *("-cp", str(jar_of(self.version)), "com.hazelcast.core.server.HazelcastMemberStarter"),
             ]
             with self.log(member).open("ab") as log:
-                self.processes[member] = subprocess.Popen(command, stdout=log, stderr=log, cwd=self.folder)
+                environment = {**os.environ, **self._clock_of(member)}
+                self.processes[member] = subprocess.Popen(
+                    command, stdout=log, stderr=log, cwd=self.folder, env=environment
+                )
 
     def signal(self, member: int, number: signal.Signals) -> None:
         """SIGKILL, SIGTERM, SIGSTOP or SIGCONT. `ip netns exec` has become Java, so it gets it."""
@@ -160,6 +175,22 @@ class RealCluster:
             self._neighbour(source, target, self._hardware(target))
         self._cut.clear()
 
+    def hide_from_watchers(self, members: Iterable[int], *, hidden: bool) -> None:
+        """Let no packet of whoever is `inside` arrive at these members, or let all packets arrive again."""
+        for member in members:
+            hardware = NOBODY if hidden else self._hardware(member)
+            neighbour = ("neigh", "replace", f"10.77.0.{member}", "lladdr", hardware, "nud", "permanent", "dev", "hub")
+            ip("-n", self._hub, *neighbour)
+
+    def delay(self, member: int, delay: str) -> None:
+        """Delay every packet that a member sends, by a time such as `2000ms`; `0ms` ends that."""
+        words = ("qdisc", "replace", "dev", "eth0", "root", "netem", "delay", delay)
+        subprocess.run(["tc", "-n", self._namespace(member), *words], check=True, capture_output=True)
+
+    def set_clock(self, member: int, seconds: str) -> None:
+        """Set the clock of a member by so many seconds, such as `+90`, as libfaketime reads it."""
+        self._clock_file(member).write_text(f"{seconds}\n")
+
     @contextmanager
     def inside(self) -> Iterator[None]:
         """Sockets that this thread makes meanwhile stand on the members' bridge, which is never cut."""
@@ -172,6 +203,22 @@ class RealCluster:
             finally:
                 libc.setns(home.fileno(), NEW_NETWORK)
 
+    def _clock_file(self, member: int) -> Path:
+        return self.folder / f"h{member}.clock"
+
+    def _clock_of(self, member: int) -> dict[str, str]:
+        """Return the environment in which a member reads a clock that can be set, where the cluster is to set it."""
+        if member not in self.clocks:
+            return {}
+        if not self._clock_file(member).exists():
+            self.set_clock(member, "+0")
+        return {
+            "LD_PRELOAD": str(FAKE_TIME),
+            "FAKETIME_TIMESTAMP_FILE": str(self._clock_file(member)),
+            "FAKETIME_NO_CACHE": "1",
+            "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+        }
+
     def _configuration(self, member: int) -> str:
         listed = "".join(
             f"<member>{self.address(other)}</member>" for other in self.join_lists.get(member, self.everybody)
@@ -179,7 +226,8 @@ class RealCluster:
         joiner = self.joiner or f'<tcp-ip enabled="true"><member-list>{listed}</member-list></tcp-ip>'
         properties = "".join(f'<property name="{name}">{value}</property>' for name, value in self.properties.items())
         rest = str(self.rest).lower()
-        return CONFIGURATION.format(name=self.name, properties=properties, joiner=joiner, rest=rest, more=self.more)
+        more = self.more + ('<lite-member enabled="true"/>' if member in self.lite else "")
+        return CONFIGURATION.format(name=self.name, properties=properties, joiner=joiner, rest=rest, more=more)
 
     def _namespace(self, member: int) -> str:
         return f"{self._hub}-{member}"

@@ -287,7 +287,7 @@ QUESTIONS: list[tuple[str, Rule]] = [
     ("is the migration stuck: .*(?P<number>\\d+) of .*", _migrated),
     ("is the migration stuck: (?P<number>\\d+) tasks? in the migration queue.*", _queued),
     ("which health answers mislead: cluster-safe and cluster-size .*", lambda _, window: window.two_masters()),
-    ("which health answers mislead: node-state .*", lambda _, window: window.logged("Changing cluster state", SETTLE_US)),
+    ("which health answers mislead: node-state .*", lambda _, window: window.is_shut()),
     ("which health answers mislead: /hazelcast/health waits .*", lambda _, window: window.done(
         "kill", "stop", "freeze", "cut", "end") or window.any(lambda truth: len(truth.lists) < len(truth.running))),
     ("which health answers mislead: none.*", lambda _, window: window.any(lambda truth: len(truth.masters) < 2

@@ -11,7 +11,9 @@ from typing import Literal, NamedTuple
 from quarterdeck.backend.core.address import Address
 from tests.hazelcast.real.member_logs import LoggedList, LoggedWords
 
-StepKind = Literal["start", "kill", "stop", "end", "freeze", "thaw", "cut", "heal"]
+StepKind = Literal[
+    "start", "kill", "stop", "end", "freeze", "thaw", "cut", "heal", "blind", "see", "latency", "state", "clock",
+]  # fmt: skip
 """What was done: `stop` asks a member to leave, and at its `end` the process is gone; `cut` cuts links as well as groups."""
 
 Link = tuple[Address, Address]
@@ -27,6 +29,16 @@ class DoneStep(NamedTuple):
     """Those that it was done to."""
     links: frozenset[Link] = frozenset()
     """The links that are cut from then on."""
+    value: str = ""
+    """The state, delay or clock that was set."""
+
+
+class EntryCount(NamedTuple):
+    """How many entries of each map a client of the product found between two moments; None where it got no answer."""
+
+    from_us: int
+    until_us: int
+    entries: dict[str, int | None]
 
 
 class EntryLoss(NamedTuple):
@@ -90,6 +102,10 @@ class Truth:
     """All that each member logged, oldest first."""
     ends_late_us: int = 1_500_000
     """How much later than it was an end may be noted: runs of before looked for ends once a second."""
+    counts: Sequence[EntryCount] = ()
+    """What a client counted, oldest first."""
+    maps: Mapping[str, int] = field(default_factory=dict)
+    """How many entries each map was given before anything happened."""
 
     known: dict[int, TruthAtMoment] = field(default_factory=dict)
     """What was found to be true of moments."""
@@ -125,7 +141,7 @@ class Truth:
                 frozen.update(step.members)
             elif step.kind == "thaw":
                 frozen.difference_update(step.members)
-            else:
+            elif step.kind in ("cut", "heal"):
                 cut = step.links
         lists = {
             member: held
@@ -145,6 +161,11 @@ class Truth:
             quiet_us,
             frozenset(merging),
         )
+
+    def missing(self, name: str, first_us: int, last_us: int) -> list[int]:
+        """Return how many entries of a map were missing by each count between two moments; oldest first."""
+        counts = (it.entries.get(name) for it in self.counts if first_us <= it.from_us and it.until_us <= last_us)
+        return [self.maps[name] - count for count in counts if count is not None]
 
     def suspicions(self, moment_us: int) -> set[tuple[Address, Address]]:
         """Return who suspects whom by its own log, as long as the suspect is on its list."""

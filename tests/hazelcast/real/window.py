@@ -73,6 +73,13 @@ class Window:
 
         return self.any(holds)
 
+    def is_shut(self) -> bool:
+        """Return whether the cluster has another state than ACTIVE: a script set it, or a master did for its merge."""
+        states = [it.value for it in self.truth.done if it.kind == "state" and it.at_us <= self.last_us]
+        if states and states[-1] != "active":
+            return True
+        return self.logged("Changing cluster state", SETTLE_US)
+
     def at_most_one(self) -> bool:
         """Return whether at most one led at some moment."""
         return self.any(lambda truth: len(truth.leading) < 2)
