@@ -15,11 +15,12 @@ from tempfile import TemporaryDirectory
 import msgspec
 from msgspec import Struct
 
-from quarterdeck.backend.clusters.cluster import ConnectionStatus
+from quarterdeck.backend.clusters.cluster import ConnectionStatus, watcher_of
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.witnessed.events import ConnectionChanged
 from quarterdeck.backend.hazelcast.logs.split_parser import LogOptions
+from quarterdeck.backend.judgement.judge import Judge
 from quarterdeck.backend.judgement.observations.observation import Observation
 from quarterdeck.backend.judgement.observations.reader import read_logs
 from quarterdeck.backend.judgement.observations.story import RecordObservers
@@ -27,6 +28,7 @@ from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.replay.tape import Tape
 from quarterdeck.backend.picture.replay.timeline import Landmarks
 from tests.hazelcast.real.judges import LATE_US, Statement, Verdict, beginnings, held_now, judge, statements, table
+from tests.hazelcast.real.loss_judges import judge_loss, loss_statements
 from tests.hazelcast.real.member_logs import ENTRY, lists_of, words_of
 from tests.hazelcast.real.observation_judges import judge_observation
 from tests.hazelcast.real.text_judges import RULES, judge_text
@@ -116,6 +118,7 @@ class KeptConsole(Struct, frozen=True):
             late = {it for it, at_us in missed.items() if look.at_us - at_us < LATE_US}
             for said in (*statements(picture, *moment), *texts(picture, *moment)):
                 yield said._replace(unreached=said.unreached | late)
+            yield from loss_statements(Judge(picture, watcher_of(look.connections), look.now_us), look.at_us)
             story = observers.story(look.now_us)
             unreached |= {it for it, held in look.connections.items() if not held_now(held.state)}
             for observation in story.observations if story else ():
@@ -207,6 +210,8 @@ def of_logs(logs: Mapping[Address, str], truth: Truth) -> Iterator[Statement]:
 
 def verdict_of(said: Statement, truth: Truth, *, one_sided: bool) -> Verdict:
     """Return whether a statement of any kind was true."""
+    if said.kind in ("loss", "no loss"):
+        return judge_loss(said, truth)
     if said.kind == "observation":
         return judge_observation(said, truth, one_sided=one_sided)
     return (judge_text if said.kind in RULES else judge)(said, truth, one_sided=one_sided)
