@@ -191,3 +191,14 @@ def test_every_conclusion_has_the_statements_on_which_it_rests(picture: Picture)
     assert (found["absent"].subject, found["absent"].value) == ("byzantium", "gone")
     assert {statement.source for statement in found["lists-agree"].evidence} == set(FOUR)
     assert found["one-cluster"].oldest_us == min(picture.members[label].list_since_us for label in FOUR)
+
+
+def test_a_member_that_is_on_another_list_alone_counts_among_all(picture: Picture) -> None:
+    cluster = formed(data=False)
+    cluster.happen("dev", ProcessKilled("byzantium"))
+    cluster.happen("dev", ProcessKilled("delphi"))
+    left = [label for label in CITIES if label not in ("byzantium", "delphi")]
+    cluster.install(left[0], 7, [*left, "delphi"])
+    for label in left[1:]:
+        cluster.install(label, 8, left)
+    assert "3 of 5" in judged(cluster, picture).sentence

@@ -275,7 +275,7 @@ class _Judgement:
         most = self._lists[0]
         size, holders = len(most.members), len(most.held_by)
         if missing:
-            return f"{size} of {size + missing}"
+            return f"{size} of {len(self._agreement.incarnations) + missing}"
         if holders == size:
             return f"{size} members agree" if size > 1 else "1 member"
         return f"{holders} of {size} members agree"

@@ -354,7 +354,7 @@ def run(driver: Driver, stack: ExitStack) -> EntryLoss | None:
             counter = Counter(cluster, script.maps)
         stack.callback(counter.end)
         driver.counts = counter.counts
-    for _ in range(8 if script.entries or script.maps else 2):  # the metrics come every five seconds
+    for _ in range(40 if script.maps else 8 if script.entries else 2):  # the metrics come every five seconds
         driver.listen()
     for step in script.steps:
         driver.perform(step)

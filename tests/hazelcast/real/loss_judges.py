@@ -52,9 +52,13 @@ def judge_loss(said: Statement, truth: Truth) -> Verdict:
 
 
 def _judge_none(said: Statement, truth: Truth) -> Verdict:
-    """Return whether a statement that nothing was lost is borne out by the counts that had time to become known."""
+    """Return whether a statement that nothing was lost is borne out by the counts that had time to become known.
+
+    Entries must have been missing for so long already: a count waits as long as the members leave calls without an answer.
+    """
     since_us = said.at_us - LOSS_LATE_US
-    missing = [truth.missing(name, since_us, said.at_us + EARLY_US) for name in truth.maps]
+    before_us = max((it.from_us for it in truth.counts if it.until_us <= since_us), default=since_us)
+    missing = [truth.missing(name, before_us, said.at_us + EARLY_US) for name in truth.maps]
     known = [counts for counts in missing if counts]
     if not known:
         return "not compared"

@@ -9,6 +9,7 @@ from itertools import pairwise
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.judgement.observations.observation import Observation, ObservationKind
 from tests.hazelcast.real.judges import Statement, Verdict
+from tests.hazelcast.real.loss_judges import COUNTED_US
 from tests.hazelcast.real.text_judges import suspicion_of
 from tests.hazelcast.real.truth import Truth, TruthAtMoment
 from tests.hazelcast.real.window import (
@@ -305,7 +306,8 @@ def _partition_lost(found: Observation, window: Window) -> bool:
     gone = set(members(found.headline))
     if window.truth.maps:
         return gone <= killed and any(
-            max(window.truth.missing(name, 0, window.last_us), default=0) > 0 for name in window.truth.maps
+            max(window.truth.missing(name, 0, window.said.at_us + COUNTED_US), default=0) > 0
+            for name in window.truth.maps
         )
     return window.truth.loss is not None and window.said.at_us >= window.truth.loss.at_us and gone <= killed
 

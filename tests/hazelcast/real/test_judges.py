@@ -8,7 +8,7 @@ from quarterdeck.backend.core.address import Address
 from tests.hazelcast.real.judges import Kind, Statement, Verdict, judge, table
 from tests.hazelcast.real.member_logs import LoggedList, LoggedWords, lists_of
 from tests.hazelcast.real.text_judges import judge_text
-from tests.hazelcast.real.truth import DoneStep, Truth
+from tests.hazelcast.real.truth import DoneStep, EntryCount, Truth
 
 ONE, TWO = (Address(f"10.77.0.{it}:5701") for it in (1, 2))
 UUIDS = {it: f"00000000-0000-4000-8000-00000000000{number}" for number, it in enumerate((ONE, TWO), start=1)}
@@ -39,6 +39,17 @@ SPLIT = Truth(
 )
 KILLED = Truth(
     {ONE: [logged(ONE, 2, 1, *BOTH)]}, [DoneStep(BEGAN, "start", BOTH), DoneStep(BEGAN + 9 * SECOND, "kill", (TWO,))]
+)
+REMOVED = Truth({ONE: [logged(ONE, 2, 1, *BOTH), logged(ONE, 3, 10, ONE)]}, KILLED.done)
+COUNTED = Truth(
+    REMOVED.logged,
+    REMOVED.done,
+    maps={"orders": 50, "two": 50},
+    counts=[
+        EntryCount(BEGAN + 8 * SECOND, BEGAN + 8 * SECOND + 1, {"orders": 50, "two": 50}),
+        EntryCount(BEGAN + 9 * SECOND, BEGAN + 12 * SECOND, {"orders": None, "two": 50}),
+        EntryCount(BEGAN + 14 * SECOND, BEGAN + 14 * SECOND + 1, {"orders": 30, "two": 50}),
+    ],
 )
 
 
@@ -101,6 +112,50 @@ def test_the_table_counts_each_kind() -> None:
 def test_a_text_is_compared_with_what_is_logged(second: int, kind: Kind, text: str, verdict: Verdict) -> None:
     said = Statement(BEGAN + second * SECOND, kind, (), text)
     assert judge_text(said, SPLIT, one_sided=False) == verdict
+
+
+@pytest.mark.parametrize(
+    ("second", "kind", "text", "verdict"),
+    [
+        (15, "status", "1 of 2", "true"),
+        (15, "status", "1 of 3", "false"),
+        (15, "status", "2 of 2", "false"),
+        (15, "status", f"{TWO} gone 5 s ago (its process has ended)", "true"),
+        (30, "status", f"{TWO} gone 5 s ago (its process has ended)", "false"),
+        (15, "status", f"{ONE} gone 5 s ago (its process has ended)", "false"),
+        (15, "status", f"{TWO} frozen 5 s ago", "false"),
+        (15, "status", f"{TWO} gone 5 s ago (its process was started again)", "false"),
+        (15, "status", f"2 partitions of orders, 5 s ago after {TWO} went", "true"),
+        (15, "status", f"2 partitions of two, 5 s ago after {TWO} went", "false"),
+        (15, "status", f"2 partitions of orders, 5 s ago after {ONE} went", "false"),
+        (40, "status", f"2 partitions of orders, 5 s ago after {TWO} went", "false"),
+        (
+            15,
+            "question",
+            f"which data was lost: {ONE} maybe lost 2 partitions, 5 s ago after {TWO} went",
+            "not reported",
+        ),
+        (15, "question", f"which data was lost: {ONE} maybe lost 2 partitions, 5 s ago after {ONE} went", "false"),
+        (15, "question", "which calls fail now: 2 partitions without an owner", "true"),
+        (8, "question", "which calls fail now: 2 partitions without an owner", "false"),
+        (30, "question", "which calls fail now: 2 partitions without an owner", "false"),
+        (15, "question", "which calls fail now: PASSIVE: writes are refused", "false"),
+    ],
+)
+def test_a_missing_member_and_its_data_are_compared_with_lists_steps_and_counts(
+    second: int, kind: Kind, text: str, verdict: Verdict
+) -> None:
+    said = Statement(BEGAN + second * SECOND, kind, (), text)
+    assert judge_text(said, COUNTED, one_sided=False) == verdict
+
+
+@pytest.mark.parametrize(("age", "verdict"), [("10 s", "true"), ("60 s", "false")])
+def test_a_side_is_not_heard_since_its_watchers_were_cut_off(age: str, verdict: Verdict) -> None:
+    truth = Truth(SPLIT.logged, [*SPLIT.done[:2], DoneStep(BEGAN + 30 * SECOND, "blind", (TWO,))])
+    said = Statement(BEGAN + 40 * SECOND, "status", (), f"{TWO}, not heard for {age}")
+    assert judge_text(said, truth, one_sided=False) == verdict
+    text = f"is it one cluster: {TWO} led 1 member when it was heard last, {age} ago"
+    assert judge_text(said._replace(kind="question", value=text), truth, one_sided=False) == verdict
 
 
 def test_promotions_are_reported_and_stand_in_no_log() -> None:

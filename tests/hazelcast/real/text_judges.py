@@ -10,7 +10,17 @@ from collections.abc import Callable, Iterable
 from itertools import pairwise
 
 from quarterdeck.backend.core.address import Address
+from tests.hazelcast.real.absence_rules import (
+    ABSENT,
+    AGE,
+    is_absent,
+    is_not_heard,
+    is_so_many_of,
+    led_when_heard,
+    misses_a_member,
+)
 from tests.hazelcast.real.judges import LOSS_LATE_US, Statement, Verdict
+from tests.hazelcast.real.loss_rules import is_missing_entries, is_ownerless, loss_text
 from tests.hazelcast.real.truth import Truth, TruthAtMoment
 from tests.hazelcast.real.window import (
     AGE_SLACK_US,
@@ -78,28 +88,18 @@ def _unsettled(match: re.Match[str], window: Window) -> bool:
     return all(map(window.is_unsettled, members(match["who"])))
 
 
-def _loss(match: re.Match[str], window: Window) -> bool:
-    loss = window.truth.loss
-    if loss is None or window.said.at_us < loss.at_us:
-        return False
-    entries = re.search(r"about ([\d,]+) entr", match[0])
-    if entries is not None and abs(int(entries[1].replace(",", "")) - loss.entries) > loss.entries / 20:
-        return False
-    after = re.search(r"after (.*?) went", match[0])
-    killed = {it for step in window.truth.done if step.kind == "kill" for it in step.members}
-    ago = re.search(r"([\d.]+ (?:s|min|h)) ago", match[0])
-    when = ago is None or was_about(ago[1], [loss.at_us + it * SECOND_US for it in range(8)], window.said.at_us)
-    return when and (after is None or set(members(after[1])) <= killed)
-
-
 STATUS: list[tuple[str, Rule]] = [
     ("healthy", lambda _, window: window.any(lambda truth: truth.whole)),
     (r"SPLIT(?: since (?P<since>.*))?", _split),
-    ("DATA LOST", _loss),
+    ("DATA LOST", loss_text),
     ("changing|degraded", lambda _, window: _is_troubled(window)),
     ("unknown|no member is reached", lambda *_: None),
     ("down|no member runs: .*", lambda _, window: window.any(lambda truth: not truth.lists.keys() - truth.leaving)),
     (r"(?P<holders>\d+)(?: of (?P<size>\d+))? members? ?(agree)?", _agree),
+    (r"(?P<present>\d+) of (?P<total>\d+)", is_so_many_of),
+    (ABSENT, is_absent),
+    (rf"(?P<who>.*), not heard for {AGE}", is_not_heard),
+    ("PASSIVE: writes are refused", lambda _, window: window.is_shut()),
     (r"(?P<who>.*) suspected by (?P<number>\d+)", _suspected),
     (r"(?P<who>.*) frozen", lambda match, window: window.any(lambda truth: set(members(match["who"])) <= truth.frozen)),
     (r"(?P<who>.*) gone", _gone),
@@ -115,14 +115,16 @@ STATUS: list[tuple[str, Rule]] = [
     ("no master is seen", lambda _, window: window.any(lambda truth: not truth.leading)),
     (".*not reported.*|backups unknown|.*…", lambda *_: None),
     ("no data yet", lambda _, window: not window.logged("Repartitioning|Initializing cluster partition table", EVER_US)),
-    (r"\d+ partitions? without an owner", lambda _, window: window.done("kill", "end", "cut", "freeze")),
-    (r".*(lost|partitions? of ).*", _loss),
+    (r"\d+ partitions? without an owner", is_ownerless),
+    (r".*(lost|partitions? of ).*", loss_text),
 ]  # fmt: skip
 
 
 def _is_troubled(window: Window) -> bool:
-    """Return whether it was not whole at some moment, or something went on before, or a member is suspected, or data lost."""
+    """Return whether it was not whole, something went on before, a member is suspected or missing, or data is lost."""
     if window.any(lambda truth: not truth.whole or truth.quiet_us < SETTLE_US):
+        return True
+    if misses_a_member(window) or is_missing_entries(window):
         return True
     return any(map(window.truth.suspicions, (window.first_us, window.last_us))) or window.truth.loss is not None
 
@@ -262,6 +264,9 @@ QUESTIONS: list[tuple[str, Rule]] = [
     ("is it one cluster: ended: (?P<who>.*)", _gone),
     ("is it one cluster: no master is seen", lambda _, window: window.any(lambda truth: not truth.leading)),
     ("is it one cluster: .* leads .*", lambda match, window: _half(match[0], window)),
+    (rf"is it one cluster: (?P<who>{ONE.pattern}) led (?P<size>\d+) members? when it was heard last, {AGE} ago", led_when_heard),
+    ("which calls fail now: \\d+ partitions? without an owner", is_ownerless),
+    ("which calls fail now: PASSIVE: writes are refused", lambda _, window: window.is_shut()),
     ("why do they not merge: there are no two masters in sight", lambda _, window: window.at_most_one()),
     ("why do they not merge: (?P<who>\\S+ and \\S+: .*)", lambda match, window: _pair(match["who"], window)),
     ("why do they not merge: what helps: .*", lambda _, window: window.one_sided),
@@ -280,7 +285,7 @@ QUESTIONS: list[tuple[str, Rule]] = [
     ("which data was lost: none that was recorded here", lambda _, window: window.truth.loss is None
      or window.said.at_us < window.truth.loss.at_us + LOSS_LATE_US),
     ("which data was lost: .*not reported.*", lambda *_: None),
-    ("which data was lost: .*", _loss),
+    ("which data was lost: .*", loss_text),
     ("is the migration stuck: (no migration was seen to end|nothing has migrated)", _none_ended),
     ("is the migration stuck: no: all (?P<number>\\d+) of the last round are done.*", _migrated),
     ("is the migration stuck: it stands still.*", lambda _, window: window.done("kill", "freeze", "cut")),
@@ -357,7 +362,7 @@ MIGRATIONS: list[tuple[str, Rule]] = [
     (r".*: 0 running, 0 planned, (?P<number>\d+) done.*", _migrated),
     (r"reported as long as the cluster of (?P<who>\S+) exists", lambda match, window: window.any(
         lambda truth: set(members(match["who"])) <= truth.masters)),
-    (r".*(lost|entries|gone|partitions? of ).*", _loss),
+    (r".*(lost|entries|gone|partitions? of ).*", loss_text),
 ]  # fmt: skip
 
 MARKS: list[tuple[str, Rule]] = [
