@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.cluster_profile import ClusterState
+from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.entry_counts import EntryCount
 
@@ -81,6 +82,15 @@ class LossIncident:
             fates=self.fates.copy(),
             lost_by=self.lost_by.copy(),
         )
+
+    def date(self, removed: Iterable[tuple[Member, int]], closed_us: int) -> None:
+        """Date it to the last removal of a member that went, if the cluster was closed since: it reports losses only when open.
+
+        `closed_us` is when it was closed last.
+        """
+        removals_us = [at_us for member, at_us in removed if member.uuid in self.went]
+        if self.is_witnessed and max(removals_us, default=closed_us) < closed_us:
+            self.at_us = min(self.at_us, max(removals_us))
 
     def feared(self) -> Iterator[tuple[int, PartitionFate]]:
         """Yield the partitions of which a replica may be left."""

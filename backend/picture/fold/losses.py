@@ -156,6 +156,8 @@ class Losses:
             max(incident.at_most, lost.lost_backups), incident.maps.union(lost.lost_maps),
         )  # fmt: skip
         incident.went.update((uuid, where) for uuid, where in holders.items() if uuid not in incident.kept)
+        closed_us = at_us if master.cluster_state != "ACTIVE" else master.cluster_state_since_us
+        incident.date(self._removed.get(master.lineage, {}).values(), closed_us)
         entries = entries_of(lost.partition, holders)
         fate = PartitionFate(frozenset(holders), *entries)
         if entries.number == 0:

@@ -225,6 +225,32 @@ def test_a_count_after_the_merge_shows_that_the_entries_came() -> None:
     assert members.loss().state == "healed"
 
 
+@pytest.mark.parametrize("is_open_first", [True, False])
+def test_a_loss_that_is_reported_when_the_cluster_opens_is_as_old_as_the_removal(is_open_first: bool) -> None:
+    members = Members()
+    for label in CITIES:
+        members.cluster.happen(label, ClusterStateChanged("PASSIVE", "an operator"))
+    members.cluster.happen("euphesus", ENDED)
+    members.install(CITIES[:4], 6)
+    removed_us = members.cluster.now_us()
+    members.count(CITIES[:4], after_us=25 * SECOND, orders=3_000, users=10)
+    if is_open_first:
+        members.cluster.happen("athens", ClusterStateChanged("ACTIVE", "an operator"))
+    members.lose(19, ONE_BACKUP, ("ord*",))
+    loss = members.loss()
+    assert removed_us - loss.at_us < SECOND and loss.because_of == ("euphesus",)
+    assert "25 s ago" in loss.text(members.cluster.now_us())
+
+
+def test_a_loss_of_an_open_cluster_is_as_old_as_its_report() -> None:
+    members = Members()
+    members.cluster.happen("euphesus", ENDED)
+    members.install(CITIES[:4], 6)
+    members.count(CITIES[:4], after_us=25 * SECOND, orders=3_000, users=10)
+    members.lose(19, ONE_BACKUP, ("ord*",))
+    assert "0 s ago" in members.loss().text(members.cluster.now_us())
+
+
 # Without a word
 
 
