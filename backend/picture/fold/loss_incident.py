@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.cluster_profile import ClusterState
@@ -30,8 +32,7 @@ class PartitionFate(NamedTuple):
     """Whether another side has the partition, without the writes that this side has acknowledged since they are apart."""
 
 
-@dataclass(slots=True)
-class LossIncident:
+class LossIncident(Struct):
     """One loss of one side. Incidents are never added to each other."""
 
     number: int
@@ -50,14 +51,14 @@ class LossIncident:
     kept: frozenset[str]
     """The incarnations on that list."""
     is_witnessed: bool
-    went: dict[str, Address] = field(default_factory=dict)
+    went: dict[str, Address] = {}
     """By incarnation, the members with which the data went."""
-    fates: dict[int, PartitionFate] = field(default_factory=dict)
+    fates: dict[int, PartitionFate] = {}
     at_most: int = 0
     """Maps with at most so many backups lost entries."""
     maps: frozenset[str] = frozenset()
     """Names or patterns of maps with too few backups, by the configuration."""
-    lost_by: dict[str, frozenset[int]] = field(default_factory=dict)
+    lost_by: dict[str, frozenset[int]] = {}
     """By lineage of another side, the partitions that it lost as well."""
     before: EntryCount | None = None
     """The last count before the loss."""

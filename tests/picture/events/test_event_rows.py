@@ -10,14 +10,18 @@ import pytest
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import Event, Record
 from quarterdeck.backend.core.partitions.events import TableChanged
-from quarterdeck.backend.core.witnessed.events import OwnersTold
+from quarterdeck.backend.core.witnessed.events import ConnectionChanged, OwnersTold
 from quarterdeck.backend.picture.events.catalogue import ALL_ROWS, describe_record, part_of, tone_of
 from quarterdeck.backend.picture.events.event_row import EpisodePart, EventRow
 from quarterdeck.backend.picture.explain.causes import RULES
 from quarterdeck.backend.picture.text.fact import Tone
 
 EXAMPLES: dict[Any, Any] = {str: "a:1", int: 3, float: 0.5, bool: True, Address: Address("10.0.0.1:5701")}
-SOUND: dict[Any, Any] = {TableChanged: {"rows": ((3, 3, 1),)}, OwnersTold: {"owners": (1, 0)}}
+SOUND: dict[Any, Any] = {
+    TableChanged: {"rows": ((3, 3, 1),)},
+    OwnersTold: {"owners": (1, 0)},
+    ConnectionChanged: {"state": "gone"},
+}
 """What has to name the other fields."""
 
 
