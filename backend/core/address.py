@@ -41,6 +41,15 @@ def parse_address(text: str, default_port: int | None = None) -> Address:
     return make_address(host, parse_port(port_text, text))
 
 
+@lru_cache(maxsize=16_384)
+def is_address(text: str) -> bool:
+    """Return whether `text` is an address in its canonical form."""
+    try:
+        return parse_address(text) == text
+    except BadAddress:
+        return False
+
+
 def split_host_and_port(text: str) -> tuple[str, str | None]:
     """Take `text` apart without judging the port. A bare IPv6 host may stand without brackets."""
     stripped = text.strip()

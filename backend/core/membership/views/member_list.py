@@ -10,8 +10,11 @@ from functools import cached_property
 
 from msgspec import Struct, structs
 
-from quarterdeck.backend.core.address import Address, bracketed
+from quarterdeck.backend.core.address import Address, bracketed, is_address
 from quarterdeck.backend.core.membership.views.identity import Member
+
+LONGEST_SHOWN = 100
+"""So many letters of a bad address are shown."""
 
 
 class MemberList(Struct, frozen=True, dict=True):
@@ -38,6 +41,18 @@ class MemberList(Struct, frozen=True, dict=True):
     @cached_property
     def uuids(self) -> frozenset[str]:
         return frozenset(member.uuid for member in self.members)
+
+    @cached_property
+    def flaw(self) -> str:
+        """The reason why no sound member publishes this list; empty if there is none."""
+        if len(self.uuids) < len(self.members) or len(self._places) < len(self.members):
+            return "its list holds a member twice"
+        for member in self.members:
+            if not is_address(member.address):
+                return f"its list names {member.address[:LONGEST_SHOWN]!r}, which is no address"
+            if not 0 <= member.join_version <= self.version:
+                return f"on its list of version {self.version}, {member.address} has joined at {member.join_version}"
+        return ""
 
     def find(self, address: Address) -> Member | None:
         """Return the member at `address`, whatever its uuid, or None."""
