@@ -255,11 +255,16 @@ class RecordObservers:
             self.add(record, file, line)
 
     def _of_round(self, master: str, migrated: ReplicaMigrated) -> Iterator[logged.ParsedMessage]:
-        """Yield what the master would log of a round of migrations when the first and the last of it have ended."""
+        """Yield what the master would log of a round of migrations when the first and the last of it have ended.
+
+        No round begins with a backup that becomes the owner's copy: those are reported, but planned and logged nowhere.
+        """
         planned, done = migrated.planned_count, migrated.done_count
         known, most_done = self._rounds.get(master, (0, 0))
         behind = most_done - done > SIDE_BY_SIDE or most_done == planned
         if known != planned or (behind and done <= most_done // 2):
+            if migrated.index == 0 and migrated.source is None:
+                return
             most_done = 0
             yield logged.LoggedMigrationPlan(planned)
         self._rounds[master] = planned, max(done, most_done)

@@ -188,7 +188,7 @@ def test_rounds_of_migrations_are_counted_from_their_ends() -> None:
     recording.follows("1a2a")
     for start, planned in ((10, 200), (20, 300), (30, 250)):
         for at, done in enumerate((2, 1, planned)):  # those that run side by side are not counted in order
-            recording.happens(start + at / 10, 1, ReplicaMigrated(1, 0, None, None, True, 5, planned, done))
+            recording.happens(start + at / 10, 1, ReplicaMigrated(1, 1, None, None, True, 5, planned, done))
     story = recording.observers.story()
     assert story is not None
     assert [(migration.planned, migration.completed) for migration in story.migrations] == [
@@ -197,6 +197,22 @@ def test_rounds_of_migrations_are_counted_from_their_ends() -> None:
         (250, 250),
     ]
     assert [observation.headline for observation in story.observations] == ["750 migrations in 3 rounds within 20 s"]
+
+
+def test_backups_that_become_the_copies_of_owners_are_no_rounds_of_migrations() -> None:
+    """One member is killed and started again: a master plans two rounds, and reports promotions for each destination."""
+    recording = Recording()
+    recording.follows("1a2a3a")
+    for start, planned in ((10.0, 190), (10.2, 290), (10.4, 200)):
+        for at, done in enumerate((1, planned)):
+            recording.happens(start + at / 10, 1, ReplicaMigrated(1, 0, None, Address(A), True, 5, planned, done))
+    for start, planned in ((11, 204), (53, 271)):
+        for at, (index, done) in enumerate(((1, 1), (0, planned))):
+            recording.happens(start + at / 10, 1, ReplicaMigrated(1, index, None, Address(A), True, 5, planned, done))
+    story = recording.observers.story()
+    assert story is not None
+    assert [(migration.planned, migration.completed) for migration in story.migrations] == [(204, 204), (271, 271)]
+    assert story.observations == ()
 
 
 def test_a_killed_member_has_ended_where_the_recorder_finds_no_process() -> None:
