@@ -63,7 +63,7 @@ def test_a_loss_goes_over_to_who_leads_next() -> None:
     assert header(session).startswith("DATA LOST · 1 partition, about 5 entries, 0 s ago · athens gone")
     for label in ("byzantium", "cyrene"):
         cluster.install(label, 4, ["byzantium", "cyrene"], lineage="L2")
-    assert header(session).startswith("DATA LOST · 1 partition, about 5 entries, 0 s ago · 2 members agree")
+    assert header(session).startswith("DATA LOST · 1 partition, about 5 entries, 0 s ago · 2 of 3 · athens gone")
 
 
 def test_a_side_that_lost_nothing_does_not_take_over_a_loss_with_a_list() -> None:

@@ -25,7 +25,7 @@ ELSEWHERE = {
         "app.test_tabs.test_a_tab_that_is_closed_leads_back_to_where_it_was_opened"
     ),
     "a sign of lost partitions says whether entries are gone, of which maps, since when, and when it goes": (
-        "judgement.health.test_cluster_health.test_a_loss_in_a_split_may_be_whole_on_the_other_side_and_ends_when_that_has_merged"
+        "judgement.losses.test_ledger.test_a_loss_is_healed_when_its_owner_has_merged_back_with_the_entries"
     ),
     "marks are counted in the first line, used up by an action, and cleared by Esc": (
         "app.test_console_settings.test_on_a_cluster_of_this_machine_the_same_is_asked_without_typing"

@@ -23,10 +23,10 @@ async def test_who_differs_and_how_is_said() -> None:
         assert "most hold" not in text, "n1 under the cursor holds what most hold"
         await pilot.press("j", "j")
         await settle(pilot)
-        assert "n3 holds v8 where most hold v7: without n2" in screen_text(app)
+        assert "n3 holds v8 where n1, n2 hold v7: without n2" in screen_text(app)
         await pilot.press("j")
         await settle(pilot)
-        said = "n4 holds v6 with master n4 where most hold v7 with master n1: without n1,n2,n3, with n4,n5"
+        said = "n4 holds v6 with master n4 where n1, n2 hold v7 with master n1: without n1,n2,n3, with n4,n5"
         assert said in screen_text(app)
 
 
