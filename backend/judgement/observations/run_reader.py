@@ -92,8 +92,10 @@ HeardMessage = tuple[str, int, EventMessage]
 def read_run(path: Path, options: LogOptions | None = None) -> Iterator[News]:
     """Read all that the logs at `path`, a file or a directory, show of one run.
 
-    Raises `NoLogs` where no member is recognised, or several runs are in one directory; `OSError` for what cannot be read;
-    `ValueError` for an option that is wrong.
+    Raises:
+        NoLogs: No member is recognised, or several runs are in one directory.
+        OSError: A file cannot be read.
+        ValueError: An option is wrong.
     """
     options = named(path, options or LogOptions())
     files = log_files([path])
@@ -176,8 +178,10 @@ class LineNotes:
 def check_logs(path: Path, options: LogOptions | None = None, *, follow: bool = False) -> None:
     """Check the beginnings of the files, before all is read: that members log there, and of one run only.
 
-    The zones are checked, too, unless the logs are followed: a log that has one may come later. Raises `NoLogs` as `read_run`
-    does.
+    The zones are checked, too, unless the logs are followed: a log that has one may come later.
+
+    Raises:
+        NoLogs: No member logs there, or the logs are of several runs.
     """
     options = named(path, options or LogOptions())
     files = log_files([path])
