@@ -240,8 +240,7 @@ def test_a_restart_tells_only_what_has_changed(tmp_path: Path) -> None:
     file = tmp_path / "state.json"
     with fake_cluster(2) as members:
         with exporter_of(members, file) as (exporter, hooks, registry):
-            followed(exporter, lambda: samples(registry).get("condition", {}).get("healthy") == 1)
-            exporter.follow()
+            followed(exporter, lambda: samples(registry).get("condition", {}).get("healthy") == 1 and bool(hooks.heard))
             assert hooks.heard[0]["before"] is None
         with exporter_of(members, file) as (exporter, hooks, registry):
             followed(exporter, lambda: samples(registry).get("condition", {}).get("healthy") == 1)
