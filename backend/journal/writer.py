@@ -252,23 +252,31 @@ class JournalWriter:
                 self._unwritten_records += len(lines)
                 self._changed.notify_all()
             self._unwritten += b"".join(lines)
-            if not self._unwritten:
-                return
-            if self._descriptor is None:
-                self._open()
-            assert self._descriptor is not None
-            written, rest = 0, memoryview(self._unwritten)
-            try:
-                while rest:
-                    written += os.write(self._descriptor, rest)
-                    rest = memoryview(self._unwritten)[written:]
-            except OSError:
-                self._keep_whole_lines(self._descriptor, written)
-                raise
-            self._size += written
-            self._unwritten, self._unwritten_records = b"", 0
+            while self._unwritten:
+                if self._descriptor is None:
+                    self._open()
+                room = self._rotate_bytes - self._size
+                if len(self._unwritten) <= room:
+                    self._write(len(self._unwritten))
+                else:  # a file longer than its part of what is kept would stay beyond the limit
+                    self._write(max(self._unwritten.rfind(b"\n", 0, room), self._unwritten.find(b"\n")) + 1)
+                    self._finish_file()
         with self._changed:
             self._changed.notify_all()
+
+    def _write(self, size: int) -> None:
+        """Write the first `size` bytes of the unwritten lines, which are whole lines, into the open file."""
+        assert self._descriptor is not None
+        written = 0
+        try:
+            while written < size:
+                written += os.write(self._descriptor, memoryview(self._unwritten)[written:size])
+        except OSError:
+            self._keep_whole_lines(self._descriptor, written)
+            raise
+        self._size += size
+        self._unwritten_records = 0 if size == len(self._unwritten) else self._unwritten.count(b"\n", size)
+        self._unwritten = self._unwritten[size:]
 
     def _keep_whole_lines(self, descriptor: int, written: int) -> None:
         """Cut off the beginning of a line after a failure in its middle, so that it can be written again."""
@@ -296,15 +304,19 @@ class JournalWriter:
 
     def _rotate(self) -> None:
         with self._file:
-            if self._descriptor is not None:
-                try:
-                    seal(self._descriptor, self._path, files.run_directory(self._root, self._run))
-                    self._unkept_bytes += self._size
-                except FileNotFoundError:  # the file was removed: what was in it is gone
-                    os.close(self._descriptor)
-                    self._descriptor = None
-                    raise
-        self._close_file()
+            self._finish_file()
+
+    def _finish_file(self) -> None:
+        """Finish the open file, if there is one; the caller holds `_file`."""
+        if self._descriptor is None:
+            return
+        try:
+            seal(self._descriptor, self._path, files.run_directory(self._root, self._run))
+            self._unkept_bytes += self._size
+        except FileNotFoundError:  # the file was removed: what was in it is gone
+            self._close_descriptor()
+            raise
+        self._close_descriptor()
 
     def _make_directories(self) -> None:
         (self._root / files.OPEN_DIRECTORY).mkdir(parents=True, exist_ok=True)
@@ -312,9 +324,12 @@ class JournalWriter:
 
     def _close_file(self) -> None:
         with self._file:
-            if self._descriptor is not None:
-                os.close(self._descriptor)
-                self._descriptor = None
+            self._close_descriptor()
+
+    def _close_descriptor(self) -> None:
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
 
     def _fail(self, failure: OSError) -> None:
         with self._changed:

@@ -418,22 +418,38 @@ def test_a_lock_follows_no_link(tmp_path: Path) -> None:
     assert not (tmp_path / "elsewhere").exists()
 
 
+def held_bytes(root: Path) -> int:
+    """Return how much the files of a journal hold now."""
+    sizes = []
+    for path in root.rglob("*.jsonl*"):
+        with suppress(FileNotFoundError):  # renamed or removed meanwhile
+            sizes.append(path.stat().st_size)
+    return sum(sizes)
+
+
 def test_a_journal_stays_within_its_bytes(tmp_path: Path) -> None:
     most = 60_000
     journal = JournalWriter(tmp_path, "r1", "athens", retention=Retention(most_bytes=most), rotate_seconds=0.01)
 
-    def held() -> int:
-        sizes = []
-        for path in tmp_path.rglob("*.jsonl*"):
-            with suppress(FileNotFoundError):  # renamed or removed meanwhile
-                sizes.append(path.stat().st_size)
-        return sum(sizes)
-
     for seq in range(1, 2_001):
         journal.append(record(seq))
         if seq % 20 == 0:
-            wait_until(lambda: held() <= most)
+            wait_until(lambda: held_bytes(tmp_path) <= most)
     journal.close()
+
+
+def test_lines_that_waited_together_become_files_within_the_bytes(tmp_path: Path) -> None:
+    most = 60_000
+    retention = Retention(most_bytes=most)
+    with JournalWriter(tmp_path, "r1", "athens", retention=retention, rotate_seconds=0.01) as journal:
+        with journal._file:  # the disk takes nothing until all lines wait
+            for seq in range(1, 2_001):
+                journal.append(record(seq))
+        journal.flush()
+        wait_until(lambda: held_bytes(tmp_path) <= most)
+    kept = [entry.seq for entry in read_journal(tmp_path)]
+    assert kept == list(range(kept[0], 2_001))
+    assert len(kept) > 100
 
 
 def test_a_journal_that_never_gets_room_is_not_complete(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
