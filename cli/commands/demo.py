@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from quarterdeck.backend.core.commands import Command
     from quarterdeck.backend.scenarios.format.scenario import Scenario
     from quarterdeck.backend.training.results import DemoSummary
-    from quarterdeck.cli.film import Moment
 
 group = typer.Typer(help="Scripted demos: list them, run them, learn with them.", rich_markup_mode=None)
 
@@ -163,49 +162,6 @@ def tutor(
     kind = {"source": "simulated", "seed": seed or 0} if simulate else {"source": "live"}
     write_result({"demo": name, **kind, **summary.as_json()}, output)
     fail_if(summary.finished and not summary.passed)
-
-
-@group.command("film")
-def film(
-    demo: DemoArgument,
-    out: Annotated[Path, option("Where to write it; a file there is replaced.", "FILE.svg")],
-    seconds: Annotated[float, option("How much of the demo's own time to draw.", min=0.0, max=3600.0)] = 60.0,
-    seed: SeedOption = None,
-    theme: Annotated[str, option("The colours of the console.")] = "dark",
-    moment: Annotated[
-        list[str] | None, option("Draw this moment, after these keys; only such, if any are given.", "SECONDS:KEY,KEY")
-    ] = None,
-) -> None:
-    """Draw a demo as the console shows it, in simulated time, into one animated SVG file."""
-    import asyncio
-
-    from quarterdeck.app.themes import THEMES
-    from quarterdeck.cli.film import film_of
-
-    if out.suffix != ".svg":
-        raise BadUsage(f"--out: {out} is not an SVG; write FILE.svg")
-    if theme not in THEMES:
-        raise BadUsage(f"--theme: {theme!r} is none of {', '.join(THEMES)}")
-    scenario = scenario_of(demo)
-    moments = [_moment(text, seconds) for text in moment or ()]
-    drawn = asyncio.run(film_of(scenario, Path(demo).stem, seed or 0, seconds, moments=moments, theme=theme))
-    with failing_as(ExitCode.BAD_INPUT, OSError, about=f"--out: {out}"):
-        out.write_text(drawn, encoding="utf-8")
-    say(f"written to {out}")
-
-
-def _moment(text: str, end_seconds: float) -> Moment:
-    """Read `SECONDS` or `SECONDS:KEY,KEY`. Raises `CommandFailed` for anything else, and for what the film does not reach."""
-    from quarterdeck.cli.film import Moment
-
-    at, _, keys = text.partition(":")
-    try:
-        seconds = float(at)
-    except ValueError:
-        raise BadUsage(f"--moment: {text!r} is not SECONDS:KEY,KEY, as in 12:8,up") from None
-    if not 0 <= seconds <= end_seconds:
-        raise BadUsage(f"--moment: {text!r} does not lie between 0 and {end_seconds:g} s; see --seconds")
-    return Moment(seconds, tuple(key for key in keys.split(",") if key))
 
 
 def _check_kind(simulate: bool, seed: int | None, live_only: Sequence[tuple[str, bool]]) -> None:

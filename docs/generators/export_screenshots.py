@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from docs.generators.film import TICK_SECONDS, Moment, film_of, until_shown
 from quarterdeck.app.actions.views import VIEW_NAMES, VIEWS, View
 from quarterdeck.app.console import Console
 from quarterdeck.app.console_state import ConsoleSettings
@@ -31,7 +32,6 @@ from quarterdeck.backend.scenarios.format.reading import read_scenario
 from quarterdeck.backend.scenarios.format.scenario import Scenario
 from quarterdeck.backend.simulation.simulated_driver import simulate
 from quarterdeck.backend.training.demos import load_demo
-from quarterdeck.cli.film import TICK_SECONDS, Moment, film_of, until_shown
 
 FOLDER = Path(__file__).parents[1] / "screenshots"
 LOGS = Path(__file__).parents[2] / "tests" / "hazelcast" / "logs" / "data"
@@ -265,7 +265,7 @@ FILM_MOMENTS = (
 
 def draw_film() -> None:
     story = read_scenario(FILM_STORY.read_text(encoding="utf-8"), FILM_STORY.name)
-    drawn = asyncio.run(film_of(story, FILM, 1, FILM_SECONDS, moments=FILM_MOMENTS, size=FILM_SIZE))
+    drawn = asyncio.run(film_of(story, FILM, 1, FILM_SECONDS, FILM_MOMENTS, size=FILM_SIZE))
     (FOLDER / f"{FILM}.svg").write_text(drawn, encoding="utf-8")
 
 

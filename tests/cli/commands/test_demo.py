@@ -100,18 +100,3 @@ def test_a_simulated_lesson_is_recorded_where_told(tmp_path: Path, quarterdeck: 
     assert run.returncode == 0, run.stderr
     (listed,) = json.loads(quarterdeck("journal", "ls", root, "-o", "json").stdout)
     assert listed["members"] == ["athens", "byzantium", "cyrene"]
-
-
-@pytest.mark.parametrize(
-    ("moment", "problem"),
-    [
-        ("3x", "'3x' is not SECONDS:KEY,KEY, as in 12:8,up"),
-        ("nan", "'nan' does not lie between 0 and 9 s; see --seconds"),
-        ("10:8", "'10:8' does not lie between 0 and 9 s; see --seconds"),
-    ],
-)
-def test_a_moment_that_a_film_does_not_reach_is_refused(
-    quarterdeck: Quarterdeck, tmp_path: Path, moment: str, problem: str
-) -> None:
-    film = quarterdeck("demo", "film", "split", "--out", tmp_path / "film.svg", "--seconds", "9", "--moment", moment)
-    assert (film.returncode, film.stderr) == (2, f"quarterdeck: --moment: {problem}\n")

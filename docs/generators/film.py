@@ -1,6 +1,6 @@
 """A demo as a film: the console's own screens, one after the other, in one SVG that moves by itself and needs no net.
 
-The demo is played in simulated time, whose clock goes on only here. A screen is taken whenever there is something new to show.
+The demo is played in simulated time, whose clock goes on only here. A screen is taken at each of the given moments.
 """
 
 from __future__ import annotations
@@ -17,10 +17,8 @@ from quarterdeck.app.export import without_fonts
 from quarterdeck.backend.clusters.cluster import Cluster
 from quarterdeck.backend.clusters.simulated.simulated_cluster import SimulatedCluster
 from quarterdeck.backend.core.properties import SECOND_US
-from quarterdeck.backend.picture.explain.episodes.sentences import sentence_of
 from quarterdeck.backend.scenarios.format.scenario import Scenario
 
-SIZE = (110, 32)
 STEP_US = 500_000
 TICK_SECONDS = 0.15
 """A little longer than the console waits between two looks at its cluster."""
@@ -30,8 +28,6 @@ SHOWN_SECONDS = 1.8
 
 LAST_SECONDS = 4.0
 """How long the last one does, before the film begins anew."""
-
-MOST_SCREENS = 24
 
 VIEW_BOX = re.compile(r'<svg[^>]*viewBox="([^"]+)"')
 
@@ -44,30 +40,18 @@ class Moment(NamedTuple):
 
 
 async def film_of(
-    scenario: Scenario,
-    name: str,
-    seed: int,
-    seconds: float,
-    *,
-    moments: Sequence[Moment] = (),
-    size: tuple[int, int] = SIZE,
-    theme: str = "dark",
+    scenario: Scenario, name: str, seed: int, seconds: float, moments: Sequence[Moment], *, size: tuple[int, int]
 ) -> str:
-    """Return the first `seconds` of the demo's own time, as an SVG: these moments, or all that show something new."""
+    """Return an SVG of these moments among the first `seconds` of the demo's own time."""
     waiting = sorted(moments)
     now_us = 0
     cluster = SimulatedCluster(scenario, seed, name=name, clock_us=lambda: now_us)
-    console = Console(cluster, settings=ConsoleSettings(theme=theme))
+    console = Console(cluster, settings=ConsoleSettings(theme="dark"))
     screens: list[str] = []
-    shown: list[str] = []
     try:
         async with console.run_test(size=size) as pilot:
-            while now_us <= seconds * SECOND_US and len(screens) < MOST_SCREENS:
+            while now_us <= seconds * SECOND_US:
                 await until_shown(pilot, cluster, now_us)
-                lines = [sentence_of(episode).text for episode in console.session.episodes.all]
-                if lines != shown and not moments:
-                    shown = lines
-                    screens.append(without_fonts(console.export_screenshot()))
                 while waiting and waiting[0].at_seconds * SECOND_US <= now_us:
                     for key in waiting.pop(0).keys:
                         await pilot.press(key)

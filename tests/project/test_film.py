@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from xml.etree import ElementTree
 
+from docs.generators.film import Moment, film_of, joined
 from quarterdeck.backend.training.demos import load_demo
-from quarterdeck.cli.film import Moment, film_of, joined
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -27,7 +27,7 @@ def test_screens_stand_one_after_the_other_and_the_last_where_nothing_moves() ->
 
 def test_the_console_draws_a_split_without_a_net() -> None:
     moments = [Moment(1.0, ("8",)), Moment(0.5)]
-    drawn = asyncio.run(film_of(load_demo("split"), "split", 1, 1.0, moments=moments, size=(90, 24)))
+    drawn = asyncio.run(film_of(load_demo("split"), "split", 1, 1.0, moments, size=(90, 24)))
     first, last = list(ElementTree.fromstring(drawn))
     assert ["what\xa0happened:" in "".join(screen.itertext()) for screen in (first, last)] == [False, True]
     assert "athens" in drawn and "url(http" not in drawn and "@font-face" not in drawn
