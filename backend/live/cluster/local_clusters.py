@@ -205,6 +205,9 @@ class ProcessHost:
             self._last_stderr_line = f"its process reported what cannot be read: {problem}"
             self._signal(signal.SIGKILL)
         finally:
+            # asyncio sees neither the end of a pipe whose reader stands still nor that of its process.
+            while await process.stdout.read(pipe.MAX_LINE_BYTES):
+                pass
             await process.wait()
             await reading_stderr
             self._on_exit(process)

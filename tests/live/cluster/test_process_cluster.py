@@ -151,12 +151,29 @@ def test_a_stranger_at_a_process_is_noted_as_the_clusters_and_not_as_the_members
     assert refused.reason == "announced a frame of 4294967295 bytes; the limit is 4096"
 
 
-@pytest.mark.long  # it hangs by chance: its caller may wait for ever
 def test_a_report_that_is_too_long_ends_its_process_and_leaves_no_caller_waiting(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(pipe_messages, "MAX_LINE_BYTES", 200)
     cluster = ProcessCluster(1, settings=QUICK, base_port=BASE_PORT, seed=1)
+    try:
+        with pytest.raises(OSError, match="cannot be read"):
+            cluster.started.result(60)
+    finally:
+        cluster.close()
+
+
+@pytest.mark.parametrize("member", ["flood", "frozen"])
+def test_a_process_that_writes_on_after_a_report_too_long_is_killed_and_seen_to_end(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, member: str
+) -> None:
+    program = tmp_path / "member"
+    then = "cat /dev/zero" if member == "flood" else "sleep 60"
+    program.write_text(f"#!/bin/sh\nhead -c 2000000 /dev/zero\nexec {then}\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(program))
+    monkeypatch.setattr(pipe_messages, "MAX_LINE_BYTES", 200)
+    cluster = ProcessCluster(1, base_port=BASE_PORT)
     try:
         with pytest.raises(OSError, match="cannot be read"):
             cluster.started.result(60)
