@@ -55,7 +55,7 @@ class ComponentStyles(Widget):
         return [Segment("".join(letter for letter, _ in run), self.part_style(tone, *over)) for tone, run in runs]
 
     def forget_painted(self) -> None:
-        """Drop what was painted in the former styles; for widgets that keep such things."""
+        """Drop cached lines that were painted in the former styles."""
 
     def get_component_styles(self, *names: str) -> RenderStyles:
         for name in names:

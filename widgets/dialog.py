@@ -1,4 +1,4 @@
-"""Dialogs: what lies over a view, and ends with one answer."""
+"""Dialogs: screens over a view that end with one answer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ else:
 
 
 class OverView(_ModalScreen):
-    """What a screen over a view needs besides `ModalScreen`, or one of Textual's own that is built on it."""
+    """The behaviour of a screen over a view besides `ModalScreen`, or besides a screen of Textual's own that is built on it."""
 
     def dismiss(self, result: Any = None) -> AwaitComplete:
         """Answer and go, once.

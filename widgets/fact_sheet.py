@@ -99,7 +99,7 @@ class FactSheet(ScrollView, ComponentStyles, can_focus=True, inherit_bindings=Fa
 
 @lru_cache(maxsize=512)
 def _wrapped(fact: Fact, room: int) -> tuple[SheetLine, ...]:
-    """Return the lines of `fact`, its paragraph in so many cells. Most facts of a sheet that is shown again are as before."""
+    """Return the lines of `fact`, its paragraph in this number of cells. Most facts stay as before when shown again."""
     if fact.verbatim:
         return ((TableCell(fact.text, fact.tone),),)
     headings = [fact.heading]

@@ -33,7 +33,7 @@ class KeyLine(ComponentStyles):
     """A line of parts. A click on a part presses its key."""
 
     def key_parts(self) -> Iterator[KeyPart]:
-        """Yield what is painted, from left to right."""
+        """Yield the painted parts, from left to right."""
         raise NotImplementedError
 
     def render_line(self, y: int) -> Strip:
@@ -52,7 +52,7 @@ class KeyLine(ComponentStyles):
 
 
 class Hint(NamedTuple):
-    """A key as people read it, the word for what it does, and what Textual calls the key."""
+    """A key as people read it, the word for its effect, and Textual's name of the key."""
 
     key: str
     word: str
@@ -75,7 +75,7 @@ class HintLine(KeyLine):
 
     @property
     def text(self) -> str:
-        """All hints, including those that do not fit."""
+        """All hints, including the hints that do not fit."""
         return GAP.join(f"{hint.key}{GAP}{hint.word}" for hint in (*self._hints, *self._kept))
 
     def show(self, hints: Sequence[Hint], kept: Sequence[Hint] = ()) -> None:
@@ -114,7 +114,7 @@ class BarView(NamedTuple):
 
 
 class ViewBar(KeyLine):
-    """A bar of views: full names, short names or keys alone, whatever fits."""
+    """A bar of views: full names, short names or keys alone, the longest form that fits."""
 
     PREFIX = "view-bar"
 

@@ -62,7 +62,7 @@ class TableCell(NamedTuple):
 
 
 class TableModel(Protocol):
-    """The rows and columns of a table. `LineTable.show` asks again, and only for what is in sight."""
+    """The rows and columns of a table. `LineTable.show` asks for them again, and only for the visible rows."""
 
     @property
     def columns(self) -> Sequence[Column]: ...
@@ -91,7 +91,7 @@ class RowLook(NamedTuple):
 
 
 class LineTable(ScrollView, ComponentStyles, can_focus=True):
-    """A table that paints a `TableModel`. Call `show` whenever the model may have changed; it costs only what is in sight."""
+    """A table that paints a `TableModel`. Call `show` whenever the model may have changed; it costs only the visible rows."""
 
     PREFIX = "line-table"
 
@@ -132,7 +132,7 @@ class LineTable(ScrollView, ComponentStyles, can_focus=True):
         self._declared: tuple[Column, ...] = ()
         self._columns: tuple[Column, ...] = ()
         self.cursor_key: str | None = None
-        """The key of the row under the cursor; None only while there are no rows."""
+        """The key of the row under the cursor; None only while the table has no rows."""
         self._awaited_key: str | None = None
         self._selection: set[str] = set()
         self._looks: dict[int, RowLook] = {}
@@ -149,14 +149,14 @@ class LineTable(ScrollView, ComponentStyles, can_focus=True):
         return self.selection or ((self.cursor_key,) if self.cursor_key is not None else ())
 
     def point_at(self, key: str) -> None:
-        """Move the cursor to the row of `key`, as soon as there is one."""
+        """Move the cursor to the row of `key`, as soon as the table has that row."""
         if key in self._place:
             self._move_cursor(self._place[key])
         else:
             self._awaited_key = key
 
     def say_when_empty(self, text: str) -> None:
-        """Show `text` while there are no rows."""
+        """Show `text` while the table has no rows."""
         if text != self._when_empty:
             self._when_empty = text
             self.refresh()
@@ -238,7 +238,7 @@ class LineTable(ScrollView, ComponentStyles, can_focus=True):
             raise SkipAction  # the screen knows what else escape means
 
     def select_none(self) -> bool:
-        """Clear the selection. Return whether there was one."""
+        """Clear the selection. Return whether rows were selected."""
         if not self._selection:
             return False
         places = [self._place[key] for key in self.selection]
@@ -391,7 +391,7 @@ class LineTable(ScrollView, ComponentStyles, can_focus=True):
 
 
 def stretched(columns: tuple[Column, ...], width: int) -> tuple[Column, ...]:
-    """Return the columns with what they leave of `width` shared out among those that are not `whole`."""
+    """Return the columns with the rest of `width` shared out among the columns that are not `whole`."""
     spare, elastic = width - sum(column.width for column in columns), sum(not column.whole for column in columns)
     if spare <= 0 or not elastic:
         return columns
@@ -400,5 +400,5 @@ def stretched(columns: tuple[Column, ...], width: int) -> tuple[Column, ...]:
 
 
 def chip_text(text: str) -> str:
-    """Return how a filter is shown in the title of what it filters."""
+    """Return a filter as the title of the filtered table shows it."""
     return f"[{text}  esc]"

@@ -24,7 +24,7 @@ Completion = Callable[[str], str | None]
 
 
 class TypedText(Message):
-    """What stands in a prompt after its sign."""
+    """The text in a prompt after its sign."""
 
     def __init__(self, sign: str, text: str = "") -> None:
         super().__init__()
@@ -172,7 +172,7 @@ MOST_WIDTH = 40
 
 
 class CandidateList(ComponentStyles):
-    """A list of candidates, hidden while there is nothing to show. Tab completes to the first one."""
+    """A list of candidates, hidden while it has none. Tab completes to the first candidate."""
 
     PREFIX = "candidate-list"
 

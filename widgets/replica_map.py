@@ -57,7 +57,7 @@ class MapModel(Protocol):
 
 
 class ReplicaMapView(ScrollView, ComponentStyles, can_focus=True):
-    """A view that paints a `MapModel`. Call `show` whenever it may have changed; it costs only what is in sight."""
+    """A view that paints a `MapModel`. Call `show` whenever it may have changed; it costs only the visible lines."""
 
     PREFIX = "replica-map"
     DEFAULT_CSS = """
@@ -106,7 +106,7 @@ class ReplicaMapView(ScrollView, ComponentStyles, can_focus=True):
 
     @property
     def partition(self) -> int | None:
-        """The partition under the cursor; None if there is none."""
+        """The partition under the cursor, or None."""
         return self._partitions[self._place] if self._place < len(self._partitions) else None
 
     def set_zoom(self, zoom: Zoom) -> None:
@@ -341,12 +341,12 @@ HUES = 8
 UPPER_HALF = "▀"
 
 ReplicaStyle = tuple[int, int, str, bool]
-"""The parts of a style: colours of the upper and the lower half, the state, and whether the cursor is there."""
+"""The parts of a style: colours of the upper and the lower half, the state, and whether it is under the cursor."""
 
 
 @lru_cache(maxsize=4096)
 def letter_look(cell: ReplicaCell, zoom: Zoom, width: int) -> tuple[str, ReplicaStyle]:
-    """Return letter and mark in `width` cells. If only one fits, it is the mark, if there is one."""
+    """Return letter and mark in `width` cells. If only one of them fits, it is the mark, if the replica has one."""
     letter, hue, state = cell
     mark = SIGNS[state].mark
     text = f"{letter}{mark}" if zoom == "wide" else mark or letter

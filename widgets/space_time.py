@@ -282,7 +282,7 @@ class SpaceTimeDiagram(ComponentStyles, can_focus=True):
     def _put_arrow(
         self, letters: list[str], taken: list[bool], layout: Layout, source: int, target: int, ends: dict[int, int]
     ) -> list[tuple[int, int, str]]:
-        """Draw a message around the marks that are there already. Return the spans that it takes."""
+        """Draw a message around the present marks. Return its spans."""
         last = layout.first + layout.lanes - 1
         if not layout.first <= target <= last:
             return []
@@ -308,7 +308,7 @@ class SpaceTimeDiagram(ComponentStyles, can_focus=True):
         return spans
 
     def _segments(self, letters: list[str], spans: list[tuple[int, int, str]], over: str) -> list[Segment]:
-        """Return the line in runs of one tone; what belongs to no span is a lane."""
+        """Return the line in runs of one tone; cells outside all spans are lanes."""
         tones = ["faint"] * len(letters)
         for start, end, tone in spans:
             tones[start:end] = [tone] * (end - start)

@@ -31,14 +31,14 @@ class StatusLine(ComponentStyles):
         self._most_lines, self._shrinks = most_lines, shrinks
         self._fitted_width = self._laid_width = 0
         self._height = 1
-        """What was asked for last: the size follows later."""
+        """The height requested last: the size follows later."""
         self._parts: tuple[TableCell, ...] = ()
         self._more: tuple[TableCell, ...] = ()
         self._lines: list[Strip] = []
 
     @property
     def parts(self) -> tuple[TableCell, ...]:
-        """What is painted, from left to right, as far as there is room."""
+        """The painted parts, from left to right, as far as they fit."""
         return self._parts + self._more
 
     @property
@@ -125,7 +125,7 @@ class StatusLine(ComponentStyles):
 
 
 class StatusLines(Vertical):
-    """Lines below each other, as many as there is something to say. Each wraps into at most three."""
+    """Lines below each other, one for each sentence. Each wraps into at most three."""
 
     DEFAULT_CSS = "StatusLines { height: auto; } StatusLines StatusLine { height: 1; }"
 
@@ -134,7 +134,7 @@ class StatusLines(Vertical):
         super().__init__(*self.lines, id=id)
 
     def show(self, texts: Sequence[Sequence[TableCell]]) -> None:
-        """Show these lines, as far as there may be so many."""
+        """Show these lines, as far as the widget may have this number of lines."""
         for place, line in enumerate(self.lines):
             wanted = place < len(texts)
             if wanted:

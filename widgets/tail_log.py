@@ -89,7 +89,7 @@ class TailLog(ComponentStyles, Generic[Entry], can_focus=True):
         """The filter in force; empty without one."""
         self._matches: Callable[[Entry], bool] | None = None
         self.hides = True
-        """Whether the filter hides what does not match, instead of marking what does."""
+        """Whether the filter hides the lines that do not match, instead of marking the others."""
 
     @property
     def unseen(self) -> int:
@@ -160,7 +160,7 @@ class TailLog(ComponentStyles, Generic[Entry], can_focus=True):
         self.set_following(True)
 
     def set_hiding(self, hides: bool) -> None:
-        """Let the filter hide what does not match, or mark what does. The entry under the cursor stays in sight if possible."""
+        """Let the filter hide the lines that do not match, or mark the others. The entry under the cursor stays in sight."""
         following, pointed = self.following, self.pointed
         self.hides = hides
         self._select()
@@ -180,7 +180,7 @@ class TailLog(ComponentStyles, Generic[Entry], can_focus=True):
             self.post_message(self.Moved())
 
     def point_at(self, wanted: Callable[[Entry], bool]) -> bool:
-        """Pause with the cursor on the latest entry that is `wanted`. Return whether there is one."""
+        """Pause with the cursor on the latest `wanted` entry. Return whether an entry is wanted."""
         for number in range(self._shown_ever - 1, self._first_kept - 1, -1):
             if wanted(self.shown[number - self._first_kept]):
                 self._point(number)
@@ -188,7 +188,7 @@ class TailLog(ComponentStyles, Generic[Entry], can_focus=True):
         return False
 
     def next_match(self, step: int) -> bool:
-        """Move the cursor to the next line that matches the filter, down for 1 and up for -1. Return whether there is one."""
+        """Move the cursor to the next line that matches the filter, down for 1 and up for -1. Return whether a line matches."""
         if self._matches is None:
             return False
         number = (self._shown_ever if self.following else self._cursor) + step

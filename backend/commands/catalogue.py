@@ -20,17 +20,17 @@ ArgumentKind = Literal[
     "member", "other member", "members", "groups", "block mode", "duration", "probability", "message kinds", "join list",
     "link faults", "address", "cluster state", "properties", "event kind", "flag", "text", "bytes",
 ]  # fmt: skip
-"""What an argument is. Each room has one table of how it reads or shows each kind."""
+"""The kind of an argument. Each room has one table that reads or shows each kind."""
 
 Target = Literal["member", "links", "groups", "everything"]
 
 MemberCondition = Literal["", "down", "up", "paused", "not paused", "master"]
-"""What the process of the member has to be doing. Empty: whatever it does."""
+"""The state that the member's process must have. Empty: any state."""
 
 Ending = Literal["", "stopped", "killed", "frozen"]
 
 Ability = Literal["", "simulation", "diagnostics"]
-"""What some clusters can: run in time and on a network of their own; have their members write diagnostics."""
+"""Abilities of some clusters: run in time and on a network of their own; have their members write diagnostics."""
 
 
 class Argument(Struct, frozen=True):
@@ -41,9 +41,9 @@ class Argument(Struct, frozen=True):
     usage: str = ""
     """How usage writes it, in brackets when it may be left out. Empty: it cannot be written at the prompt."""
     yaml: str = ""
-    """Its key in a scenario, or for a flag also its word at the prompt; that of the attribute when empty."""
+    """The argument's key in a scenario, or for a flag also its word at the prompt; the attribute's name when empty."""
     said: tuple[str, str] = ("", "")
-    """Of a flag, and of what may be left out: what a sentence says without it, and with it; braces stand for its value."""
+    """For a flag or an optional argument: the words without it, and with it; braces stand for its value."""
 
     @property
     def key(self) -> str:
@@ -62,53 +62,53 @@ class HttpForm(Struct, frozen=True):
     body: tuple[str, ...] = ()
     """The arguments that the body holds, by name."""
     summary: str = ""
-    """What the path does, for its description. Empty: the path has a handler of its own."""
+    """The effect of the path, for its description. Empty: the path has a handler of its own."""
     answer: str = ""
-    """What the member answers."""
+    """The answer of the member."""
     needs_cluster: bool = False
     """Only a member that has joined can do it."""
 
 
 class CommandDescription(Struct, frozen=True):
-    """All that is to be known of one kind of command."""
+    """The description of one kind of command."""
 
     command: type[do.Command]
     word: str
-    """Its word at the prompt."""
+    """The command's word at the prompt."""
     arguments: tuple[Argument, ...]
     """In the order of the prompt."""
     meaning: str = ""
-    """What the word does, for help. Empty: the prompt does not offer it, or another command of the same word gives it."""
+    """The effect of the word, for help. Empty: the prompt does not offer it, or another command of the same word describes it."""
     key: str = ""
     """The key of the console that does it, or begins to."""
     role: Literal["write", "fault"] = "write"
     """Who may do it. A fault is only done to members that were started for that."""
     cli: str = ""
-    """The command line that does the same, with arguments in braces; `line` is the line of the prompt. Empty: there is none."""
+    """The equal command line, with arguments in braces; `line` is the line of the prompt. Empty: no command line is equal."""
     http: HttpForm | None = None
     """Empty: a remote member does not do this."""
     sentence: str = ""
-    """What a step of a scenario shows of it; the word and the member when empty."""
+    """The text of a scenario's step; the word and the member when empty."""
     question: str = ""
-    """What is asked before it is done; made of the word when empty."""
+    """The question before the command is done; made of the word when empty."""
     verb: str = ""
     """The word on the button that does it."""
     always_asked: bool = False
-    """It is never done without a question."""
+    """Whether the command is never done without a question."""
     takes_cluster_name: bool = False
     """Of a cluster that runs elsewhere, its name is typed before it is done."""
     needs: MemberCondition = "not paused"
     when_paused: str = "is paused; resume it first"
     ending: Ending = ""
-    """What becomes of the member."""
+    """The state of the member afterwards."""
     ability: Ability = ""
-    """What a cluster has to be able to. Empty: every kind of cluster can do it, as far as `http` lets remote members."""
+    """The ability that a cluster must have. Empty: every kind of cluster can do it, as far as `http` lets remote members."""
     operation: type[Operation] | None = None
-    """Of a call: what the member is asked for. The other arguments are its attributes."""
+    """For a call: the operation requested of the member. The other arguments are the operation's attributes."""
 
     @property
     def tag(self) -> str:
-        """Its name in a scenario and on the wire."""
+        """The command's name in a scenario and on the wire."""
         return str((self.operation or self.command).__struct_config__.tag)
 
     @property
@@ -123,7 +123,7 @@ class CommandDescription(Struct, frozen=True):
 
     @property
     def details(self) -> tuple[Argument, ...]:
-        """The arguments that do not say to whom or to what it is done."""
+        """The arguments that do not name a target of the command."""
         return tuple(argument for argument in self.arguments if argument.kind not in ("member", "members"))
 
     def values(self, command: do.Command) -> dict[str, Any]:
@@ -356,7 +356,7 @@ def members_ended(commands: Iterable[do.Command], *endings: Ending) -> list[str]
 
 @cache
 def commands_of_word(word: str) -> tuple[CommandDescription, ...]:
-    """Return what a word of the prompt may mean; nothing for a word that the prompt does not offer."""
+    """Return the commands that a word of the prompt may mean; none for a word that the prompt does not offer."""
     found = tuple(command for command in CATALOGUE if command.word == word)
     return found if any(known.meaning for known in found) else ()
 

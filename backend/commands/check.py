@@ -25,11 +25,11 @@ from quarterdeck.backend.core.events import EVENT_KINDS
 from quarterdeck.backend.core.messages import MESSAGE_KINDS
 
 Condition = Literal["down", "running", "paused"]
-"""What the process of a member is doing."""
+"""The state of a member's process."""
 
 
 def refuse_outside_simulation(command: Command) -> None:
-    """Raise `CommandRefused` for what only a simulated cluster can do."""
+    """Raise `CommandRefused` for a command that only a simulated cluster can do."""
     description = description_of(command)
     if description.ability == "simulation":
         raise CommandRefused(f"{description.tag} is for simulated clusters only: no real member or network can do that")
@@ -165,7 +165,7 @@ _CHECKS: dict[ArgumentKind, Callable[[Any], str]] = {
     "event kind": lambda kind: _unknown("event", (kind,), EVENT_KINDS),
     "address": _address_problem,
 }
-"""What is wrong with arguments of each kind; empty when nothing is."""
+"""The checks of each kind of argument: the mistake, empty when the argument is valid."""
 _VALUE_CHECKS = {
     command.command: tuple(
         (argument.name, _CHECKS[argument.kind]) for argument in command.arguments if argument.kind in _CHECKS

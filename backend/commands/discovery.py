@@ -1,4 +1,4 @@
-"""How members find each other when they have no join list, and what an operator can do where that shows them only some."""
+"""How members find each other when they have no join list, and the remedy where discovery shows them only some members."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ JOINER = "hazelcast.network.join"
 """The place in a configuration that names the joiner; among settings, the joiner of a member that has no join list."""
 JOIN_LIST = "tcp-ip"
 NO_DISCOVERY = frozenset((JOIN_LIST, "none", "auto-detection"))
-"""What says nothing of how members find each other without a list."""
+"""Settings that do not say how members find each other without a list."""
 
 _INTERVALS = (
     "What comes late all the same heals by a merge, sooner with shorter hazelcast.merge.first.run.delay.seconds and "
@@ -43,11 +43,11 @@ ANY = (
     "the pods of both sides, ready or not (its selector, publishNotReadyAddresses), under the same service-dns in every member's "
     "configuration, and its DNS to be no older than a minute; multicast has to reach from one side to the other."
 )
-"""What is to be said where it is not known how they find each other."""
+"""The advice where the way in which members find each other is not known."""
 
 
 def discovery_remedies(joiners: Iterable[str]) -> str:
-    """Return what makes members without a join list find each other; empty where one of them has a list or none is known."""
+    """Return how members without a join list find each other; empty where a member has a list or the way is not known."""
     found = dict.fromkeys(joiners)
     if not found or not NO_DISCOVERY.isdisjoint(found):
         return ""

@@ -86,7 +86,7 @@ _CHANGED: dict[type[do.Command], Callable[[Any], dict[str, Any]]] = {
     do.DropMessages: lambda command: {"dropped_kinds": tuple(sorted(command.kinds))},
     do.HoldMessages: lambda _: {"held": True},
 }
-"""What each command changes in the conditions of its links."""
+"""The change that each command makes to the conditions of its links."""
 
 PLAIN: dict[do.LinkFault, dict[str, Any]] = {
     "cut": {"blocked": ""},
@@ -96,7 +96,7 @@ PLAIN: dict[do.LinkFault, dict[str, Any]] = {
     "drop-messages": {"dropped_kinds": ()},
     "hold": {},
 }
-"""What a link without each fault has in the place of it."""
+"""The value of a link without each fault."""
 
 PLAIN_OF_KINDS: dict[do.LinkFault, dict[str, Any]] = {
     **{fault: PLAIN[fault] for fault in ("delay", "lose", "duplicate")},
@@ -112,12 +112,12 @@ def _worse_than_others(conditions: Iterable[KindCondition]) -> tuple[KindConditi
 
 
 def conditions_by_kind(link: LinkChanged) -> tuple[KindCondition, ...]:
-    """Return what a link does to messages of every kind, but for cuts and drops; then what to single kinds besides."""
+    """Return the treatment of messages of every kind by a link, but for cuts and drops; then that of single kinds besides."""
     return KindCondition("", link.delay, link.delay_up_to, link.loss, link.duplicate), *link.of_kinds
 
 
 def conditions_for(link: LinkChanged, kind: str) -> tuple[KindCondition, ...]:
-    """Return what of that concerns a message of this kind; first what concerns all."""
+    """Return the parts of the treatment for a message of this kind; first the parts for all kinds."""
     return tuple(condition for condition in conditions_by_kind(link) if condition.kind in ("", kind))
 
 

@@ -1,4 +1,4 @@
-"""What is wrong with an input that pydantic refused, in words: the phrases for all documents, requests and plans."""
+"""Mistakes in an input that pydantic refused, in words: the phrases for all documents, requests and plans."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""YAML documents: plain data, the line on which every field stands, and one clear error for whatever is wrong."""
+"""YAML documents: plain data, the line on which every field stands, and one clear error for every mistake."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ FieldPath = tuple[str | int, ...]
 """Keys and positions that lead from the whole document to one field."""
 
 Problem = tuple[FieldPath, str]
-"""Where something is wrong, and what, with a remedy."""
+"""A mistake: its place, its words, its remedy."""
 
 Known = Callable[[FieldPath], tuple[str, Iterable[str]]]
-"""For the place of an unknown name: what it should be the name of, and which names there are."""
+"""For the place of an unknown name: the kind of name, and the known names."""
 
 DEEPEST_NESTING = 20
 
@@ -37,7 +37,7 @@ class BadDocument(ValueError):
     """A document that cannot be used. The message names file, line and field, the problem, and a remedy."""
 
     def __init__(self, file: str, line: int, field: str, problem: str) -> None:
-        """`line` counts from 1; 0 for what has no lines."""
+        """`line` counts from 1; 0 for a document without lines."""
         where = f"{file}:{line}" if line else file
         super().__init__(f"{where}: {field + ': ' if field else ''}{problem}")
         self.file = file
@@ -46,7 +46,7 @@ class BadDocument(ValueError):
 
 
 class YamlDocument:
-    """What `text` holds, as `data`; `file` names it in errors. Raises `bad`, a kind of `BadDocument`."""
+    """Return the content of `text`, as `data`; `file` names it in errors. Raises `bad`, a kind of `BadDocument`."""
 
     def __init__(self, text: str, file: str, bad: type[BadDocument] = BadDocument) -> None:
         self.file = file
@@ -157,7 +157,7 @@ def text_of(path: Path, bad: type[BadDocument] = BadDocument) -> str:
 
 
 def field_text(place: FieldPath) -> str:
-    """Return a place as people read it; what is in a list is counted from 1."""
+    """Return a place as people read it; places in a list are counted from 1."""
     text = ""
     for step in place:
         text += f"[{step + 1}]" if isinstance(step, int) else f"{'.' if text else ''}{step}"

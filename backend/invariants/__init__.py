@@ -16,6 +16,6 @@ from quarterdeck.backend.invariants.invariant_checker import CheckedRun, Invaria
 PROVEN_BY_WITNESSES = frozenset(
     ("numbering", "view integrity", "version", "unique content", "one master", "view order", "age order", "one author")
 )
-"""Invariants that their witnesses alone prove, whatever else is missing. Everything else needs all records of a run."""
+"""Invariants that their witnesses alone prove, whatever records are missing. The others need all records of a run."""
 
 __all__ = ["PROVEN_BY_WITNESSES", "CheckedRun", "Invariant", "InvariantChecker", "RunIncarnations", "Violation"]

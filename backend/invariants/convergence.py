@@ -27,7 +27,7 @@ from quarterdeck.backend.invariants.incarnations import IncarnationHistory
 from quarterdeck.backend.invariants.invariant import Invariant, PendingObligation, Rule
 
 FEW_SPARE_GROUPS = 3
-"""With fewer groups of members beyond those that one row takes, what would make a table even may cost a copy for a while."""
+"""The number of member groups beyond one row's groups, below which a step towards an even table may cost a copy for a while."""
 
 
 @dataclass(eq=False)
@@ -99,7 +99,7 @@ class Convergence(Invariant):
 
 @cache
 def documented_bound_us(members: int) -> int:
-    """Return how long so many members may take with the documented settings."""
+    """Return how long this number of members may take with the documented settings."""
     settings = Settings.of()
     return convergence_bound_us(settings, members) + table_bound_us(settings)
 
@@ -113,7 +113,7 @@ def _when(record: Record) -> int:
 
 
 CLOCK_SLACK = 1.06
-"""The slowest clock of a swarm run shows a time so much later."""
+"""The factor by which the slowest clock of a swarm run is late."""
 
 MARGIN = 1.5
 """Steps meet timers at their worst moment, and some have to be tried twice."""
@@ -129,7 +129,7 @@ def convergence_bound_us(settings: Settings, members: int) -> int:
 
 
 def convergence_terms_us(settings: Settings, members: int) -> dict[str, int]:
-    """Return the parts of the bound by name: what each step takes at worst, one after another."""
+    """Return the parts of the bound by name: the longest duration of each step. The steps follow one another."""
     detection = settings.max_no_heartbeat_us + 2 * settings.heartbeat_interval_us
     if settings.failure_detector == "phi-accrual":
         detection *= PHI_TIMEOUTS

@@ -15,7 +15,7 @@ class EventRules:
     """Has a rule for each kind of event that one of its methods takes beside a `record`, as the type of its `event` says."""
 
     def rules(self) -> Mapping[type, Callable[..., Any]]:
-        """Return which kinds of events it wants to see, and what it does with each."""
+        """Return the kinds of events that the rule needs, each with the function that handles it."""
         return {kind: getattr(self, name) for kind, name in _rules_of(type(self)).items()}  # type: ignore[arg-type]
 
 

@@ -1,4 +1,4 @@
-"""What all invariants need to know of a run: the incarnations, their lists and suspicions, and the faults.
+"""The facts of a run that all invariants need: the incarnations, their lists and suspicions, and the faults.
 
 Everything comes from the records. It is kept once for all of them, and updated before any of them looks at the record.
 """
@@ -20,7 +20,7 @@ from quarterdeck.backend.invariants.event_rules import EventRules
 
 @dataclass(slots=True, eq=False)
 class IncarnationHistory:
-    """What the records show of one uuid: its address, what it believes and believed just before, whom it suspects."""
+    """The recorded facts of one uuid: its address, its present and its former belief, its suspicions."""
 
     label: str
     uuid: str
@@ -28,10 +28,10 @@ class IncarnationHistory:
     """None until a record says it."""
     started: Record | None = None
     settings: Mapping[str, str] = field(default_factory=dict)
-    """Its properties that are not the documented defaults, as far as it recorded them."""
+    """The recorded properties that differ from the documented defaults."""
     merged_from: str = ""
     merge_target: str = ""
-    """Whose cluster it goes to, once its last event has been that it merges: the incarnation that led there then."""
+    """The winner that the incarnation merges into, once its last event has said so: the incarnation that led the winner then."""
     ended: bool = False
     paused: bool = False
     view: events.ListInstalled | None = None
@@ -102,7 +102,7 @@ class RunIncarnations(EventRules):
         return min(filter(None, (there, back)), key=lambda record: record.at, default=None)
 
     def disturbance(self, parties: Iterable[IncarnationHistory]) -> str:
-        """Return what keeps these incarnations from talking to one another now; empty when nothing does."""
+        """Return the fault that keeps these incarnations from talking to one another now; empty when they can talk."""
         parties = tuple(dict.fromkeys(parties))
         for incarnation in parties:
             if incarnation.paused:

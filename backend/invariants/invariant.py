@@ -1,4 +1,4 @@
-"""What an invariant is made of: rules over events, and what is still owed when the records end."""
+"""The parts of an invariant: rules over events, and the obligations that are open when the records end."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class PendingObligation:
 
 @dataclass(eq=False)
 class Invariant(EventRules):
-    """One invariant. The tables that it reads must observe each record before it does."""
+    """One invariant. The tables that it reads must observe each record before the invariant does."""
 
     name: ClassVar[str]
     _tables: PartitionTables
@@ -58,5 +58,5 @@ class Invariant(EventRules):
         return Violation(self.name, text, tuple(filter(None, witnesses)))
 
     def pending_obligations(self) -> Iterable[PendingObligation]:
-        """Return what is owed at this moment; nothing for an invariant that is settled record by record."""
+        """Return the obligations that are open at this moment; none for an invariant that is settled record by record."""
         return ()

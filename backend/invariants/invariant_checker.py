@@ -167,7 +167,7 @@ def partition_invariants(tables: PartitionTables) -> tuple[Invariant, ...]:
 
 
 BEGINS_LATE = "begins with record"
-"""In what is said of an incarnation whose first records are missing."""
+"""The reason in statements about an incarnation whose first records are missing."""
 
 
 @dataclass(eq=False)

@@ -15,7 +15,7 @@ from quarterdeck.backend.invariants.incarnations import IncarnationHistory
 from quarterdeck.backend.invariants.invariant import Invariant, PendingObligation, Violation
 
 View = tuple[str, int]
-"""Lineage and version: what identifies a list."""
+"""Lineage and version, which identify a list."""
 
 
 class ViewIntegrity(Invariant):
@@ -176,7 +176,7 @@ class OneAuthor(Invariant):
 
 
 def _in_place(was: ListInstalled, now: ListInstalled) -> bool:
-    """Whether those who stayed stand first, as they stood before; some may hold data now that did not, or the other way round."""
+    """Return whether the members that stayed stand first, in their former order; any of them may have changed its data role."""
     stayed = {member.uuid for member in now.members if member.join_version <= was.version}
     kept = tuple(member for member in was.members if member.uuid in stayed)
     first = now.members[: len(kept)]
@@ -187,7 +187,7 @@ def _in_place(was: ListInstalled, now: ListInstalled) -> bool:
 
 
 def _in_order(was: ListInstalled, now: ListInstalled) -> bool:
-    """Whether those who are on both by one and the same admission stand in one order."""
+    """Return whether the members that are on both lists by the same admission stand in one order."""
     on_both = set(was.members) & set(now.members)
     before, after = ([member for member in installed.members if member in on_both] for installed in (was, now))
     return before == after

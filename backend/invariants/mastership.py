@@ -1,4 +1,4 @@
-"""How mastership passes: claims, what they are made of, and the lineages that they found.
+"""How mastership passes: claims, the answers that they are made of, and the lineages that they found.
 
 The rules are those of Cluster Service Consistency Improvements, Mastership Claim Process.
 """

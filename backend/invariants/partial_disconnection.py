@@ -18,7 +18,7 @@ from quarterdeck.backend.invariants.incarnations import IncarnationHistory
 from quarterdeck.backend.invariants.invariant import Invariant, Violation
 
 MOST_RECOMPUTED = 12
-"""Up to so many members in conflict, a decision is compared with all 4096 others that were possible."""
+"""The number of members in conflict up to which a decision is compared with all 4096 other possible decisions."""
 
 MOST_REMOVALS = 3
 """So often a master may remove a member of which no link and no process was touched: timers may meet badly, but not for ever."""

@@ -23,7 +23,7 @@ from quarterdeck.backend.picture.fold.belief import Unsafety
 
 
 class PartitionRow(NamedTuple):
-    """One partition as an incarnation believes it to stand: its holders by replica index, None for an empty slot."""
+    """One partition as an incarnation knows it: its holders by replica index, None for an empty slot."""
 
     version: int
     holders: tuple[str | None, ...]
@@ -39,7 +39,7 @@ class Imbalance(NamedTuple):
     replica_index: int
     difference: int
     spare_groups: int
-    """Groups of members that may hold data beyond those that one row takes."""
+    """Groups of members that may hold data beyond the groups that one row takes."""
 
 
 @dataclass(slots=True, eq=False)
@@ -48,7 +48,7 @@ class IncarnationTable:
 
     rows: dict[int, PartitionRow] = field(default_factory=dict)
     before: dict[int, PartitionRow | None] = field(default_factory=dict)
-    """What the rows that changed last were before; None for those that were not."""
+    """The former content of the rows that changed last; None for rows without a former content."""
     partitions: int = 0
     version: int = 0
     digest: str = ""
@@ -59,7 +59,7 @@ class IncarnationTable:
 
 @dataclass(slots=True, eq=False)
 class MasterMigrations:
-    """What one incarnation does as a master."""
+    """The actions of one incarnation as a master."""
 
     planned: dict[int, int] = field(default_factory=dict)
     """By partition, how many migrations are in the queue and not begun."""
@@ -83,7 +83,7 @@ class PartitionTables(EventRules):
         self.division = ""
         """Why they are not one undivided cluster now. It ends when all are one again, whose data is safe and merged."""
         self.before_change: list[Callable[[], None]] = []
-        """Called before a record changes what is safe."""
+        """Functions called before a record changes whether data is safe."""
         self.reunited: list[Callable[[], None]] = []
         """Called when a division has ended."""
         self._roots: dict[str, str] = {}
@@ -150,7 +150,7 @@ class PartitionTables(EventRules):
         return worst
 
     def one_master(self) -> IncarnationHistory | None:
-        """Return the only master among those alive; None when there are several, or none."""
+        """Return the only master among the running incarnations; None when none or several lead."""
         masters = self._masters()
         return masters[0] if len(masters) == 1 else None
 

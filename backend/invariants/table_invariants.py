@@ -59,7 +59,7 @@ class TableContent(Invariant):
     name = "table content"
 
     _seen: dict[tuple[str, int, int], tuple[PartitionRow, list[Record]]] = field(default_factory=dict)
-    """By author, partition and version: the content, and the records of those who had it."""
+    """By author, partition and version: the content, and the records of the incarnations that had it."""
 
     def _change(self, record: Record, event: TableChanged) -> Violation | None:
         table = self._tables.by_incarnation[record.uuid]
@@ -122,7 +122,7 @@ class TableSteps(Invariant):
 
 
 def _step_problem(before: PartitionRow | None, row: PartitionRow, event: TableChanged) -> str:
-    """Return what is wrong with a step from `before` to `row`; empty when nothing is."""
+    """Return the mistake in a step from `before` to `row`; empty when the step is correct."""
     grown = row.version - (before.version if before else 0)
     if event.cause == "arranged":
         return "" if before is None or before.replicas == 0 else "it was arranged before"

@@ -19,13 +19,13 @@ ROOT = "/quarterdeck/v1"
 
 
 class Done(Struct, frozen=True, tag_field="status", tag="success"):
-    """It was done, or has begun; events report how it ends."""
+    """The command was done, or has begun; events report how it ends."""
 
     message: str
 
 
 class Fail(Struct, frozen=True, tag_field="status", tag="fail"):
-    """It was not done."""
+    """The command was not done."""
 
     message: Annotated[str, Meta(examples=["addresses: is missing"])]
     hint: Annotated[str, Meta(examples=["write a list of host:port"])] = ""
@@ -51,7 +51,7 @@ class StateIs(Struct, frozen=True):
 
 
 class PartitionHead(Struct, frozen=True):
-    """The first line of what is exported of a partition: where it comes from, and how many lines follow."""
+    """The first line of an exported partition: its source, and the number of lines that follow."""
 
     partition: int
     partitions: Annotated[int, Meta(description="How many there are.")]
@@ -76,7 +76,7 @@ class ExportedEntry(Struct, frozen=True, omit_defaults=True):
 
 
 class Snapshot(Struct, frozen=True):
-    """All that a member knows, as MessagePack for programs of the same version."""
+    """The whole state of a member, as MessagePack for programs of the same version."""
 
     label: str
     uuid: str
@@ -108,7 +108,7 @@ class LinkCondition(Struct, frozen=True):
 
 
 class Faults(Struct, frozen=True):
-    """The link conditions that a member applies to what it sends."""
+    """The link conditions that a member applies to the messages that it sends."""
 
     faults: tuple[LinkCondition, ...]
 
@@ -170,7 +170,7 @@ class Records(Struct, frozen=True, tag_field="type", tag="records"):
 
 
 class Gap(Struct, frozen=True, tag_field="type", tag="gap"):
-    """These records of an incarnation are lost, for the member keeps them no more. No `to_seq`: all from there on."""
+    """These records of an incarnation are lost: the member no longer keeps them. No `to_seq`: all records from `from_seq` on."""
 
     uuid: str
     from_seq: int

@@ -1,4 +1,4 @@
-"""Who a member is, who else is there, what it believes, and its partition table (docs/reference/http-api.md)."""
+"""The identity of a member, its list, its beliefs, and its partition table (docs/reference/http-api.md)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ NodeState = Literal["STARTING", "ACTIVE", "PASSIVE", "SHUT_DOWN"]
 
 
 class ThisMember(Struct, frozen=True):
-    """This member: who it is, whom it follows, and how it is configured."""
+    """This member: its identity, the master that it follows, and its configuration."""
 
     label: str
     address: Address
@@ -67,7 +67,7 @@ class ThisMember(Struct, frozen=True):
 
 
 class MemberRow(Member, frozen=True, kw_only=True):
-    """One entry of the member list, with what this member holds of it."""
+    """One entry of the member list, with the replicas that this member holds of it."""
 
     this: bool
     master: bool
@@ -77,7 +77,7 @@ class MemberRow(Member, frozen=True, kw_only=True):
 
 
 class Members(Struct, frozen=True):
-    """The member list, with what each member holds of the partitions."""
+    """The member list, with the number of replicas that each member holds."""
 
     list_version: int
     lineage: str
@@ -100,7 +100,7 @@ class Report(Struct, frozen=True):
 
 
 class Suspicions(Struct, frozen=True):
-    """Whom this member suspects; on a master also what slaves report, and who is held back."""
+    """The suspected members; on a master also the suspicions that slaves report, and the joiners that are held back."""
 
     suspicions: tuple[Suspected, ...]
     reports: tuple[Report, ...]
@@ -108,7 +108,7 @@ class Suspicions(Struct, frozen=True):
 
 
 class TableSummary(Struct, frozen=True):
-    """Which partition table this member has, and what changed it last."""
+    """The version of this member's partition table, and the change that led to it."""
 
     version: int
     digest: str
@@ -169,7 +169,7 @@ class WhyNotMerging(Struct, frozen=True):
 
 
 def suspicions_of(belief: MemberBelief) -> Suspicions:
-    """Return the members that a member suspects, what was reported to it, and those it holds back."""
+    """Return the suspicions of a member, the suspicions reported to it, and the joiners that it holds back."""
     return _of(belief, Suspicions)
 
 
@@ -181,7 +181,7 @@ def whole_belief(belief: MemberBelief, node_state: NodeState, now_us: int) -> Be
 
 
 def _of(belief: MemberBelief, shape: type[Shape], **given: object) -> Shape:
-    """Return what a belief has of the fields of `shape`, those `given` aside. What it holds by address is a list there."""
+    """Return the fields of `shape` that a belief has, the `given` ones aside. Fields held by address become lists."""
     given["reports"] = tuple(starmap(Report, belief.reports.items()))
     given["held_back"] = tuple(starmap(HeldBack, belief.held_back.items()))
     names = shape.__struct_fields__
@@ -196,7 +196,7 @@ def remembered_by(belief: MemberBelief) -> tuple[Address, ...]:
 
 
 def why_not_merging_of(belief: MemberBelief) -> WhyNotMerging:
-    """Return what keeps a member's cluster from merging with another one, as the member has it."""
+    """Return the reasons that keep a member's cluster from merging with another one, as the member has them."""
     return _of(belief, WhyNotMerging, sentence=_why(belief), is_master=belief.leads, remembered=remembered_by(belief))
 
 
@@ -276,7 +276,7 @@ class Draining(Struct, frozen=True):
 
 
 class Migrations(Struct, frozen=True):
-    """What this member leads as a master, and what it takes part in. Of long lists only the beginning, or the end, is there."""
+    """The migrations that this member leads as a master, or takes part in. Long lists are shortened at one end."""
 
     leading: bool
     recovering: Recovery | None

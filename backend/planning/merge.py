@@ -40,7 +40,7 @@ class MergeMember(StrictModel):
 
 
 class MergeSide(StrictModel):
-    """One of the two who meet. `members` are in order of age; a master whose own list lacks it is its first data member."""
+    """One of two clusters that meet. `members` are in order of age; a master missing in its list is its first data member."""
 
     address: WrittenAddress
     cluster_name: str
@@ -56,7 +56,7 @@ class MergeSide(StrictModel):
     partition_count: Annotated[int | None, Field(ge=1, strict=False)] = None
     joiner: str = "tcp-ip"
     partition_groups: JsonValue = None
-    """As configured, in whatever form: the two sides only have to agree."""
+    """The value as configured, in any form: the two sides only have to agree."""
 
     def profile(self) -> ClusterProfile:
         listed = [ProfiledMember(Address(member.address), "", member.lite) for member in self.members]
@@ -79,7 +79,7 @@ class MergeSide(StrictModel):
 
 
 class Meeting(PlanInput):
-    """`local` has asked; `remote` is what it got for an answer, None for nothing."""
+    """`local` has asked; `remote` is the answer, None for no answer."""
 
     example = '{"local": {…}, "remote": {…}}'
 
@@ -132,7 +132,7 @@ def _decide(meeting: Meeting) -> MergeDecision:
 
 
 def _passed_before(rule: str) -> dict[str, str]:
-    """Return the rules that let the two clusters pass before `rule` decided: name and what held, in order."""
+    """Return the rules that let the two clusters pass before `rule` decided: the name of each rule and its reason, in order."""
     if rule == NOT_MASTER:
         return {NO_ANSWER: NO_ANSWER_PASSED}
     passed: dict[str, str] = {}
@@ -149,7 +149,7 @@ def _master_of(side: MergeSide) -> str:
 
 
 def _as_text(value: JsonValue) -> str:
-    """One text for one meaning, whatever the order in which its keys are written."""
+    """Return one text for one meaning, whatever the order in which its keys are written."""
     if value is None:
         return ""
     return value if isinstance(value, str) else json.dumps(value, sort_keys=True)

@@ -30,7 +30,7 @@ class RebalanceMember(StrictModel):
 
 
 class Rebalance(PlanInput):
-    """The problem: so many partitions for these members, and who holds them now."""
+    """The problem: the number of partitions, the members, and the present holders."""
 
     example = '{"partitions": 271, "backups": 1, "members": [{"name": "A"}, …], "table": null}'
 
@@ -38,7 +38,7 @@ class Rebalance(PlanInput):
     backups: Annotated[int, Field(ge=0, le=6), WHOLE] = 1
     members: Annotated[tuple[RebalanceMember, ...], Field(min_length=1), each_once(attrgetter("name"))]
     leaving: Annotated[tuple[Name, ...], each_once()] = ()
-    """Those of the members that stop gracefully: they get nothing, and what they hold is moved away."""
+    """The members that stop gracefully: they get no replica, and their replicas move away."""
     table: tuple[tuple[str | None, ...], ...] | None = None
     """By partition and replica index, who holds it now; null stands for no table so far."""
 
@@ -84,7 +84,7 @@ class Rebalance(PlanInput):
 
 
 def plan_rebalance(given: Rebalance, *, explain: bool) -> dict[str, object]:
-    """Return the table to aim at as a document; `explain` adds what each member holds and which partitions were lost."""
+    """Return the target table as a document; `explain` adds the replicas of each member and the lost partitions."""
     began = time.monotonic()
     found = arrange(given.table, given.grouped(), given.partitions, given.backups, leaving=given.leaving)
     document: dict[str, object] = {

@@ -1,4 +1,4 @@
-"""What all plans share about their input: JSON, read strictly, one clear error when it is bad."""
+"""The input of all plans: JSON, read strictly, one clear error when it is bad."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from quarterdeck.backend.documents.validation import did_you_mean, message_of, m
 from quarterdeck.backend.documents.yaml_document import field_text, names_in
 
 LONGEST_QUOTE = 60
-"""How much of what was given an error repeats."""
+"""The number of letters of the input that an error repeats."""
 
 EMPTY_OR_MISSING = {"missing": "is missing", "too_short": "is empty", "string_too_short": "the name is empty"}
 
@@ -21,16 +21,16 @@ Remedy = Callable[[ErrorDetails], str | None]
 
 
 class BadInput(ValueError):
-    """Input that is not what a plan takes. The message names the field and has a hint."""
+    """Input that a plan refuses. The message names the field and has a hint."""
 
     def __init__(self, text: str, *, contradictory: bool = False) -> None:
-        """`contradictory`: it has the form that the schema describes, but what it says cannot be."""
+        """`contradictory`: the input has the form that the schema describes, but its values contradict each other."""
         super().__init__(text)
         self.contradictory = contradictory
 
 
 def is_contradiction(error: ErrorDetails) -> bool:
-    """Whether what the error complains of is beyond what a schema can describe."""
+    """Whether a schema cannot describe the mistake."""
     return error["type"] == "value_error"
 
 
@@ -79,12 +79,12 @@ class PlanInput(StrictModel):
 
     @classmethod
     def remedy(cls, error: ErrorDetails) -> str | None:
-        """Return what to write instead of what was given, where the plan knows more than its types say."""
+        """Return the remedy for a given value, where the plan knows more than its types say."""
         return None
 
     @classmethod
     def read(cls, text: bytes) -> Self:
-        """Read what `text` describes.
+        """Return the problem that `text` describes.
 
         Raises:
             BadInput: The text is wrong.
@@ -101,7 +101,7 @@ class PlanInput(StrictModel):
 
 
 def problem_text(error: ErrorDetails, root: type[BaseModel], remedy: Remedy) -> str:
-    """Return what is wrong, and what to write instead; the usual words where `remedy` has none."""
+    """Return the mistake and its remedy; the usual words where `remedy` has none."""
     given = shortened(error["input"])
     match error["type"]:
         case "json_invalid":
@@ -119,7 +119,7 @@ def problem_text(error: ErrorDetails, root: type[BaseModel], remedy: Remedy) -> 
 
 
 def shortened(given: Any) -> str:
-    """Return what was given, as JSON, in a few words."""
+    """Return the given value, as JSON, in a few words."""
     return shortened_text(json.dumps(given, ensure_ascii=False, default=repr))
 
 

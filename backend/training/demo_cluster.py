@@ -49,7 +49,7 @@ class SimulatedDemo(SimulatedCluster):
         return records
 
     def notes(self) -> Sequence[str]:
-        """How its time goes. What the scenario says and asks is the tutor's to show."""
+        """Return how the stage's time goes; the tutor shows the texts and questions of the scenario."""
         return super().notes()[:1]
 
 

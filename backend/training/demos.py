@@ -14,7 +14,7 @@ SUFFIX = ".yaml"
 
 
 class UnknownDemo(LookupError):
-    """There is no built-in demo of that name. The message has a suggestion."""
+    """No built-in demo has that name. The message has a suggestion."""
 
 
 def demo_names() -> tuple[str, ...]:

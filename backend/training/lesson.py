@@ -17,7 +17,7 @@ JOIN_TIMEOUT_US = 3_000_000
 
 
 class LessonCluster(Protocol):
-    """What a lesson needs of a cluster."""
+    """The cluster as a lesson uses it."""
 
     def now_us(self) -> int:
         """Return the time on the clock of the run."""
@@ -36,7 +36,7 @@ class Lesson:
         """
         self.tutor = tutor
         self.problem = ""
-        """Why there is no cluster to learn on; empty while there is one."""
+        """Why the lesson has no cluster; empty while it has one."""
         self._cluster = cluster
         self._starting = starting
         self._ended: deque[tuple[int, str]] = deque()

@@ -1,4 +1,4 @@
-"""What a trainee predicted, what came of it, how the whole demo went, and what was done so far: the scores, one small file."""
+"""The predictions of a trainee, their truth, the result of the whole demo, and the scores of earlier demos in one small file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from quarterdeck.backend.core.properties import SECOND_US
 
 
 class TraineePrediction(NamedTuple):
-    """One question: what the trainee said, and what was so. `right` is None when nothing was said, or nothing can be judged."""
+    """One question: the prediction and the truth. `right` is None without a prediction, or where nothing can be judged."""
 
     question: str
     said: str
@@ -23,7 +23,7 @@ class TraineePrediction(NamedTuple):
 
 
 class ExpectationResult(NamedTuple):
-    """One expectation: the step, what it was, how long it took, and what was missing when it was given up; empty when met."""
+    """One expectation: its step, its text, its duration, and the missing part when it was given up; empty when met."""
 
     step: int
     text: str
@@ -55,7 +55,7 @@ class DemoSummary(NamedTuple):
 
     @property
     def passed(self) -> bool:
-        """Whether the cluster did all that the demo expects of it. What the trainee predicted plays no part."""
+        """Whether the cluster met every expectation of the demo. The predictions of the trainee play no part."""
         return self.finished and not self.missed and not self.refusals
 
     def score_text(self) -> str:
@@ -84,18 +84,18 @@ class DemoSummary(NamedTuple):
 FORMAT = 1
 
 SCORES_FILE = "demos.json"
-"""How the file is called, beside what the console remembers."""
+"""The name of the file, beside the file in which the console keeps its state."""
 
 
 class Attempts(Struct, frozen=True):
-    """How often a demo was finished, and how well: predictions that came true, of those that were judged."""
+    """The attempts at a demo: their number, and the predictions that came true, of those that were judged."""
 
     finished: int = 0
     best: int = 0
     best_of: int = 0
 
     def with_summary(self, summary: DemoSummary) -> Attempts:
-        """One more that ended so."""
+        """Return the score with one more attempt of this result."""
         right, judged = summary.right, summary.judged
         better = right * max(1, self.best_of) >= self.best * max(1, judged) if self.finished else True
         best, best_of = (right, judged) if better else (self.best, self.best_of)

@@ -73,7 +73,7 @@ def run_live(
 
 
 def live_options(scenario: Scenario) -> MemberOptions:
-    """Return what a live cluster has to know of a scenario's members besides their labels.
+    """Return the facts of a scenario's members that a live cluster needs besides their labels.
 
     Raises:
         OnlySimulated: No live cluster can play it.
@@ -128,7 +128,7 @@ class LiveStage:
         self._collect()
 
     def advance(self, by_us: int) -> None:
-        """Let so much time pass; when it is none, judge what is there."""
+        """Let this time pass; without a time, judge the records that are there."""
         until = time.monotonic() + by_us / SECOND_US
         while (left := until - time.monotonic()) > 0:
             time.sleep(min(left, POLL_SECONDS))
@@ -146,7 +146,7 @@ class LiveStage:
 
 
 class Narrator:
-    """Narrates the steps as they happen, and after each that is not only words what every member believes."""
+    """Narrates the steps as they happen, and after each step with an effect the belief of every member."""
 
     def __init__(self, run_state: RunState, narrate: Narrate) -> None:
         self._run_state = run_state
@@ -166,7 +166,7 @@ class Narrator:
             self._narrate(f"[{number}] expect {step.expect.text()}")
 
     def ends(self, number: int, step: ScenarioStep, outcome: StepOutcome | None) -> None:
-        """Say how a step ended, and what every member believes then."""
+        """Say how a step ended, and every member's belief then."""
         if outcome is not None:
             verdict = "met" if outcome.met else f"NOT MET: {outcome.missing}"
             self._narrate(f"[{number}] {verdict} at {outcome.at_seconds:.1f} s")
@@ -183,7 +183,7 @@ class Narrator:
 
 
 def belief_lines(run_state: RunState) -> list[str]:
-    """One line for each member: its state, and while it runs the list that it believes in."""
+    """Return one line for each member: its state, and while it runs the list that it believes in."""
     members = run_state.picture.members
     width = max((len(label) for label in members), default=0)
     running = run_state.beliefs()

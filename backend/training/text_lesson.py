@@ -12,7 +12,7 @@ from quarterdeck.backend.training.results import DemoSummary
 from quarterdeck.backend.training.tutor_facts import HEADINGS, CommandForms
 
 LEAVE = "q"
-"""What a trainee answers who wants to leave."""
+"""The answer with which a trainee leaves."""
 
 
 class Trainee(Protocol):
@@ -21,18 +21,18 @@ class Trainee(Protocol):
     def print_line(self, line: str) -> None: ...
 
     def answer(self) -> str:
-        """To a question; empty when there is no answer, or no trainee any more."""
+        """Return the answer to a question; empty when the trainee gives none or has left."""
 
     def pause(self, what_follows: str) -> str:
         """Come back when it may go on; only whether the answer is `LEAVE` matters."""
 
 
 class LessonFailed(RuntimeError):
-    """There is no cluster to learn on; the message says why."""
+    """The lesson has no cluster; the message says why."""
 
 
 class TextLesson:
-    """Leads through a lesson. `pass_time` lets a moment go by and hands what happened in it to the lesson."""
+    """Leads through a lesson. `pass_time` lets a moment go by and hands the records of the moment to the lesson."""
 
     def __init__(self, lesson: Lesson, pass_time: Callable[[], None], trainee: Trainee, lines: CommandForms) -> None:
         self._lesson, self._tutor = lesson, lesson.tutor
@@ -40,7 +40,7 @@ class TextLesson:
         self._say = trainee.print_line
         self._printed = 0
         self._said_missing = False
-        """Whether it was said what the present expectation is missing: once is enough."""
+        """Whether the lesson has already said which part of the present expectation is missing."""
 
     def run(self) -> DemoSummary:
         """Return how it went when it is over, or the trainee leaves. Raises `LessonFailed`."""

@@ -24,18 +24,18 @@ GRACEFUL_STOP_US = 200_000
 """How long a graceful stop is waited for before the next step: enough to hear of a refusal."""
 
 Phase = Literal["starting", "to-do", "asking", "doing", "waiting", "expecting", "reading", "missed", "over"]
-"""What is going on. In `to-do`, `reading`, `missed` the trainee is waited for, in `asking` for an answer; `over` is the end."""
+"""The stage of the tutor. `to-do`, `reading`, `missed` wait for the trainee, `asking` for an answer; `over` is the end."""
 
 Kind = Literal["said", "did", "asked", "answered", "met", "missed", "refused", "right", "wrong", "open", "why"]
 
 
 class TranscriptEntry(NamedTuple):
-    """One thing that was said to the trainee."""
+    """One text that the tutor has shown to the trainee."""
 
     kind: Kind
     text: str
     command: Command | None = None
-    """What was done, for `did`."""
+    """The command, for `did`."""
 
 
 class NumberedCommand(NamedTuple):
@@ -71,7 +71,7 @@ class Tutor:
         self.predictions: list[TraineePrediction] = []
         self.expectation_results: list[ExpectationResult] = []
         self.missing = ""
-        """What is still missing of the expectation that is waited for."""
+        """The missing part of the awaited expectation."""
         self._run_state = RunState()
         self._settings = scenario.timing()
         self._workloads = Workloads(seed)
@@ -108,7 +108,7 @@ class Tutor:
 
     @property
     def next_actions(self) -> list[ScenarioStep]:
-        """What is done next when the trainee says so: one action or several in a row."""
+        """The actions that follow when the trainee agrees: one, or several in a row."""
         found = []
         for step in self.scenario.steps[self._place :]:
             if step.do is None:
@@ -122,7 +122,7 @@ class Tutor:
 
     @property
     def expected(self) -> Expect | None:
-        """What is waited for."""
+        """The awaited expectation."""
         return self._pending_expectation.expect if self._pending_expectation is not None else None
 
     def remaining_us(self, now_us: int) -> int:
@@ -145,7 +145,7 @@ class Tutor:
     # What is handed in
 
     def receive(self, records: Iterable[Record]) -> None:
-        """Take in what happened; nothing any more when it is over, however long the cluster goes on."""
+        """Take in new records; none any more once the demo is over, however long the cluster goes on."""
         if self.phase == "over":
             return
         for record in records:
@@ -158,7 +158,7 @@ class Tutor:
             self._go()
 
     def tick(self, now_us: int) -> None:
-        """Look what has come true, and what is due."""
+        """Check which expectations have come true, and which steps are due."""
         self._now_us = now_us
         while (planned := self._workloads.due(now_us)) is not None:
             self._queued_commands.append(NumberedCommand(0, planned[1]))
@@ -198,7 +198,7 @@ class Tutor:
             self._pending_expectation.until_us += now_us - self._free_since_us
 
     def ended(self, number: int, refusal: str, now_us: int) -> None:
-        """Note that the command of this number was done, or refused when there is a `refusal`."""
+        """Note that the command of this number was done, or refused when it has a `refusal`."""
         self._now_us = now_us
         if number in self._under_way:
             del self._under_way[number]
@@ -206,7 +206,7 @@ class Tutor:
                 self._refused(refusal)
 
     def drain_commands(self) -> list[NumberedCommand]:
-        """Return what the cluster is to do now, each command once."""
+        """Return the commands that the cluster has to carry out now, each command once."""
         commands, self._queued_commands = self._queued_commands, []
         return commands
 

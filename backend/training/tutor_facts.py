@@ -1,4 +1,4 @@
-"""What a tutor says now, as facts for a sheet: narration, the question, the action, what is missing, the score."""
+"""The present words of a tutor as facts for a sheet: narration, question, action, missing parts, score."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ class Write(Struct, eq=False):
     """A put or a remove. Times count calls: a write that began at 3 was asked for before one that began at 5."""
 
     value: str | None
-    """None for a remove, and for the beginning, when nothing was there."""
+    """The written value; None for a remove, and for the beginning, when the key had no value."""
     record: Record | None
     began: float = -inf
     done: float = inf
@@ -36,11 +36,11 @@ class Write(Struct, eq=False):
     """When its call ended. Until then it is asked again where its owner is lost, and so may be done again; where its outcome is
     unknown, what was asked may also arrive later."""
     never: bool = False
-    """It ended with a problem and was certainly not done."""
+    """Whether the write ended with a problem and was certainly not done."""
     evicted: bool = False
-    """Its owner removed the entry to make room. That may be undone with the owner, so it replaces nothing for certain."""
+    """Whether the owner evicted the entry to make room. The owner's loss may undo it, so it replaces nothing for certain."""
     survived: bool = False
-    """It was found again after it could have been lost."""
+    """Whether a read found the write again after the write could have been lost."""
 
 
 class OpenCall(Struct, eq=False):
@@ -52,7 +52,7 @@ class OpenCall(Struct, eq=False):
 
 
 class Register(Struct, eq=False):
-    """What happened to one key. Calls come in the order of the run; `now` counts them."""
+    """The history of one key. Calls come in the order of the run; `now` counts the calls."""
 
     writes: list[Write] = field(default_factory=lambda: [Write(None, None, -inf, -inf)])
     """In the order in which they began."""
@@ -70,13 +70,13 @@ class Register(Struct, eq=False):
         return write
 
     def evict(self, record: Record, now: int) -> None:
-        """Note that the owner has removed the entry to make room: nothing may be there now."""
+        """Note that the owner has removed the entry to make room: the key may have no value now."""
         write = Write(None, record, now, now, now, evicted=True)
         self.writes.append(write)
         self.by_value[None].append(write)
 
     def finish(self, record: Record, event: CallFinished, call: OpenCall, now: int, lost_at: float) -> Violation | None:
-        """End a call and judge its answer. What was written until `lost_at` may be lost."""
+        """End a call and judge its answer. Writes until `lost_at` may be lost."""
         if event.operation == "get":
             self.problem = event.problem
         write = call.write
@@ -92,7 +92,7 @@ class Register(Struct, eq=False):
         return found
 
     def _judge(self, record: Record, event: CallFinished, call: OpenCall, now: int, lost_at: float) -> Violation | None:
-        """Judge the answer of a call, which says for every operation what was there before."""
+        """Judge the answer of a call, which says for every operation the value before it."""
         value = event.value if event.found else None
         # Done on one side of a split, its answer lost, a write may come back with that side's data while it is tried on.
         done_before = call.began <= lost_at
@@ -153,7 +153,7 @@ class NoLostWrite(Invariant):
     _losses: HolderLosses
     _registers: dict[Key, Register] = dataclasses.field(default_factory=lambda: defaultdict(Register))
     _calls: dict[tuple[str, int, Key], OpenCall] = dataclasses.field(default_factory=dict)
-    """By incarnation, number and what is asked for, the calls that are under way."""
+    """The calls under way, by incarnation, number and requested operation."""
 
     def written(self) -> list[Key]:
         """List every map and key that a client wanted to write, in the order of their first use."""

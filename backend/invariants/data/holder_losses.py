@@ -21,7 +21,7 @@ from quarterdeck.backend.invariants.partition_tables import PartitionTables
 
 
 class HolderLosses(EventRules):
-    """What became of the holders of each partition. `tables` must be shown each record before."""
+    """The losses of holders of each partition. `tables` must be shown each record before."""
 
     def __init__(self, tables: PartitionTables) -> None:
         self._tables = tables
@@ -37,7 +37,7 @@ class HolderLosses(EventRules):
         self._let_go: set[Address] = set()
         """The members of which the others need nothing any more, by the word of a master."""
         self._reunited_at: float = -inf
-        """When the members became one cluster again. What was written before may be lost."""
+        """The clock when the members became one cluster again. Earlier writes may be lost."""
         tables.before_change.append(self._look_whether_safe)
         tables.reunited.append(self._begin_anew)
 

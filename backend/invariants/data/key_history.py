@@ -26,7 +26,7 @@ from quarterdeck.backend.invariants.data.undivided_clusters import UndividedStre
 
 
 class Contradiction(Struct, frozen=True):
-    """An answer that no order of the operations explains; what the key may have held, and the last operation before."""
+    """An answer that no order of the operations explains; the possible values of the key, and the last operation before."""
 
     record: Record
     held: list[str | None]
@@ -43,7 +43,7 @@ class KeyRegister(Struct, eq=False):
     """Acknowledged writes that nothing has looked at since."""
     under_way: int = 0
     piece: list[tuple[KnownOperation, Record]] = []
-    """What was answered since nothing was under way last."""
+    """The answers since the key last had no operation under way."""
     latest: Record | None = None
     """The last operation that was judged."""
     is_forgotten: bool = False
@@ -57,12 +57,12 @@ class OperationUnderWay(Struct, eq=False):
     writes: bool
     value: str | None
     register: KeyRegister | None
-    """Of the stretch in which it was asked for, if there was one."""
+    """The register of the stretch in which the operation was requested, if it was requested in one."""
     is_uncertain: bool = False
 
 
 class KeyHistory(Struct, eq=False):
-    """What was done with one key. Times are those of `HolderLosses.clock`; what began until `excused_at` may be lost."""
+    """The operations on one key. Times are those of `HolderLosses.clock`; earlier ones than `excused_at` may be lost."""
 
     operations: dict[tuple[str, int], OperationUnderWay] = {}
     """Those under way, by the incarnation that was asked and the number of its call."""
@@ -75,7 +75,7 @@ class KeyHistory(Struct, eq=False):
     """The stretches in which writes began, as far as registers of earlier ones are kept."""
     acknowledged: int = 0
     judged: int = 0
-    """Acknowledged writes that a later operation had to find, or what replaced them, and has."""
+    """The acknowledged writes that a later operation had to find, directly or by their replacements, and has found."""
     doubtful: dict[str | None, float] = {}
     """The values of other acknowledged writes, with the time of their answers."""
     found: int = 0
@@ -85,7 +85,7 @@ class KeyHistory(Struct, eq=False):
     def begin(
         self, record: Record, event: CallStarted, now: int, stretch: UndividedStretch | None, excused_at: float
     ) -> Contradiction | None:
-        """Note an operation that is asked for in `stretch`, and judge what was waiting for nothing else to be under way."""
+        """Note an operation requested in `stretch`, and judge the operations that waited for all others to end."""
         contradiction = None
         register = None
         if stretch is not None and (not stretch.unserved or self._is_served(stretch)):
@@ -147,7 +147,7 @@ class KeyHistory(Struct, eq=False):
         return self.partition is not None and self.partition not in stretch.unserved
 
     def lose_caller(self, uuid: str) -> None:
-        """Note that what this member was asked will not be answered, since it has ended."""
+        """Note that the requests to this member get no answer, since the member has ended."""
         for asked in [asked for asked in self.operations if asked[0] == uuid]:
             operation = self.operations.pop(asked)
             self._doubt(operation)
@@ -162,7 +162,7 @@ class KeyHistory(Struct, eq=False):
     def _register(
         self, stretch: UndividedStretch, now: int, excused_at: float
     ) -> tuple[KeyRegister, Contradiction | None]:
-        """Return the register of the stretch, and what judging those of earlier ones shows when it is new."""
+        """Return the register of the stretch, and the result of judging earlier stretches when the register is new."""
         for register in self.registers:
             if register.stretch is stretch and register.began > excused_at:
                 return register, None
@@ -205,7 +205,7 @@ class KeyHistory(Struct, eq=False):
         return None, False
 
     def _may_be_empty(self, register: KeyRegister) -> bool:
-        """Return whether the key may have had no value in the end, or have none once what is uncertain is done."""
+        """Return whether the key may have no value at the end, or may have none once the uncertain operations are done."""
         ends_empty = any(state.value is None for state in register.states)
         return ends_empty or any(write.value is None for write in self.uncertain)
 
@@ -221,7 +221,7 @@ class KeyHistory(Struct, eq=False):
         self.doubtful.update((write.value, write.ended) for write in writes)
 
     def _judge(self, register: KeyRegister) -> Contradiction | None:
-        """Judge what was answered in a register, which is something, and after which nothing else is under way there."""
+        """Judge the answers of a register, of which there are some, and after which no other operation is under way."""
         piece, register.piece = register.piece, []
         before, register.states = register.states, UNKNOWN
         latest, register.latest = register.latest, piece[-1][1]
@@ -252,7 +252,7 @@ class KeyHistory(Struct, eq=False):
     def _contradictions(
         self, piece: list[tuple[KnownOperation, Record]], before: frozenset[RegisterState], latest: Record | None
     ) -> Iterator[Contradiction]:
-        """Yield the first answer that nothing explains, when those that came later are not known yet."""
+        """Yield the first answer without an explanation while the later answers are not known yet."""
         states = before
         for count in range(1, len(piece) + 1):
             later = [UncertainWrite(known.began, known.value) for known, _ in piece[count:] if known.writes]

@@ -39,7 +39,7 @@ class Linearizability(Invariant):
         return sum(history.acknowledged for history in self._histories.values())
 
     def judged(self) -> int:
-        """How many of the acknowledged writes are judged: a later operation has looked at what they left."""
+        """Return the number of acknowledged writes that are judged: a later operation has looked at their result."""
         return sum(history.judged for history in self._histories.values())
 
     def found(self) -> int:
@@ -75,17 +75,17 @@ class Linearizability(Invariant):
 
 
 class JudgedWrites(Struct, frozen=True):
-    """What was judged of the writes of a run."""
+    """The result of judging the writes of a run."""
 
     acknowledged: int
     survived: int
-    """Those that could have been lost, as a holder of their partition went or the partition moved, and were found again."""
+    """The writes that could have been lost, as a holder of their partition went or the partition moved, and were found again."""
     unjudged: int
     """Those of which the run does not show whether they survived: members were divided, too many were lost, or nothing looked."""
 
 
 def together(judged: Iterable[JudgedWrites]) -> JudgedWrites:
-    """Add up what was judged in several runs."""
+    """Add up the judged writes of several runs."""
     counts = [(writes.acknowledged, writes.survived, writes.unjudged) for writes in judged]
     return JudgedWrites(*map(sum, zip(*counts, strict=True))) if counts else JudgedWrites(0, 0, 0)
 

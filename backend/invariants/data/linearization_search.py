@@ -17,19 +17,19 @@ ANYTHING = object()
 """The value of a register of which nothing is known."""
 
 MOST_STATES = 2_000
-"""So many states are tried; then the search is given up."""
+"""The number of states after which the search is given up."""
 
 
 class KnownOperation(Struct, frozen=True, order=True):
-    """An operation that was answered. Times only say what ended before what began."""
+    """An operation with its answer. Times only order the end of one operation before the beginning of another."""
 
     began: float
     ended: float
     found: str | None
-    """What it read, or what was there before it wrote; None where nothing was."""
+    """The value that the operation read or replaced; None where the register was empty."""
     writes: bool
     value: str | None = None
-    """What it left there if it writes; None for a remove."""
+    """The value that a write leaves; None for a remove."""
 
 
 class UncertainWrite(Struct, frozen=True):
@@ -40,7 +40,7 @@ class UncertainWrite(Struct, frozen=True):
 
 
 class RegisterState(Struct, frozen=True):
-    """What a register may hold, and which uncertain writes were done for that: a bit for each, by its place."""
+    """A possible value of a register, and the uncertain writes that were done for it: a bit for each write, by its place."""
 
     value: object
     """A text, None for nothing, or `ANYTHING`."""
@@ -96,7 +96,7 @@ def states_after(
 
 
 def _next_operations(ordered: Sequence[KnownOperation], placed: int) -> Iterator[int]:
-    """Yield the places of the operations that may come next: those that began before any other of the rest ended."""
+    """Yield the places of the operations that may come next: they began before any other remaining operation ended."""
     place = (~placed & (placed + 1)).bit_length() - 1
     first_end = ordered[place].ended
     while place < len(ordered) and ordered[place].began < first_end:
@@ -129,6 +129,6 @@ def _after(
 
 
 def values_of(states: Collection[RegisterState]) -> list[str | None]:
-    """Return what the register may hold, in a stable order; nothing when it may hold anything."""
+    """Return the possible values of the register, in a stable order; no value when any value is possible."""
     known = {cast("str | None", state.value) for state in states if state.value is not ANYTHING}
     return sorted(known, key=lambda value: (value is not None, value or ""))

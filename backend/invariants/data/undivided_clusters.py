@@ -36,24 +36,24 @@ class UndividedStretch:
     members: set[str]
     """The members of a side of a division; nothing is said of them while nothing is divided."""
     before: UndividedStretch | None = None
-    """The stretch whose values are still there where nothing was written since."""
+    """The stretch whose values are still present where no write has replaced them since."""
     kept: frozenset[int] = frozenset()
     """The partitions for which that is so."""
     is_filled: bool = False
-    """Whether a merge may have put in what was not there before."""
+    """Whether a merge may have added values."""
     is_own: bool = False
-    """Whether writes of other sides of the division make no difference to what is still there of the stretch before."""
+    """Whether writes of other sides of the division leave the values of the stretch before unchanged."""
     unserved: frozenset[int] = frozenset()
-    """Partitions whose rows keep the name of an owner elsewhere, which may still do what it is asked for."""
+    """Partitions whose rows keep the name of an owner elsewhere. That owner may still carry out requests."""
     is_whole: bool = False
     """Whether all members are in it, so that the sides of a division before it are nowhere any more."""
     is_over: bool = False
     over_at: int = 0
     losses_left: int = 0
-    """So many members of a side may end before data may be lost."""
+    """The number of members of a side that may end before data may be lost."""
 
     def earlier(self, partition: int | None) -> Iterator[EarlierStretch]:
-        """Yield the stretches whose values of a partition are still there in this one, where nothing was written since."""
+        """Yield the stretches whose values of a partition are still present in this stretch, where no write has replaced them."""
         stretch, is_filled, is_own = self, False, True
         while stretch.before is not None and partition in stretch.kept:
             is_filled |= stretch.is_filled
@@ -67,7 +67,7 @@ class EarlierStretch(NamedTuple):
 
     stretch: UndividedStretch
     is_filled: bool
-    """Whether a merge may have put in what was not there."""
+    """Whether a merge may have added values."""
     is_own: bool
     """Whether writes of other sides of the division make no difference."""
 
@@ -98,7 +98,7 @@ class UndividedClusters(EventRules):
         self._lost_anywhere: set[int] = set()
         """The same for all of them, since the division began."""
         self._is_filled: dict[str, bool] = {}
-        """The members of clusters that others have merged into since then: whether that only filled what was empty there."""
+        """The members of clusters into which others have merged since then: whether the merge filled only empty keys."""
         self._keeping_names: set[str] = set()
         """The members whose tables name holders that have left, by the state of their cluster."""
         self._is_lost = self._is_reunited = False
@@ -164,7 +164,7 @@ class UndividedClusters(EventRules):
             self._fill(target, policy)
 
     def _fill(self, winner: IncarnationHistory, policy: str) -> None:
-        """Note what a merge does to the values of the members on the winner's list."""
+        """Note the effect of a merge on the values of the members on the winner's list."""
         for member in winner.members:
             self._is_filled[member.uuid] = policy in FILLING and self._is_filled.get(member.uuid, True)
 
@@ -267,7 +267,7 @@ class UndividedClusters(EventRules):
         return view.lineage == lineage and members <= {member.uuid for member in view.members}
 
     def _names_bringing(self, view: ListInstalled | None) -> bool:
-        """Return whether a list names members that bring along what they have, which may overwrite what is there."""
+        """Return whether a list names members that bring their entries along, which may overwrite present ones."""
         bringing = self._tables.bringing
         return bool(bringing) and view is not None and any(member.uuid in bringing for member in view.members)
 
@@ -279,7 +279,7 @@ class UndividedClusters(EventRules):
         )
 
     def _places_outside(self, uuid: str, members: set[str]) -> Iterator[tuple[int, int]]:
-        """Yield partition and replica index of what others hold in the member's table."""
+        """Yield partition and replica index of the replicas that other members hold in the member's table."""
         table = self._tables.by_incarnation.get(uuid)
         for partition, row in table.rows.items() if table is not None else ():
             for replica_index, holder in enumerate(row.holders):
@@ -287,7 +287,7 @@ class UndividedClusters(EventRules):
                     yield partition, replica_index
 
     def _begun(self, members: set[str]) -> UndividedStretch:
-        """Begin the stretch of these members, with what they still have of the one before."""
+        """Begin the stretch of these members, with the values that they still have of the stretch before."""
         now = self._losses.clock
         latest = {id(last.stretch): last for uuid in members if (last := self._last.get(uuid)) is not None}
         merged = {filled for uuid in members if (filled := self._is_filled.get(uuid)) is not None}
