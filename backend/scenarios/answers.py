@@ -16,15 +16,15 @@ from quarterdeck.backend.scenarios.format.questions import AnswerSource, Scenari
 
 @dataclass
 class OpenQuestion:
-    """A question that waits for its answer, and what its answer has to be compared with."""
+    """A question that waits for its answer, and the facts with which its answer is compared."""
 
     ask: ScenarioQuestion
     said: str
-    """What the trainee answered; empty where the question was left out."""
+    """The trainee's answer; empty where the question was left out."""
     list_before: tuple[str, ...]
     """The greatest list of a running member when it was asked."""
     left: int
-    """How many expectations have to be over before it can be seen what is right."""
+    """The number of expectations that have to be over before the right answer can be seen."""
 
     def truth(self, picture: Picture, checker: InvariantChecker, recent: Sequence[Record]) -> RightAnswer:
         """Return the right answer as things stand. `recent` are the records since the last action."""
@@ -64,7 +64,7 @@ class OpenQuestion:
 
 @dataclass(frozen=True)
 class RightAnswer:
-    """A right answer, in words, and what the trainee said."""
+    """A right answer, in words, and the trainee's answer."""
 
     ask: ScenarioQuestion
     text: str
@@ -72,7 +72,7 @@ class RightAnswer:
 
     @property
     def choice(self) -> int | None:
-        """The place of the choice that says so; None when there are no choices, or none of them does."""
+        """The place of the choice with this answer; None when the question has no choices, or no choice has the answer."""
         said = words_of(self.text)
         return next((place for place, one in enumerate(self.ask.choices) if words_of(one) == said), None)
 

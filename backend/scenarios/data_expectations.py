@@ -21,7 +21,7 @@ NO_TABLE: dict[Unsafety, str] = {"no-table": "no member has a partition table"}
 
 
 def data_missing(expect: Expect, picture: Picture, checker: InvariantChecker, records: Sequence[Record]) -> str:
-    """Return what `expect` says of partitions and data and does not hold, in words; empty when all of it does."""
+    """Return the unmet parts of `expect` about partitions and data, in words; empty when all hold."""
     return "; ".join(_missing(expect, picture, checker, records))
 
 
@@ -66,7 +66,7 @@ def why_not_safe(picture: Picture, tables: PartitionTables) -> Iterator[tuple[Un
 
 
 def why_not_balanced(tables: PartitionTables, *, leniently: bool = False) -> str:
-    """Return what keeps the one master's table from being balanced, in words; empty when it is.
+    """Return the reasons why the one master's table is not balanced, in words; empty when it is balanced.
 
     With hardly more members, or groups of them, than replicas, balance may take exchanges within rows that would give up a copy
     for a while, and are not made (Avoid Data Loss on Migration, 3.2.1). Checked `leniently`, such a table is balanced enough, and

@@ -1,4 +1,4 @@
-"""Patterns of events in expectations: which records one means, how many of them it wants, and what is wrong with it.
+"""Patterns of events in expectations: the records that a pattern means, the number that it wants, and its mistakes.
 
 A pattern holds a kind, any fields of such events, `member` for who recorded it, and how often: `at-least` once unless said.
 """
@@ -26,7 +26,7 @@ EventPattern = dict[str, Any]
 
 
 def _as_patterns(value: object) -> object:
-    """One pattern may stand without a list, and a kind alone is a pattern."""
+    """Accept one pattern without a list, and a kind alone as a pattern."""
     written = value if isinstance(value, list | tuple) else [value]
     return [{"kind": kind} if isinstance(kind, str) else kind for kind in written]
 
@@ -48,7 +48,7 @@ def event_text(pattern: EventPattern) -> str:
 def events_missing(
     patterns: Iterable[EventPattern], picture: Picture, records: Sequence[Record], since: str
 ) -> Iterator[str]:
-    """For each pattern of which there are too few or too many records, how many there are."""
+    """Return the number of records of each pattern that has too few or too many."""
     for pattern in patterns:
         found = sum(matches(pattern, picture, record) for record in records)
         least, most = pattern.get(AT_LEAST, 1), pattern.get(AT_MOST)
@@ -63,7 +63,7 @@ def events_missing(
 
 
 def forbidden_event(patterns: Iterable[EventPattern], picture: Picture, records: Iterable[Record]) -> str:
-    """Return the first record that one of `patterns` matches, in words; empty when there is none."""
+    """Return the first record that matches one of `patterns`, in words; empty when no record matches."""
     for record in records:
         if any(matches(pattern, picture, record) for pattern in patterns):
             return f"{_kind(record)} happened to {record.member} at {record.at / SECOND_US:.3f} s; expected never"
@@ -97,7 +97,7 @@ def _kind(record: Record) -> str:
 def pattern_problems(
     pattern: EventPattern, members: Sequence[str], *, counted: bool
 ) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Yield what is wrong with a pattern: the field, or none for the whole pattern, and the problem with a hint."""
+    """Yield the mistakes of a pattern: the field, or none for the whole pattern, and the problem with a hint."""
     if "kind" not in pattern:
         yield (), f"names no kind; add kind: one of {', '.join(EVENT_KINDS)}"
         return

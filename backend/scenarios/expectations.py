@@ -1,4 +1,4 @@
-"""Expectations checked against the picture: what a scenario says must hold, and in words what is missing.
+"""Expectations checked against the picture: the conditions of a scenario, and in words the unmet ones.
 
 Pure functions. A live and a simulated run are checked by the same ones.
 """
@@ -14,7 +14,7 @@ from quarterdeck.backend.scenarios.format.scenario import Expect
 
 
 def members_missing(expect: Expect, picture: Picture, records: Sequence[Record], refusal: str | None = None) -> str:
-    """Return what of `expect` does not hold now, in words; empty when all does.
+    """Return the unmet parts of `expect`, in words; empty when all hold.
 
     `records` are those that count; only `event` and `never` look at them.
     """

@@ -96,7 +96,7 @@ class Interpreter:
         return None
 
     def _schedule(self, number: int, schedule: Sequence[ScheduledChoice]) -> StepOutcome | None:
-        """Let happen what is scheduled; an outcome only when it cannot."""
+        """Carry out the scheduled event; return an outcome only when that is impossible."""
         for place, choice in enumerate(schedule, start=1):
             try:
                 if self._take_scheduled is None:
@@ -132,7 +132,7 @@ class Interpreter:
         return None
 
     def _advance(self, by_us: int) -> None:
-        """Let so much time pass, and the workloads go on in it. Members that cannot be asked then are not asked."""
+        """Let this time pass, with the workloads going on in it. Members that cannot be asked then are not asked."""
         driver = self._driver
         until_us = driver.now_us() + by_us
         while (planned := self._workloads.due(until_us)) is not None:

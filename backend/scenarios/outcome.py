@@ -1,4 +1,4 @@
-"""The result of a run, as JSON: each step, the violations, and what every member believes."""
+"""The result of a run, as JSON: each step, the violations, and the belief of every member."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class StepOutcome(Struct, frozen=True):
 
 
 class MemberOutcome(Struct, frozen=True):
-    """What one running member believes at the end, in labels."""
+    """The belief of one running member at the end, in labels."""
 
     master: str | None
     version: int
@@ -33,13 +33,13 @@ class MemberOutcome(Struct, frozen=True):
 
 
 class TableOutcome(Struct, frozen=True):
-    """`version` is the greatest table version that a running member has; 0 while there is no table."""
+    """`version` is the greatest table version of a running member; 0 while no member has a table."""
 
     version: int = 0
 
 
 class Outcome(Struct, frozen=True):
-    """The result of a run, as JSON. `members` holds those that still run at the end."""
+    """The result of a run, as JSON. `members` holds the members that still run at the end."""
 
     passed: bool
     expectations: tuple[StepOutcome, ...]
@@ -55,7 +55,7 @@ class Outcome(Struct, frozen=True):
     source: Literal["simulated", "live"]
 
     def sentence(self) -> str:
-        """Return in a line whether the run passed, and what was missed first."""
+        """Return in a line whether the run passed, and the first unmet expectation."""
         met = sum(step.met for step in self.expectations)
         facts = [f"{met} of {counted(len(self.expectations), 'expectation')} met in {self.virtual_seconds:.1f} s"]
         facts += [f"step {step.step} was not: {step.missing}" for step in self.expectations if not step.met][:1]

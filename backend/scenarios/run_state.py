@@ -1,4 +1,4 @@
-"""What a run has shown so far, fed record by record: expectations, questions and the outcome are read from it."""
+"""The state of a run so far, fed record by record: expectations, questions and the outcome are read from it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class RecordSink(Protocol):
 
 
 class RunState:
-    """What a run has shown so far: the picture, the invariants that were broken, the records since the last action."""
+    """The state of a run so far: the picture, the broken invariants, the records since the last action."""
 
     def __init__(self, journal: RecordSink | None = None) -> None:
         self.picture = Picture()
@@ -67,7 +67,7 @@ class RunState:
         self._counted_from = len(self.recent) if expect.since == "here" else 0
 
     def missing(self, expect: Expect) -> str:
-        """Return what of `expect` does not hold now, in words; empty when all of it does.
+        """Return the unmet parts of `expect`, in words; empty when all hold. Keys are read by `writes_missing` alone.
 
         It reads no keys: see `writes_missing`.
         """
@@ -81,7 +81,7 @@ class RunState:
         return bool(forbidden_event(expect.never, self.picture, self.recent[self._counted_from :]))
 
     def ask(self, ask: ScenarioQuestion, said: str = "") -> None:
-        """Keep a question, and what was said to it, until `answers` gives what is right."""
+        """Keep a question, and the answer to it, until `answers` gives the right one."""
         self._questions.append(OpenQuestion(ask, said, greatest_list(self.picture), ask.after))
 
     def answers(self) -> list[RightAnswer]:
@@ -110,7 +110,7 @@ class RunState:
         return not self.why_not_settled()
 
     def why_not_settled(self) -> str:
-        """Return what keeps the members from being one cluster whose data is safe and evenly spread; empty when nothing does."""
+        """Return why the members are not one cluster with safe and evenly spread data; empty when they are."""
         tables = self.invariant_checker.tables
         return (
             members_missing(ONE_CLUSTER, self.picture, ())

@@ -1,4 +1,4 @@
-"""A workload on a map: which member is asked for what, and when, drawn from a seed."""
+"""A workload on a map: the requests, their members and times, drawn from a seed."""
 
 from __future__ import annotations
 

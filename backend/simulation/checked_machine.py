@@ -12,7 +12,7 @@ from quarterdeck.backend.core.member import MemberMachine
 
 
 class UnsoundState(AssertionError):
-    """What a member knows contradicts itself. The message says where, and after which input."""
+    """The state of a member contradicts itself. The message names the contradiction and the input before it."""
 
 
 class CheckedMachine(MemberMachine):

@@ -1,4 +1,4 @@
-"""What a `do` step of a scenario does, as models, and the operator's commands that it stands for.
+"""The action of a `do` step of a scenario, as models, and the operator's commands that it stands for.
 
 How a command is written in a scenario follows from the catalogue of commands and from the kinds of its arguments.
 """
@@ -63,7 +63,7 @@ YAML_TYPES: dict[ArgumentKind, Any] = {
     "text": Name,
     "bytes": str,
 }
-"""What may be written for arguments of each kind."""
+"""The values that a file may have for arguments of each kind."""
 
 YAML_EXAMPLES: dict[ArgumentKind, str] = {
     "other member": "byzantium",
@@ -110,7 +110,7 @@ class Groups(ScenarioModel):
 
 
 class LinksToHeal(ScenarioModel):
-    """Everything is healed unless both ends are named; and of those links everything, unless it is said what."""
+    """Heal all links unless both ends are named, and all conditions of these links unless some are named."""
 
     sources: Labels | None = Field(default=None, alias="from")
     targets: Labels | None = Field(default=None, alias="to")
@@ -240,7 +240,7 @@ def _model(description: CommandDescription, base: type[ScenarioModel], arguments
 
 
 def _form(description: CommandDescription) -> Any:
-    """Return the type of what stands in a scenario behind the name of a command."""
+    """Return the type of the value in a scenario behind the name of a command."""
     if description.target == "everything":
         return LinksToHeal
     if description.target == "groups":
@@ -275,7 +275,7 @@ MODELS: dict[str, type[ScenarioModel]] = {
     "load": LoadAction,
     "wait-until-safe": WaitLimit,
 }
-"""The models of what stands behind the names of actions, where that has fields."""
+"""The models of the values behind the names of actions, where an action has fields."""
 
 
 def _fields() -> dict[str, Any]:
@@ -292,7 +292,7 @@ else:
 
 
 class ScenarioAction(CommandActions):
-    """What a `do` step does: exactly one of these, or of the commands."""
+    """The action of a `do` step: exactly one of these, or of the commands."""
 
     restart: Restarts | None = None
     load: LoadAction | None = None
@@ -358,7 +358,7 @@ class ScenarioAction(CommandActions):
 
 
 def _arguments(description: CommandDescription, what: Any) -> Iterator[dict[str, Any]]:
-    """By name, the arguments of each command that stands for what is written behind the name of an action."""
+    """By command name, the arguments that stand for the value behind the name of an action."""
     if isinstance(what, tuple):
         yield from ({"member": label} for label in what)
     elif isinstance(what, dict):

@@ -1,4 +1,4 @@
-"""What an `ask` step of a scenario holds: a question to answer before it is seen, and where its right answer comes from.
+"""The content of an `ask` step: a question before the outcome is seen, and the source of its right answer.
 
 Answers are compared as sets of words, so that `byzantium, athens` and `athens and byzantium` are one answer, and `nobody` is
 an empty one.
@@ -30,7 +30,7 @@ def words_of(answer: str) -> Words:
 
 
 def _plain_text(value: object) -> object:
-    """Numbers and lists are written as such in files, and are the same answers."""
+    """Accept numbers and lists as files have them; they are the same answers."""
     if isinstance(value, list):
         return ", ".join(map(str, value)) or "nobody"
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else value

@@ -1,4 +1,4 @@
-"""Reading scenario files: whatever is wrong becomes one error with file, line, field and a hint."""
+"""Reading scenario files: every mistake becomes one error with file, line, field and a hint."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def _field(place: FieldPath) -> str:
 
 
 def known_in_scenarios(place: FieldPath) -> tuple[str, Iterable[str]]:
-    """Return what an unknown name at this place of a scenario could have been meant to be."""
+    """Return the known name that an unknown name at this place of a scenario could mean."""
     model = _model_around(place)
     nouns = {ScenarioAction: "action", Expect: "expectation", ScenarioStep: "kind of step"}
     return nouns.get(model, "field"), [field.alias or name for name, field in model.model_fields.items()]
@@ -134,7 +134,7 @@ def _property_problems(scenario: Scenario) -> Iterator[Problem]:
 
 
 def _order_problems(scenario: Scenario) -> Iterator[Problem]:
-    """Questions are answered by what is expected after them, and free play comes last."""
+    """Check that an expectation answers each question, and that free play comes last."""
     for number, step in enumerate(scenario.steps):
         expected = sum(later.expect is not None for later in scenario.steps[number:])
         if step.ask is not None and not expected:

@@ -42,7 +42,7 @@ UNREACHABLE = "unreachable"
 
 
 class ScheduleDoesNotFit(ValueError):
-    """A schedule asks for what cannot happen: the scenario, the model or the core is not the one that it was made of."""
+    """A schedule asks for an impossible event: its scenario, model or core differs from the present one."""
 
 
 class OnItsWay(ScenarioModel):
@@ -55,7 +55,7 @@ class OnItsWay(ScenarioModel):
 
 
 class ScheduledChoice(ScenarioModel):
-    """What happens next: a message arrives, gets lost, or arrives and is still on its way; or a member is woken by its clock."""
+    """The next event: a message arrives, gets lost, or arrives and is still on its way; or a member is woken by its clock."""
 
     deliver: OnItsWay | None = None
     drop: OnItsWay | None = None
@@ -95,7 +95,7 @@ class MigrationsExpectation(ScenarioModel):
 
 
 class ExpectedValue(ScenarioModel):
-    """What the latest `get` of a key since the last action found; `is: null` stands for nothing."""
+    """The value that the latest `get` of a key since the last action found; `is: null` stands for no value."""
 
     map: Name = "map"
     key: Name
@@ -166,7 +166,7 @@ class Expect(ScenarioModel):
         return within + self.fact()
 
     def fact(self) -> str:
-        """Return what is expected, without how long it may take."""
+        """Return the expectation without its time limit."""
         parts = [f"{one}'s list is {', '.join(view)}" for one, view in self.views.items()]
         parts += [f"{one}'s list is {', '.join(view)} in this order" for one, view in self.order.items()]
         parts += [f"{one} follows {master}" for one, master in self.masters.items()]
@@ -226,7 +226,7 @@ class ScenarioStep(ScenarioModel):
         return self.do is None and self.schedule is None and self.expect is None
 
     def summary(self) -> tuple[str, str]:
-        """Return what kind of step it is, as it is written, and its text in one line."""
+        """Return the kind of the step, as it is written, and its text in one line."""
         if self.say is not None:
             return "say", " ".join(paragraphs(self.say))
         if self.ask is not None:
@@ -245,12 +245,12 @@ EMPHASIS = re.compile(r"\*\*|(?<!\w)\*(?=\w)|(?<=[\w.!?])\*(?!\w)|`")
 
 
 def without_emphasis(markdown: str) -> str:
-    """Return what a script says without the marks of emphasis."""
+    """Return the words of a script without the marks of emphasis."""
     return EMPHASIS.sub("", markdown)
 
 
 def paragraphs(markdown: str) -> list[str]:
-    """Return the paragraphs of what a script says, each in one line, without the marks of emphasis."""
+    """Return the paragraphs of a script's words, each in one line, without the marks of emphasis."""
     return [" ".join(part.split()) for part in re.split(r"\n\s*\n", without_emphasis(markdown).strip())]
 
 
@@ -296,7 +296,7 @@ PROMPT = ("heartbeat",)
 """The kinds of messages that no schedule names."""
 
 NOT_WITH_SCHEDULE = frozenset({"member_settings", "cluster_names", "lite", "zones", "addresses", "latency", "clocks"})
-"""What a scenario with a schedule cannot say."""
+"""The fields that a scenario with a schedule cannot have."""
 
 
 class Scenario(ScenarioModel):
@@ -355,7 +355,7 @@ class Scenario(ScenarioModel):
         return following is not None and following.expect is not None and following.expect.refused is not None
 
     def only_simulated(self) -> str:
-        """Return what of it no live cluster can do, in words; empty when all of it can be played live."""
+        """Return the parts that no live cluster can play, in words; empty when all of it can be played live."""
         if self.has_schedule:
             return "it has a schedule, and no real network follows one"
         if self.addresses:

@@ -167,7 +167,7 @@ Version = Annotated[int, Field(ge=0, strict=True)]
 Properties = Annotated[
     dict[str, Annotated[Any, AfterValidator(plain_value)]], Field(min_length=1), AfterValidator(_changeable)
 ]
-"""Values of properties by name, of those that a running member can change."""
+"""Values of the properties that a running member can change, by name."""
 Name = Annotated[str, Field(min_length=1)]
 """Of a map or a key: any text."""
 
@@ -181,10 +181,10 @@ class ScenarioModel(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
     short_form: ClassVar[JsonSchemaValue] = {}
-    """The JSON Schema of what may be written instead of the fields."""
+    """The JSON Schema of the short form that may replace the fields."""
 
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        """Return the schema of the fields, or, where there is one, of the short form as well."""
+        """Return the schema of the fields, and of the short form where it exists."""
         fields = handler(schema)
         return {"anyOf": [cls.short_form, fields]} if cls.short_form else fields

@@ -20,13 +20,13 @@ LINE_WIDTH = 118
 
 
 def scenario_tree(scenario: Scenario) -> dict[str, Any]:
-    """Return the scenario in plain types, as a file holds it; only what was said is in it."""
+    """Return the scenario in plain types, as a file holds it, without fields that have their default."""
     tree: dict[str, Any] = scenario.model_dump(mode="json", by_alias=True, exclude_unset=True)
     return tree
 
 
 def scenario_of_tree(tree: dict[str, Any]) -> Scenario:
-    """Make the scenario of such a tree.
+    """Make the scenario of this tree.
 
     Raises:
         pydantic.ValidationError: The tree is no scenario.
@@ -46,7 +46,7 @@ def scenario_text(scenario: Scenario) -> str:
 
 
 def action_tree(command: Command) -> Any:
-    """How a scenario writes a command, in plain types: what stands behind `do`."""
+    """Return the plain types with which a scenario writes a command behind `do`."""
     description = description_of(command)
     values = {
         argument.name: WRITTEN_KINDS.get(argument.kind, _unchanged)(value)

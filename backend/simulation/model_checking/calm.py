@@ -18,13 +18,13 @@ from quarterdeck.backend.simulation.model_checking.model import DOWN, Spent, Sta
 from quarterdeck.backend.simulation.model_checking.transitions import Transitions, recorded
 
 QUIET_TIMEOUTS = 3
-"""A cluster has settled when nothing that matters was recorded for so many heartbeat timeouts."""
+"""The number of heartbeat timeouts without a relevant record after which a cluster counts as settled."""
 
 MOST_STRETCHES = 200_000
-"""So many are remembered."""
+"""The number of remembered stretches."""
 
 Stretch = tuple[State, tuple[int, ...]]
-"""Where a stretch of calm ends, and what was recorded in it."""
+"""The end of a stretch of calm, and the records in it."""
 
 
 class Calm:

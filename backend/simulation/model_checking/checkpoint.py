@@ -23,16 +23,16 @@ MANIFEST = "checkpoint.json"
 
 
 class BadCheckpoint(Exception):
-    """A checkpoint that cannot be gone on with. The message names the folder, says why, and what to do."""
+    """A checkpoint that cannot be continued. The message names the folder, the reason, and the remedy."""
 
 
 class CheckpointManifest(Struct, frozen=True):
-    """What a checkpoint is of, and which files belong to it."""
+    """The search of a checkpoint, and the files that belong to it."""
 
     model: str
     """Digest of the model, its bounds included."""
     program: str
-    """Digest of the program: what another one has found may not be so in this one."""
+    """Digest of the program: the findings of another program may not hold for this one."""
     shares: int
     memory_bytes: int
     by_history: bool
@@ -57,7 +57,7 @@ class Checkpoints:
     def __init__(self, folder: Path, settings: ShareSettings) -> None:
         self._folder = folder
         self.settings = settings
-        """What is written into the next one: a search that goes on has as many processes as it had."""
+        """The settings written into the next checkpoint: a search that goes on keeps its number of processes."""
 
     def latest(self) -> Checkpoint | None:
         """Return the checkpoint that is there, or None.
@@ -88,7 +88,7 @@ class Checkpoints:
         return Checkpoint(folder, shares, manifest.depth, manifest.seconds)
 
     def write(self, write: Callable[[Path], object], depth: int, seconds: float) -> None:
-        """Make a checkpoint of what `write` writes into the folder that it is given."""
+        """Make a checkpoint of the files that `write` writes into the given folder."""
         before = sorted(self._folder.glob("generation-*"))
         number = int(before[-1].name.rpartition("-")[2]) + 1 if before else 1
         generation = self._folder / f"generation-{number:06}"

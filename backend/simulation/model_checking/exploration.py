@@ -1,4 +1,4 @@
-"""The search through all states of a model, those that few choices lead to first."""
+"""The search through all states of a model, beginning with the states that few choices lead to."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from quarterdeck.backend.simulation.model_checking.share_processes import OwnSha
 PROGRESS_INTERVAL_SECONDS = 2.0
 
 LOOK = 2_000
-"""So many states a process looks at before it reports to the others where it came to."""
+"""The number of states that a process looks at before it reports its results to the others."""
 
 LEAST_CHECKPOINT_SECONDS = 30.0
 CHECKPOINT_SHARE = 0.05
-"""So much of the time goes into checkpoints at most, as far as the last one shows how long they take."""
+"""The largest share of the time that goes into checkpoints, as far as the last one shows how long they take."""
 
 
 class SearchProgress(Struct, frozen=True):
@@ -51,7 +51,7 @@ class Found(Struct, frozen=True):
 
 
 class Exploration(Struct, frozen=True):
-    """What a search has found."""
+    """The result of a search."""
 
     model: str
     progress: SearchProgress
@@ -99,7 +99,7 @@ class Explorer:
         on_progress: Callable[[SearchProgress], None] = lambda progress: None,
         is_stopped: Callable[[], bool] = lambda: False,
     ) -> Exploration:
-        """Look at all states, until one breaks an invariant, there are too many, or it is asked to stop."""
+        """Look at all states, until one breaks an invariant, their number exceeds the bound, or the search is asked to stop."""
         checkpoint = self._checkpoints.latest() if self._checkpoints is not None else None
         settings = self._settings if checkpoint is None else checkpoint.settings
         if self._checkpoints is not None:
@@ -156,7 +156,7 @@ class Explorer:
 
 
 class StateSearch:
-    """One search under way: what the shares have reported of themselves, and which depth is looked at."""
+    """One search under way: the reports of its shares, and the present depth."""
 
     def __init__(self, shares: ShareProcessPool, checkpoint: Checkpoint | None) -> None:
         self._shares = shares

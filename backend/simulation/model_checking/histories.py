@@ -1,4 +1,4 @@
-"""What was recorded on the way into a state, and whether the invariants hold for it.
+"""The records on the way into a state, and whether the invariants hold for them.
 
 Few ways differ in what is recorded, so each history is shown to the invariants once, whatever else lies between its records.
 """
@@ -14,14 +14,14 @@ from quarterdeck.backend.invariants.invariant_checker import Numbering
 from quarterdeck.backend.simulation.model_checking.incarnations import KnownRecords, number_of
 
 INVARIANTS = tuple(invariant.name for invariant in InvariantChecker().invariants if invariant.name != Numbering.name)
-"""All but the one that asks for the numbers of records: a state that two ways lead to has the numbers of one of them."""
+"""All invariants but the one that reads the numbers of records: a state reached in two ways has the numbers of one of them."""
 
 BEGINNING = 0
 """The number of the history in which nothing has happened since the search began."""
 
 
 class History(NamedTuple):
-    """A history, as the one before it and what was recorded then, by number."""
+    """A history: the former history and the records after it, by number."""
 
     before: int
     records: tuple[int, ...]
@@ -31,7 +31,7 @@ class Histories:
     """All histories that a search has met, by number, each judged when it was met first."""
 
     def __init__(self, records: KnownRecords, forming: Iterable[Record]) -> None:
-        """`forming`: what was recorded before the search began."""
+        """`forming`: the records before the search began."""
         self.known: dict[int, History] = {}
         self._records = records
         self._forming = tuple(forming)
@@ -56,7 +56,7 @@ class Histories:
         return self._violations.get(number)
 
     def shown(self, number: int) -> InvariantChecker:
-        """Return the invariants that have seen all of a history, with what came before the search."""
+        """Return the invariants after all records of a history, including the records before the search."""
         parts = []
         while number != BEGINNING:
             number, records = self.known[number]

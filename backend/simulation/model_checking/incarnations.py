@@ -30,7 +30,7 @@ Sent = tuple[Address, int]
 
 
 class SteppedMember(Struct, frozen=True):
-    """What came of one input: the state after it, what was sent, and whether the process ended by itself."""
+    """The result of one input: the state after it, the sent messages, and whether the process ended by itself."""
 
     state: int
     sent: tuple[Sent, ...]
@@ -97,7 +97,7 @@ class KnownRecords:
         self.known: dict[int, Record] = {}
         self._relevant = relevant
         self._numbers: dict[int, int] = {}
-        """By identity. What is known is kept, so that no other record ever has its identity."""
+        """The numbers of known records by identity. Known records are kept, so that no other record ever has their identity."""
 
     def number(self, record: Record) -> int:
         number = self._numbers.get(id(record))
@@ -117,18 +117,18 @@ class KnownRecords:
 
 
 class KnownMember(Struct, frozen=True):
-    """What the search knows of a member between two steps. Two with the same future that installed the same lists are one."""
+    """A member between two steps, as the search knows it. Two with the same future that installed the same lists are one."""
 
     label: str
     lists: tuple[str, ...]
-    """The lists that led here: what invariants know of the past belongs to a state."""
+    """The lists that led here: the invariants' knowledge of the past belongs to a state."""
     deadline_us: int
     members: MemberList | None
     """The list that it follows, if any."""
 
 
 MOST_STEPS = 200_000
-"""So many steps of members are remembered. What was forgotten is computed again when it is wanted."""
+"""The number of remembered steps of members. A forgotten step is computed again when it is needed."""
 
 
 class FrozenIncarnations:
@@ -137,7 +137,7 @@ class FrozenIncarnations:
     def __init__(
         self, inputs: Inputs, records: KnownRecords, configurations: Iterable[MemberConfiguration], memory_bytes: int
     ) -> None:
-        """Past so many bytes, snapshots stand in a file."""
+        """Past `memory_bytes`, snapshots go into a file."""
         self._inputs = inputs
         self._records = records
         self._configurations = {configuration.label: configuration for configuration in configurations}
@@ -247,10 +247,10 @@ class StepEffects:
         self.records.append(record)
 
     def answer(self, call: int, answer: Answer) -> None:
-        """No client waits for answers here: what was acknowledged is in the records."""
+        """Ignore the answer: no client waits for it here; acknowledgements are in the records."""
 
     def disconnect(self, incarnations: Incarnations | None) -> None:
-        """There are no connections here."""
+        """Do nothing: a model has no connections."""
 
     def halt(self, reason: str, *, failed: bool) -> None:
         self.ended = True

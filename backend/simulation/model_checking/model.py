@@ -1,4 +1,4 @@
-"""A model: a small cluster, what is done to it, and how much may go wrong; and the states that it has."""
+"""A model: a small cluster, the commands given to it, and the number of possible faults; and the states that it has."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ KNOWN_COMMANDS = (
     *(do.StartMember, do.KillMember, do.CallMap, do.Partition, do.CutLink, do.DropMessages, do.Heal, do.HealLink),
     *get_args(do.MemberOrder),
 )
-"""What `transitions` carries out."""
+"""The choices that `transitions` carries out."""
 
 
 Count = Annotated[int, Field(ge=0, strict=True)]
 
 
 class Bounds(ScenarioModel):
-    """How often each kind of trouble may happen in one run. Whatever is not bounded may happen at every moment."""
+    """The bound of each kind of trouble in one run. A kind without a bound may happen at every moment."""
 
     drops: Count = 0
     """Messages that get lost."""
@@ -36,7 +36,7 @@ class Bounds(ScenarioModel):
     ticks: Annotated[int, Field(ge=1, strict=True)] = 10
     """How often a member's clock wakes it; then the run ends."""
     steps: Count | None = None
-    """How many things may happen in one run, of whatever kind."""
+    """The bound of all kinds of trouble together in one run."""
 
 
 class Model(Struct, frozen=True):
@@ -73,7 +73,7 @@ ChoiceKind = Literal["deliver", "drop", "duplicate", "crash", "restart", "tick",
 
 
 class Transition(NamedTuple):
-    """One thing that can happen next."""
+    """One possible next event."""
 
     kind: ChoiceKind
     member: int
@@ -104,7 +104,7 @@ class Spent(NamedTuple):
 
 
 class State(NamedTuple):
-    """Everything that decides about what can happen from here."""
+    """The facts that decide about the possible next events."""
 
     now_us: int
     members: tuple[int, ...]

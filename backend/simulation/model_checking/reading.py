@@ -1,4 +1,4 @@
-"""Reading model files: the shipped ones by name, others by path. Whatever is wrong is one error with file, line and field."""
+"""Reading model files: shipped models by name, others by path. Every mistake is one error with file, line and field."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from quarterdeck.backend.simulation.model_checking.model import KNOWN_COMMANDS, 
 
 SHIPPED = Path(__file__).parent / "models"
 LABELS = tuple("abcdefgh")
-"""What members are called that a model does not name itself."""
+"""The names of members that a model does not name itself."""
 
 MOST_MEMBERS = 8
 """More members have more states than any machine looks through."""
@@ -54,11 +54,11 @@ CommandAction = Annotated[ScenarioAction, AfterValidator(_known_to_models)]
 
 
 class NoSuchSize(ValueError):
-    """A model does not say what it is with another number of members."""
+    """The model file has no variant for this number of members."""
 
 
 class SizeFile(ScenarioModel):
-    """What else there is when the cluster has another number of members at first. What is not said stays."""
+    """The changes for another number of members at first. Fields without a value stay."""
 
     members: Members
     before: tuple[CommandAction, ...] | None = None
@@ -81,7 +81,7 @@ class ModelFile(ScenarioModel):
     sizes: dict[int, SizeFile] = {}
 
     def model(self, name: str, members: int | None = None) -> Model:
-        """Make the model with so many members at first.
+        """Make the model with this number of members at first.
 
         Raises:
             NoSuchSize: The file does not say how the model looks with so many.
@@ -132,7 +132,7 @@ def shipped_models() -> tuple[str, ...]:
 
 
 def load_model(name: str, members: int | None = None) -> Model:
-    """Load the shipped model of this name, or the one in the file at this path, with so many members at first.
+    """Load the shipped model of this name, or the one in the file at this path, with this number of members at first.
 
     Raises:
         BadModel: There is none, or it cannot be read.

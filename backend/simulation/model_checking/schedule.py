@@ -26,7 +26,7 @@ from quarterdeck.backend.simulation.model_checking.scheduled_run import FORMING_
 from quarterdeck.backend.simulation.model_checking.transitions import Transitions
 
 SETTLING_TIMEOUTS = 3
-"""So many heartbeat timeouts after each command before the exploration, it is left alone."""
+"""The number of heartbeat timeouts of calm after each command before the exploration."""
 
 
 class ScheduledStep(Struct, frozen=True, omit_defaults=True):
@@ -49,7 +49,7 @@ class Schedule(Struct, frozen=True):
 
 
 class Repetition(Struct, frozen=True):
-    """What came of a schedule and of the calm after it: the first violation, and all records."""
+    """The result of a schedule and of the calm after it: the first violation, and all records."""
 
     violation: Violation | None
     records: tuple[Record, ...]
@@ -94,7 +94,7 @@ def repeated(model: Model, steps: Iterable[ScheduledStep]) -> Repetition:
 
 
 Happening = Command | ScheduledChoice | int
-"""What a run is made to do: a command, what happens next, or for how many microseconds the cluster is left alone."""
+"""An action of a run: a command, the next event, or the number of microseconds for which the cluster is left alone."""
 
 
 def happenings(run: ScheduledRun, model: Model, steps: Iterable[ScheduledStep]) -> Iterator[Happening]:

@@ -74,7 +74,7 @@ class ScheduledRun:
             self._state = self._transitions.calm(self._state, self._state.now_us + by_us)
 
     def take(self, scheduled: ScheduledChoice) -> None:
-        """Let happen what is scheduled. Raises `ScheduleDoesNotFit`."""
+        """Carry out the scheduled event. Raises `ScheduleDoesNotFit`."""
         if scheduled.tick is not None:
             place = self.labels.index(scheduled.tick)
             if self._state.members[place] == DOWN:
@@ -115,7 +115,7 @@ class ScheduledRun:
         return found[message.which - 1]
 
     def _between(self, source: str, target: str) -> list[MessageInFlight]:
-        """Return what is on its way between two members, each once, in the order of its text."""
+        """Return the messages on their way between two members, each once, in the order of their texts."""
         places = (self.labels.index(source), self.labels.index(target))
         found = {message for message in self._state.in_flight if (message.sender, message.receiver) == places}
         return sorted(found, key=lambda one: repr(self._inputs.known[one.content]))

@@ -34,14 +34,14 @@ from quarterdeck.backend.simulation.model_checking.spilling import (
 from quarterdeck.backend.simulation.model_checking.transitions import Transitions, configurations_of, recorded
 
 CHOICE_BYTES = 2
-"""So many bytes of a way say which of the choices was taken."""
+"""The number of bytes of a way that name the choice taken."""
 
 MOST_SENT = 1_000_000
-"""So many codes are remembered of states that were sent on, so that most of them are sent once."""
+"""The number of remembered codes of states that were sent on, so that most states are sent once."""
 
 
 class Reached(NamedTuple):
-    """A state and how the search came there first."""
+    """A state and the first way in which the search came to it."""
 
     state: State
     way: bytes
@@ -68,7 +68,7 @@ class ShareReport(Struct):
     """States that belong to other shares, which have not heard of them."""
     transitions: int = 0
     calm: int = 0
-    """After so many states the cluster was left alone."""
+    """The number of states after which the cluster was left alone."""
     histories: int = 0
     seen: Counter[str] = msgspec.field(default_factory=Counter)
     """In how many transitions each kind of event was recorded."""
@@ -76,12 +76,12 @@ class ShareReport(Struct):
 
 
 class ShareSettings(Struct, frozen=True):
-    """What all shares of a search have in common."""
+    """The common part of all shares of a search."""
 
     model: Model
     shares: int = 1
     memory_bytes: int = 1_000_000_000
-    """What each of them may hold of states and snapshots before they stand in files."""
+    """The bytes of states and snapshots that each share may hold before they go into files."""
     by_history: bool = False
     """Whether a state that was reached by another history is another state."""
 
@@ -130,14 +130,14 @@ class StateShare:
         self._level, self._next = self._next, self._level
 
     def look(self, most: int) -> None:
-        """Look at so many states of the present depth; stop at a violation."""
+        """Look at this number of states of the present depth; stop at a violation."""
         while most and self._level and self._report.broken is None:
             most -= 1
             self._last = self._level.pop()
             self._look_at(self._last)
 
     def leave_last_alone(self) -> None:
-        """See at the end of the search what becomes of the state that was looked at last."""
+        """Judge at the end of the search the state that was looked at last, after calm."""
         if self._last is not None:
             self.leave_alone(self._last)
             self._last = None
@@ -222,7 +222,7 @@ class StateShare:
     # What other processes hear, and what is kept
 
     def news(self) -> bytes:
-        """Return what was learnt since this was asked the last time."""
+        """Return the new findings since the last call."""
         news = self._learnt(self.reported)
         self.reported = self.known
         return news

@@ -14,7 +14,7 @@ from typing import Any, Literal, Protocol
 from quarterdeck.backend.simulation.model_checking.share import ShareReport, ShareSettings, StateShare
 
 ShareWord = Literal["begin", "go_deeper", "look", "leave_last_alone", "write", "read"]
-"""What all shares of a search can be asked to do: methods of `StateShare`."""
+"""The calls to all shares of a search: methods of `StateShare`."""
 
 
 class ShareProcessPool(Protocol):

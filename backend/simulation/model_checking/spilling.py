@@ -18,26 +18,26 @@ from pathlib import Path
 from typing import BinaryIO, Generic, TypeVar
 
 CODE_BYTES = 16
-"""A state is distinguished from others by a number of so many bytes."""
+"""The number of bytes that distinguish a state from others."""
 
 STATE_BYTES = 120
-"""What a state that was met costs in memory."""
+"""The memory for a state that was met."""
 ENTRY_BYTES = 900
-"""What a state that is to be looked at costs in memory."""
+"""The memory for a state that is to be looked at."""
 
 LENGTH_BYTES = 8
-"""So many bytes of a file say how long the next batch is."""
+"""The number of bytes of a file that give the length of the next batch."""
 
 SEGMENT = 10_000
-"""So many states to be looked at stand in one file."""
+"""The number of states to be looked at in one file."""
 MOST_RUNS = 6
-"""So many files of states that were met stand beside each other before they become one."""
+"""The number of files of met states beside each other before they become one."""
 
 Entry = TypeVar("Entry")
 
 
 class SpillingFolder:
-    """A folder of its own for what memory is too small for; it is made when it is wanted first."""
+    """A folder for data beyond the memory's bound; it is made at its first use."""
 
     def __init__(self) -> None:
         self._made: tempfile.TemporaryDirectory[str] | None = None
@@ -54,7 +54,7 @@ class SpillingFolder:
 
 
 class Snapshots:
-    """Snapshots of members by number; past so many bytes in a file."""
+    """Snapshots of members by number; past a number of bytes in a file."""
 
     def __init__(self, most_bytes: int) -> None:
         self._most_bytes = most_bytes
@@ -131,7 +131,7 @@ class MetStates:
         _write_codes(path, self._in_order(self._runs))
 
     def read(self, path: Path) -> None:
-        """Take the codes of such a file in place of all others."""
+        """Take the codes of this file in place of all others."""
         run = SortedRun(path) if path.stat().st_size else ()
         self.count = len(run)
         if isinstance(run, SortedRun) and len(run) > self._most:
@@ -166,7 +166,7 @@ def _write_codes(path: Path, codes: Iterable[bytes]) -> None:
 
 
 class SpillingQueue(Generic[Entry]):
-    """A queue: what came first goes first. Past a bound its end stands in files."""
+    """A queue: first in, first out. Past a bound its end stands in files."""
 
     def __init__(
         self,
@@ -219,7 +219,7 @@ class SpillingQueue(Generic[Entry]):
                 file.write(len(batch).to_bytes(LENGTH_BYTES) + batch)
 
     def read(self, path: Path) -> None:
-        """Let what stands in such a file wait, after all others."""
+        """Let the states of this file wait, after all others."""
         with path.open("rb") as file:
             while length := file.read(LENGTH_BYTES):
                 for entry in self._decode(file.read(int.from_bytes(length))):

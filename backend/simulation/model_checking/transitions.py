@@ -20,7 +20,7 @@ from quarterdeck.backend.simulation.model_checking.model import DOWN, MessageInF
 from quarterdeck.backend.simulation.virtual_time.member_configurations import member_configurations
 
 MEASURING = "quarterdeck.data.measure.interval.seconds"
-"""What is only counted and reported would be one more moment to be explored at every place."""
+"""Events that are only counted and reported would be one more moment to be explored at every place."""
 
 
 def settings_of(model: Model) -> Settings:
@@ -53,7 +53,7 @@ class Transitions:
         incarnations: MemberStepper,
         on_record: Callable[[Record], None] | None = None,
     ) -> None:
-        """`on_record` gets what members record, and what happens outside of them."""
+        """`on_record` gets the records of members, and the records of events outside of them."""
         self.model = model
         self.on_record = on_record
         self._own_records = 0
@@ -94,7 +94,7 @@ class Transitions:
     # What can happen
 
     def _calm_choice(self, state: State, until_us: int) -> Transition | None:
-        """Return what happens next where nothing goes wrong, an arrival or a tick; None when that is later than `until_us`."""
+        """Return the next event without faults, an arrival or a tick; None when it is later than `until_us`."""
         if state.in_flight:
             sender, receiver, content = state.in_flight[0]
             return Transition("deliver", receiver, sender, content)
@@ -103,7 +103,7 @@ class Transitions:
         return Transition("tick", deadlines.index(soonest_us)) if soonest_us <= until_us else None
 
     def calm(self, state: State, until_us: int) -> State:
-        """Return what becomes of a cluster that is left alone: messages arrive at once, and clocks go on together."""
+        """Return the state of a cluster that is left alone: messages arrive at once, and clocks go on together."""
         while (choice := self._calm_choice(state, until_us)) is not None:
             state = self.after(state, choice)
         return state._replace(now_us=until_us)
@@ -260,7 +260,7 @@ class Transitions:
         return self._settle(state, place, self._incarnations.step(state.members[place], state.now_us, number))
 
     def _settle(self, state: State, place: int, step: SteppedMember) -> State:
-        """After a step of the member at `place`: what it sent is on its way, and what is prompt has arrived."""
+        """Take over a step of the member at `place`: its messages are on their way, and prompt ones have arrived."""
         now_us, members, starts, in_flight, spent = state
         members = _with(members, place, DOWN if step.ended else step.state)
         if step.records and self.on_record is not None:
@@ -280,7 +280,7 @@ class Transitions:
     def _sent(
         self, commands: int, place: int, sent: tuple[Sent, ...]
     ) -> tuple[list[MessageInFlight], list[MessageInFlight]]:
-        """Divide what is sent into what is on its way and what arrives at once. What a link does not let through is dropped."""
+        """Divide sent messages into those on their way and those that arrive at once. Messages that a link drops are left out."""
         slow: list[MessageInFlight] = []
         prompt: list[MessageInFlight] = []
         links = self._links[commands]
@@ -340,7 +340,7 @@ def _without(in_flight: tuple[MessageInFlight, ...], gone: MessageInFlight) -> t
 
 
 def recorded(transitions: Transitions, run: Callable[[], State]) -> tuple[list[Record], State]:
-    """Return the records of what `run` does, and the state after it."""
+    """Return the records of `run`, and the state after it."""
     records: list[Record] = []
     before, transitions.on_record = transitions.on_record, records.append
     try:

@@ -49,7 +49,7 @@ class NotFounded(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Foundation:
-    """What a picture shows of the clusters that are there: enough to found others like them."""
+    """The clusters that a picture shows: enough to found others like them."""
 
     clusters: tuple[tuple[str, ...], ...]
     """The members of each by label, in the order of its list."""
@@ -65,7 +65,7 @@ class Foundation:
 
 
 def foundation_of(picture: Picture) -> Foundation:
-    """Return what `picture` shows now, as a value of its own.
+    """Return the present clusters of `picture`. A member on several lists belongs to the cluster that it follows.
 
     A member on several lists belongs to the cluster that it follows.
     """
@@ -177,10 +177,10 @@ CHANGES = (
 """As long as one of these happens, a cluster has not come to rest."""
 
 SLICE_EVENTS = 300
-"""After so many events it is asked whether the prediction is still wanted; some milliseconds."""
+"""The number of events after which the prediction asks whether it is still wanted; some milliseconds."""
 
 SEVERAL_ORDERS_UP_TO = 10
-"""So many members are tried in several orders of their messages; more would take too long."""
+"""The number of members up to which several orders of their messages are tried; more would take too long."""
 
 ORDERS = 3
 
@@ -189,7 +189,7 @@ SEARCHES = 5
 pass."""
 
 LONGEST_RESTS = 4
-"""What has not come to rest after so many times the length of a rest is shown as it is then."""
+"""A cluster that has not come to rest after this many times the length of a rest is shown as it is then."""
 
 
 class Superseded(Exception):
@@ -242,7 +242,7 @@ class _Future:
             self._world.execute(command)
 
     def follow(self) -> Iterator[FaultPrediction]:
-        """Run forward until nothing changes any more; what it has come to, whenever something has changed."""
+        """Run forward until nothing changes any more; yield the outcome so far whenever something has changed."""
         world, seen = self._world, 0
         rest_us = max(map(rest_length_us, self._settings))
         longest_us = self._begin_us + LONGEST_RESTS * rest_us

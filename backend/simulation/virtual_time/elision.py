@@ -39,7 +39,7 @@ def can_elide(settings: Settings, latency: Latency) -> bool:
 
 @dataclass(slots=True, eq=False)
 class HeartbeatRound:
-    """One round of heartbeats that may be left out; what its arrivals are made of."""
+    """One round of heartbeats that may be left out; the facts from which its arrivals are made."""
 
     sent_us: int
     draw: float
@@ -50,7 +50,7 @@ class HeartbeatRound:
 
 @dataclass(slots=True, eq=False)
 class HeartbeatHistory:
-    """What is known of one member's rounds since the calm was last broken."""
+    """The known rounds of one member since the calm was last broken."""
 
     last: HeartbeatRound | None = None
     before: HeartbeatRound | None = None
@@ -60,7 +60,7 @@ class HeartbeatHistory:
 
 
 class Elision:
-    """Decides which rounds are left out. It sees all rounds, in order, and puts back what was left out too early."""
+    """Decides which rounds are left out. It sees all rounds, in order, and puts back rounds that were left out too early."""
 
     def __init__(self, latency: Latency, queue: CalendarQueue) -> None:
         self.elided = 0
@@ -95,7 +95,7 @@ class Elision:
         return self._floor_us
 
     def end_calm(self, position: QueuePosition) -> None:
-        """Something happens at `position`. Let all members know what was left out, and put back what has not arrived yet."""
+        """Break the calm at `position`: show members the rounds left out, and put back heartbeats that have not arrived."""
         if self.is_calm:
             heard: defaultdict[SimulatedNode, dict[Address, int]] = defaultdict(dict)
             for node, history in self._histories.items():
@@ -120,7 +120,7 @@ class Elision:
         position: QueuePosition,
         heard: dict[SimulatedNode, dict[Address, int]],
     ) -> None:
-        """Sort a round into what has arrived by `position`, which goes into `heard` by its receiver, and what has not."""
+        """Sort a round into the arrivals until `position`, which go into `heard` by their receivers, and the rest."""
         late: list[Arrival] = []
         for arrival in this.schedule.arrivals(this.sent_us, this.draw, this.first_order):
             at, order, receiver, *_ = arrival

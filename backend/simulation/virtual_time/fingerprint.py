@@ -29,7 +29,7 @@ class Fingerprint:
         self._encode = msgspec.msgpack.Encoder().encode
 
     def add_record(self, record: Record) -> None:
-        """Take in a record, but for the name of its run: that is given by people and says nothing of what happened."""
+        """Take in a record, but for the name of its run: people give that name, and it does not depend on the run's events."""
         self.settle()
         event = record.event
         if isinstance(event, ListInstalled):

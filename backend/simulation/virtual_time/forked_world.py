@@ -80,7 +80,7 @@ def _resume(world: World, member: MemberSnapshot, at_us: int) -> None:
 
 
 class _Places(dict[Address, SimulatedNode]):
-    """All addresses to which anything is sent. Members know some that are no member's: no process listens there."""
+    """All addresses to which messages are sent. Members know some addresses without a member: no process listens there."""
 
     def __init__(self, network: SimulatedNetwork) -> None:
         super().__init__(network.nodes)
@@ -92,7 +92,7 @@ class _Places(dict[Address, SimulatedNode]):
 
 
 def snapshot_of(world: World) -> ClusterSnapshot:
-    """Return what `world` is now, to go on from. Clocks that run fast or slow go at the right pace in the copy."""
+    """Return the present state of `world`, to go on from. Clocks that run fast or slow go at the right pace in the copy."""
     network = world.network
     network.end_calm()
     members, down = [], []

@@ -1,4 +1,4 @@
-"""What the members of a simulated world are born with, made of what is said of them by label."""
+"""The first configuration of the members of a simulated world, made of the settings by label."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def member_configurations(
 
 
 def addresses_of(labels: Sequence[str], addresses: Mapping[str, str]) -> dict[str, Address]:
-    """Where the members of these labels are, those in `addresses` there. Raises `BadAddress`."""
+    """Return the addresses of the members of these labels, as `addresses` gives them. Raises `BadAddress`."""
     found = {label: make_address(HOST, FIRST_PORT + place) for place, label in enumerate(labels)}
     own = (label for label in labels if label in addresses)
     return found | {label: parse_address(addresses[label], FIRST_PORT) for label in own}

@@ -1,4 +1,4 @@
-"""The network of a simulated world: what is sent, and when it arrives."""
+"""The network of a simulated world: the sent messages, and the times of their arrivals."""
 
 from __future__ import annotations
 
@@ -65,10 +65,10 @@ class SimulatedNetwork:
         self._duplication = random.Random(f"{seed}/duplication").random
         self._delay = random.Random(f"{seed}/delay").random
         self._held: list[tuple[SimulatedNode, Address, Receive]] = []
-        """What waits to be replayed, in the order in which it was sent: from where, where to, and what."""
+        """The messages that wait to be replayed, in the order of their sending: sender, receiver, message."""
 
     def make_room(self, addresses: Iterable[Address]) -> None:
-        """Addresses that are no member's get a place where no member listens. Raises `CommandRefused` when there are too many."""
+        """Give addresses without a member a place where no member listens. Raises `CommandRefused` when there are too many."""
         strangers = [address for address in dict.fromkeys(addresses) if address not in self.nodes]
         if len(self.nodes) + len(strangers) > MOST_NODES:
             raise CommandRefused(f"more than {MOST_NODES} addresses cannot be simulated")
@@ -100,7 +100,7 @@ class SimulatedNetwork:
         self.elision = None
 
     def end_calm(self) -> None:
-        """Something happens now: heartbeats are left out no more, and what was left out is made good."""
+        """Break the calm: heartbeats are left out no more, and those left out are made good."""
         if self.elision is not None:
             self.elision.end_calm((self.now_us, self.now_order))
 
@@ -188,7 +188,7 @@ class SimulatedNetwork:
         return sum(delay_us(condition, self._delay) for condition in conditions)
 
     def replay(self, command: ReplayMessages) -> tuple[LinkChanged, ...]:
-        """Let what is held arrive soon, in the order in which it was sent, whichever member is there by then."""
+        """Let the held messages arrive soon, in the order of their sending, whichever member listens by then."""
         kept = []
         at_us = self.now_us + self._latency_model.least_us
         for sender, address, received in self._held:
@@ -201,7 +201,7 @@ class SimulatedNetwork:
         return self.links.apply(command)
 
     def in_flight(self) -> Iterator[tuple[int, SimulatedNode, Receive]]:
-        """When each message arrives that is on its way, where, and what it is; `NEVER` for what is held until it is replayed."""
+        """Return arrival time, place and content of each message on its way; `NEVER` for messages held for a replay."""
         for at_us, _, target, waiting, *_ in self.queue:
             if isinstance(waiting, Receive):
                 yield at_us, target, waiting
@@ -209,7 +209,7 @@ class SimulatedNetwork:
             yield NEVER, self.nodes[address], received
 
     def put_in_flight(self, due_us: int, address: Address, received: Receive) -> None:
-        """Let a message arrive that was sent before this network was there."""
+        """Let a message arrive that was sent before this network existed."""
         sender = self.nodes[received.sender]
         if due_us == NEVER:
             self._held.append((sender, address, received))

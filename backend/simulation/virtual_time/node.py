@@ -37,7 +37,7 @@ class SimulatedNode:
     )  # fmt: skip
 
     process: MemberProcess
-    """What carries out the effects of the member that runs here. Where no member ever runs there is none."""
+    """The object that carries out the effects of the member that runs here; None where no member ever runs."""
 
     def __init__(self, index: int, member_configuration: MemberConfiguration, clock: Clock | None = None) -> None:
         self.index = index
@@ -61,7 +61,7 @@ class SimulatedNode:
         """A process runs here of which nothing is known: it takes everything in, and nothing ever comes from it."""
         self.paused = False
         self.inbox: list[tuple[SimulatedNode, Receive | PeerUnreachable]] = []
-        """What has arrived while the member is paused, and from where."""
+        """The messages that have arrived while the member is paused, with their senders."""
         self.wake_at = NEVER
 
     def set_paused(self, paused: bool) -> None:
@@ -81,7 +81,7 @@ class SimulatedNode:
 
 
 Waiting = Receive | PeerUnreachable | None
-"""For a node: what it receives, that it could not reach another, or None for a wake-up."""
+"""An input of a node: a message, the news that it could not reach another node, or None for a wake-up."""
 
 
 UNHEARD = object()
@@ -98,7 +98,7 @@ class RepeatedHeartbeat(Struct, gc=False):
 
 
 Arrival = tuple[int, int, SimulatedNode, Waiting, SimulatedNode, RepeatedHeartbeat | None]
-"""When something happens, its place among all that happens then, where, what it is, who sent it, and what it did before."""
+"""An event's time, its place among all events of that time, its node, its content, its sender, and its former effect."""
 
 
 class BroadcastSchedule:

@@ -50,7 +50,7 @@ class World:
     """
 
     machine_kind: type[MemberMachine] = MemberMachine
-    """What the processes that start run: `CheckedMachine`, where what is sought are faults and not speed."""
+    """The class of the processes that start: `CheckedMachine`, where faults and not speed are sought."""
 
     def __init__(
         self,
@@ -239,7 +239,7 @@ class World:
             network.now_us, network.now_order = max(network.now_us, at_us), NEVER
 
     def _go_through(self, today: Iterable[Arrival], until_us: int, most_events: int) -> bool:
-        """Let what is due on a day of the queue happen: the loop of every run. Return whether it is all of that day."""
+        """Carry out the due events of a day of the queue: the loop of every run. Return whether the day is done."""
         network, add, events = self.network, self._fingerprint.add, self.events
         for at, order, node, content, sender, repeated in today:
             if at > until_us or events > most_events:
@@ -374,7 +374,7 @@ class _Process:
             self._world._on_answer(call, answer)
 
     def disconnect(self, incarnations: Incarnations | None) -> None:
-        """There are no connections here."""
+        """Do nothing: a simulated world has no connections."""
 
     def halt(self, reason: str, *, failed: bool) -> None:
         self._world._end_process(self._node)
