@@ -15,7 +15,7 @@ from quarterdeck.backend.core.partitions.migration.migration_planner import (
     why_each_step,
 )
 from quarterdeck.backend.core.partitions.table.partition_table import Row
-from quarterdeck.backend.planning.strict_input import BadInput, Name, StrictModel, is_contradiction, problem_text
+from quarterdeck.backend.planning.strict_input import BadInput, Name, StrictModel, problem_text
 
 COLUMNS = ("type", "src", "srcCurrentIndex", "srcNewIndex", "dst", "dstCurrentIndex", "dstNewIndex")
 """The fields of a step."""
@@ -55,13 +55,13 @@ def read_and_plan(text: bytes) -> PlannedPartition | list[PlannedPartition]:
         given = TypeAdapter(list[PlannedRows]).validate_json(text) if many else [PlannedRows.model_validate_json(text)]
     except ValidationError as failure:
         error = failure.errors()[0]
-        raise BadInput(_explained(error, many), contradictory=is_contradiction(error)) from failure
+        raise BadInput(_explained(error, many)) from failure
     plans = []
     for number, rows in enumerate(given, start=1):
         try:
             plans.append(PlannedPartition(rows))
         except BadRows as problem:
-            raise BadInput(f"[{number}].{problem}" if many else str(problem), contradictory=True) from problem
+            raise BadInput(f"[{number}].{problem}" if many else str(problem)) from problem
     return plans if many else plans[0]
 
 

@@ -23,16 +23,6 @@ Remedy = Callable[[ErrorDetails], str | None]
 class BadInput(ValueError):
     """Input that a plan refuses. The message names the field and has a hint."""
 
-    def __init__(self, text: str, *, contradictory: bool = False) -> None:
-        """`contradictory`: the input has the form that the schema describes, but its values contradict each other."""
-        super().__init__(text)
-        self.contradictory = contradictory
-
-
-def is_contradiction(error: ErrorDetails) -> bool:
-    """Whether a schema cannot describe the mistake."""
-    return error["type"] == "value_error"
-
 
 class StrictModel(BaseModel):
     """A part of the input: unknown fields are errors, and nothing is converted."""
@@ -96,8 +86,7 @@ class PlanInput(StrictModel):
         except ValidationError as failure:
             error = failure.errors()[0]
             field, problem = field_text(error["loc"]), problem_text(error, cls, cls.remedy)
-            text_of_problem = f"{field}: {problem}" if field else problem
-            raise BadInput(text_of_problem, contradictory=is_contradiction(error)) from failure
+            raise BadInput(f"{field}: {problem}" if field else problem) from failure
 
 
 def problem_text(error: ErrorDetails, root: type[BaseModel], remedy: Remedy) -> str:

@@ -28,7 +28,7 @@ from quarterdeck.backend.core.commands import CommandRefused, LinkCommand
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.properties import BadProperty
 from quarterdeck.backend.member_api.answers import ROOT, Fail, RecordPage
-from quarterdeck.backend.service.console_api import cluster_secret, commands, plans, queries
+from quarterdeck.backend.service.console_api import cluster_secret, commands, queries
 from quarterdeck.backend.service.console_api import maps as console_maps
 from quarterdeck.backend.service.console_api.event_stream import event_stream
 from quarterdeck.backend.service.console_api.queries import process_started_utc
@@ -49,7 +49,7 @@ from quarterdeck.backend.service.rest.metrics import metrics_route
 
 ROUTERS = (
     *(queries.router, cluster_secret.router, commands.copying, commands.writing, commands.faults),
-    *(plans.router, console_maps.reading, console_maps.writing, console_maps.exporting, console_maps.importing),
+    *(console_maps.reading, console_maps.writing, console_maps.exporting, console_maps.importing),
 )
 
 SCHEMAS = "#/components/schemas/{name}"
@@ -88,7 +88,6 @@ def console_app(face: Face) -> FastAPI:
         exception_handlers=ERROR_HANDLERS,
     )
     app.state.face = face
-    app.state.planning = False
     app.state.started_utc = process_started_utc()
     app.state.known_paths = console_paths()
     for router in ROUTERS:
@@ -143,7 +142,7 @@ def _wire_schemas(app: FastAPI) -> dict[str, Any]:
 
 
 def _body_schemas() -> dict[str, Any]:
-    models: tuple[type[BaseModel], ...] = (*plans.MODELS, NewEntries, NewMapEntries)
+    models: tuple[type[BaseModel], ...] = (NewEntries, NewMapEntries)
     template = SCHEMAS.replace("{name}", "{model}")
     _, together = models_json_schema([(model, "validation") for model in models], ref_template=template)
     found: dict[str, Any] = together["$defs"]

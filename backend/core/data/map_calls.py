@@ -169,10 +169,10 @@ def _refusal(state: MemberState, operation: Operation) -> str:
         return why
     if state.partitions.table is None and not data_members(state):
         return "no member of the cluster holds data"
-    return _why_too_large(operation)
+    return why_too_large(operation)
 
 
-def _why_too_large(operation: Operation) -> str:
+def why_too_large(operation: Operation) -> str:
     """Return why no member stores an entry of this operation; empty when each may be stored."""
     longest = max((len(key.encode()) + size for key, size in _sizes(operation)), default=0)
     longest += len(operation.map.encode())
@@ -249,7 +249,7 @@ def _divide(state: MemberState, now: int, pending: PendingCall) -> None:
     refusal = call_results.why_displaced(state, pending)
     for key, value in entries:
         entry = Put(operation.map, key, value)
-        refusal = refusal or (_why_too_large(entry) if _is_text(entry) else NO_TEXT)
+        refusal = refusal or (why_too_large(entry) if _is_text(entry) else NO_TEXT)
     if refusal:
         call_results.end(state, now, pending, Answer(problem=refusal, untouched=True))
         return

@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from starlette.convertors import PathConvertor, register_url_convertor
 from starlette.responses import Response
 
+from quarterdeck.backend.core.data.map_calls import why_too_large
 from quarterdeck.backend.core.data.map_service import owned_maps
 from quarterdeck.backend.core.data.partition_store import StoredEntry
 from quarterdeck.backend.core.operations import Answer, Get, Keys, Operation, Put, PutAll, Remove, Size
@@ -67,19 +68,19 @@ Key = Annotated[str, Path(min_length=1, description="may hold slashes")]
 @reading.get("/{map}/size")
 async def size(name: MapName, face: FaceDependency, caller: CallerDependency) -> MapSize:
     """Return how many entries the map has."""
-    return MapSize(size=(await _answer(face, Size(name), caller)).size)
+    return MapSize(size=(await map_answer(face, Size(name), caller)).size)
 
 
 @reading.get("/{map}/keys")
 async def keys(name: MapName, face: FaceDependency, caller: CallerDependency) -> MapKeys:
     """Return all keys, sorted. Refused when there are too many to list."""
-    return MapKeys(keys=(await _answer(face, Keys(name), caller)).keys)
+    return MapKeys(keys=(await map_answer(face, Keys(name), caller)).keys)
 
 
 @reading.get("/{map}/{key:map_key}")
 async def get(name: MapName, key: Key, face: FaceDependency, caller: CallerDependency) -> Entry:
     """Return the value under `key`. Keys called size or keys are read with the operators' paths."""
-    answer = await _answer(face, Get(name, key), caller)
+    answer = await map_answer(face, Get(name, key), caller)
     if answer.value is None:
         raise Denied(HTTPStatus.NOT_FOUND, f"nothing is stored under {key!r} in {name!r}")
     return _entry(key, answer.value)
@@ -97,7 +98,7 @@ async def put_all(name: MapName, request: Request, face: FaceDependency, caller:
     """Store many values, each as a put of its own. After a problem some may be stored and others not."""
     rest, entries = await entries_json(await request.body())
     NewEntries.model_validate({**rest, "entries": []})
-    return await _put_all(face, caller, name, await _checked(entries))
+    return await _put_all(face, caller, name, await _checked(name, entries))
 
 
 @importing.post("/entries", openapi_extra=_body_of(NewMapEntries, {"map": "cities"} | ONE_ENTRY))
@@ -105,10 +106,10 @@ async def put_all_of(request: Request, face: FaceDependency, caller: CallerDepen
     """Store many values in a map of any name, as the path of the map does."""
     rest, entries = await entries_json(await request.body())
     given = NewMapEntries.model_validate({**rest, "entries": []})
-    return await _put_all(face, caller, given.map, await _checked(entries))
+    return await _put_all(face, caller, given.map, await _checked(given.map, entries))
 
 
-async def _checked(entries: list[dict[str, str | None]]) -> tuple[tuple[str, bytes], ...]:
+async def _checked(name: str, entries: list[dict[str, str | None]]) -> tuple[tuple[str, bytes], ...]:
     """Return keys and values of the entries of a body. Raises `Denied`."""
     checked = []
     for number, fields in enumerate(entries):
@@ -121,35 +122,44 @@ async def _checked(entries: list[dict[str, str | None]]) -> tuple[tuple[str, byt
             message, hint = validation_problem({**first, "loc": ("body", "entries", number, *first["loc"])})
             raise Denied(HTTPStatus.BAD_REQUEST, message, hint) from None
         checked.append((entry.key, _bytes_of(entry)))
+        _require_room(Put(name, *checked[-1]))
     return tuple(checked)
 
 
 async def _put_all(face: Face, caller: Caller, name: str, entries: tuple[tuple[str, bytes], ...]) -> EntriesStored:
     request_note().detail = f"{len(entries)} entries of {name}"
-    return EntriesStored(stored=(await _answer(face, PutAll(name, entries), caller)).size)
+    return EntriesStored(stored=(await map_answer(face, PutAll(name, entries), caller)).size)
 
 
 @writing.put("/{map}/{key:map_key}")
 async def put(name: MapName, key: Key, value: NewValue, face: FaceDependency, caller: CallerDependency) -> Entry:
     """Store a value; the answer has the previous one."""
-    return _entry(key, (await _answer(face, Put(name, key, _bytes_of(value)), caller)).value)
+    return _entry(key, (await map_answer(face, Put(name, key, _bytes_of(value)), caller)).value)
 
 
 @writing.delete("/{map}/{key:map_key}")
 async def remove(name: MapName, key: Key, face: FaceDependency, caller: CallerDependency) -> Entry:
     """Remove a value; the answer has the previous one."""
-    return _entry(key, (await _answer(face, Remove(name, key), caller)).value)
+    return _entry(key, (await map_answer(face, Remove(name, key), caller)).value)
 
 
-async def _answer(face: Face, operation: Operation, caller: Caller) -> Answer:
+async def map_answer(face: Face, operation: Operation, caller: Caller) -> Answer:
+    """Carry out an operation on a map, for all paths of maps. Raises `Denied`."""
+    _require_room(operation)
     answer = await face.call(operation, caller)
+    more: dict[str, object] = {"untouched": answer.untouched}
     if answer.problem and answer.untouched:
-        raise Denied(HTTPStatus.CONFLICT, answer.problem, "nothing was changed")
+        raise Denied(HTTPStatus.CONFLICT, answer.problem, "nothing was changed", more=more)
     if answer.problem:
-        stored = {"stored": answer.size} if isinstance(operation, PutAll) else None
+        more |= {"stored": answer.size} if isinstance(operation, PutAll) else {}
         hint = "a write may have been done or not; look it up"
-        raise Denied(HTTPStatus.GATEWAY_TIMEOUT, answer.problem, hint, more=stored)
+        raise Denied(HTTPStatus.GATEWAY_TIMEOUT, answer.problem, hint, more=more)
     return answer
+
+
+def _require_room(operation: Operation) -> None:
+    if too_large := why_too_large(operation):
+        raise Denied(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, too_large, "nothing was changed")
 
 
 def _entry(key: str, value: bytes | None) -> Entry:

@@ -3,19 +3,14 @@
 The listener (`backend.live.transport.listener`) handles what comes before the first request is complete, and
 `backend.service.http.request_guard` the body of a request. Here are limited: the head of a later request on the same connection,
 the time until a client has its answer, bytes that are no HTTP, and the handshake of a WebSocket. Refusals have one form.
-
-Each text of a WebSocket is compressed once, not once for each client: permessage-deflate (RFC 7692) without context takeover
-makes the compressed bytes depend on the message alone. That compresses small messages badly; these are sent as they are.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import zlib
 from contextlib import suppress
 from email.utils import formatdate
-from functools import lru_cache
 from http import HTTPStatus
 from typing import Any
 
@@ -23,8 +18,7 @@ import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.exceptions import InvalidState
-from websockets.extensions.permessage_deflate import PerMessageDeflate, ServerPerMessageDeflateFactory
-from websockets.frames import CloseCode, Frame, Opcode
+from websockets.frames import CloseCode
 from websockets.http11 import Response
 from websockets.server import ServerProtocol
 
@@ -127,48 +121,6 @@ class BoundedProtocol(H11Protocol):
         self._late = self._late_for = None
 
 
-SMALLEST_BYTES = 256
-"""What is shorter is not worth compressing."""
-TEXTS_KEPT = 16
-"""Compressed texts that are kept: clients of one stream are sent the same one within moments."""
-LEVEL = 3
-"""Event batches shrink to a tenth or less; higher levels take twice the time for little."""
-END_OF_FLUSH = b"\x00\x00\xff\xff"
-
-
-class SharedDeflate(PerMessageDeflate):
-    """Compresses with the bytes that another client was sent, if it was sent the same."""
-
-    def encode(self, frame: Frame) -> Frame:
-        if frame.opcode is not Opcode.TEXT or not frame.fin or len(frame.data) < SMALLEST_BYTES:
-            return frame
-        data = deflated(bytes(frame.data), self.local_max_window_bits)
-        return Frame(frame.opcode, data, frame.fin, True, frame.rsv2, frame.rsv3)
-
-
-class SharedDeflateFactory(ServerPerMessageDeflateFactory):
-    """Agrees with a client on compression without context takeover."""
-
-    def __init__(self) -> None:
-        super().__init__(server_no_context_takeover=True, client_no_context_takeover=True)
-
-    def process_request_params(self, params: Any, accepted_extensions: Any) -> tuple[Any, PerMessageDeflate]:
-        agreed, plain = super().process_request_params(params, accepted_extensions)
-        return agreed, SharedDeflate(
-            plain.remote_no_context_takeover,
-            plain.local_no_context_takeover,
-            plain.remote_max_window_bits,
-            plain.local_max_window_bits,
-        )
-
-
-@lru_cache(maxsize=TEXTS_KEPT)
-def deflated(data: bytes, window_bits: int) -> bytes:
-    """Return `data` as the payload of one compressed message."""
-    encoder = zlib.compressobj(LEVEL, wbits=-window_bits)
-    return (encoder.compress(data) + encoder.flush(zlib.Z_SYNC_FLUSH)).removesuffix(END_OF_FLUSH)
-
-
 HANDSHAKE_SECONDS = 30.0
 """From the request to upgrade to its answer."""
 _SILENT = logging.getLogger("quarterdeck.websockets")
@@ -181,8 +133,7 @@ class BoundedWebSocketProtocol(WebSocketsSansIOProtocol):
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
         self.logger = _SILENT
-        extensions = [SharedDeflateFactory()] if self.config.ws_per_message_deflate else []
-        self.conn = _Server(extensions=extensions, max_size=self.config.ws_max_size, logger=_SILENT)
+        self.conn = _Server(max_size=self.config.ws_max_size, logger=_SILENT)
         self._late: asyncio.TimerHandle | None = None
 
     @property

@@ -9,6 +9,7 @@ from starlette.responses import Response
 
 from quarterdeck.backend.core.data.map_calls import MOST_ENTRY_BYTES
 from quarterdeck.backend.core.operations import Answer, Get, Operation, Put, Remove
+from quarterdeck.backend.service.console_api.maps import map_answer
 from quarterdeck.backend.service.http.bodies import request_bytes
 from quarterdeck.backend.service.http.responses import Denied
 from quarterdeck.backend.service.rest.endpoint import BAD_ESCAPE, RestEndpoint, RestRequest
@@ -27,7 +28,7 @@ register_url_convertor("any", AnyText())
 
 async def get(rest_request: RestRequest) -> Response:
     """Answer with the value, or 204 when there is none."""
-    answer = await _done(rest_request, Get(*_entry(rest_request)))
+    answer = await _carried_out(rest_request, Get(*_entry(rest_request)))
     if answer.value is None:
         return Response(status_code=204)
     return Response(answer.value, media_type=_kind_of(answer.value))
@@ -36,22 +37,18 @@ async def get(rest_request: RestRequest) -> Response:
 async def put(rest_request: RestRequest) -> Response:
     """Set the value of a key."""
     name, key = _entry(rest_request)
-    await _done(rest_request, Put(name, key, await request_bytes(rest_request.request, MOST_ENTRY_BYTES)))
+    await _carried_out(rest_request, Put(name, key, await request_bytes(rest_request.request, MOST_ENTRY_BYTES)))
     return Response()
 
 
 async def remove(rest_request: RestRequest) -> Response:
     """Remove a key, whether it was there or not."""
-    await _done(rest_request, Remove(*_entry(rest_request)))
+    await _carried_out(rest_request, Remove(*_entry(rest_request)))
     return Response()
 
 
-async def _done(rest_request: RestRequest, operation: Operation) -> Answer:
-    answer = await rest_request.joined().call(operation, rest_request.caller)
-    if answer.problem:
-        hint = "nothing was changed; try again" if answer.untouched else "whether it was done is not known; look"
-        raise Denied(503, answer.problem, hint, more={"untouched": answer.untouched})
-    return answer
+async def _carried_out(rest_request: RestRequest, operation: Operation) -> Answer:
+    return await map_answer(rest_request.joined(), operation, rest_request.caller)
 
 
 def _entry(rest_request: RestRequest) -> tuple[str, str]:

@@ -155,6 +155,7 @@ def test_a_report_that_is_too_long_ends_its_process_and_leaves_no_caller_waiting
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(pipe_messages, "MAX_LINE_BYTES", 200)
+    monkeypatch.setattr(local_clusters, "ANSWER_TIMEOUT_SECONDS", 60.0)  # a busy machine takes its time to begin
     cluster = ProcessCluster(1, settings=QUICK, base_port=BASE_PORT, seed=1)
     try:
         with pytest.raises(OSError, match="cannot be read"):

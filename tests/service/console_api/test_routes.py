@@ -12,7 +12,6 @@ from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.membership.events import LiteChangeRefused, MergeVerdict, NotMerging, SuspicionRaised
 from quarterdeck.backend.service.application import console_app, console_routes, openapi_description
 from quarterdeck.backend.service.configuration.process_configuration import User
-from quarterdeck.backend.service.console_api.plans import MOST_BYTES, MOST_MEMBERS
 from tests.service.single_member import ADDRESS, OTHER, Client, SingleMemberFace
 
 V1 = "/quarterdeck/v1"
@@ -258,34 +257,6 @@ def test_every_path_needs_a_role() -> None:
         for method in operations:
             plain = path.replace("{map}", "m").replace("{key}", "k")
             assert client.request(method.upper(), f"{V1}{plain}").status_code == 401, (method, path)
-
-
-def test_plans_are_those_of_the_command_line(client: Client) -> None:
-    conflict = {"members": [{"name": "N1"}, {"name": "N2"}, {"name": "N3"}], "suspicions": {"N2": ["N3"]}}
-    planned = client.post(f"{V1}/plan/disconnections", params={"explain": True}, json=conflict).json()
-    assert planned["keep"] == ["N1", "N2"] and planned["remove"] == ["N3"] and "One-way" in planned["why"]
-    side = {"address": ADDRESS, "cluster_name": "dev", "state": "ACTIVE", "members": [ADDRESS]}
-    assert client.post(f"{V1}/plan/merge", json={"local": side, "remote": None}).json()["decision"] == "cannot-merge"
-    rows = {"current": ["A", "B"], "target": ["A", "C"]}
-    steps = client.post(f"{V1}/plan/migrations", json=rows).json()
-    assert [(state["type"], state["dst"]) for state in steps] == [("MOVE", "C")]
-    assert client.post(f"{V1}/plan/migrations", json=[rows, rows]).json() == [steps, steps]
-    small = {"partitions": 2, "backups": 1, "members": [{"name": "A"}, {"name": "B"}]}
-    assert sorted(client.post(f"{V1}/plan/rebalance", json=small).json()["table"]) == [["A", "B"], ["B", "A"]]
-
-
-@pytest.mark.parametrize("plan", ["disconnections", "merge", "migrations", "rebalance"])
-@pytest.mark.parametrize("body", [b"", b"{}", b"\xff", b"[" * 100_000])
-def test_bad_input_for_a_plan(client: Client, plan: str, body: bytes) -> None:
-    answer = client.post(f"{V1}/plan/{plan}", content=body)
-    assert answer.status_code == 400 and answer.json()["message"].startswith("the body: ")
-    assert client.post(f"{V1}/plan/{plan}", content=b" " * (MOST_BYTES + 1)).status_code == 413
-
-
-def test_a_member_plans_for_no_crowds(client: Client) -> None:
-    crowd = {"members": [{"name": f"N{number}"} for number in range(MOST_MEMBERS + 1)]}
-    for plan in ("disconnections", "rebalance"):
-        assert "too many" in client.post(f"{V1}/plan/{plan}", json=crowd).json()["message"]
 
 
 def test_the_description_has_schemas_of_its_own_and_of_the_core(client: Client) -> None:

@@ -63,14 +63,23 @@ def test_what_names_no_entry(member: Client, path: str, status: int) -> None:
 
 def test_what_is_too_long_for_a_map(member: Client) -> None:
     assert member.ask("PUT", AT + "m/long", b"x" * (MOST_ENTRY_BYTES + 1)).status_code == 413
-    assert member.get(AT + "m/long").status_code == 204
+    entry = member.ask("PUT", AT + "m/long", b"x" * MOST_ENTRY_BYTES)  # its key is counted, too
+    assert entry.status_code == 413 and "is too large" in entry.json()["message"]
+    for path in ("maps/m/long", "maps/m/entries", "entries"):
+        value = {"value": "x" * MOST_ENTRY_BYTES}
+        body = value if path == "maps/m/long" else {"entries": [{"key": "a", "value": "1"}, {"key": "long", **value}]}
+        body |= {"map": "m"} if path == "entries" else {}
+        method = "PUT" if path == "maps/m/long" else "POST"
+        answer = member.ask(method, f"/quarterdeck/v1/{path}", json=body)
+        assert answer.status_code == 413 and "is too large" in answer.json()["message"], path
+    assert [member.get(AT + "m/" + key).status_code for key in ("long", "a")] == [204, 204]
 
 
 def test_operations_that_are_not_served_say_whether_anything_was_done() -> None:
     few = Settings.of({"quarterdeck.minimum.cluster.size": 2}, preset="training")
     with ServedMembers() as served:
         answer = served.joined(configured(settings=few)).ask("PUT", AT + "m/k", "v")
-        assert (answer.status_code, answer.json()["untouched"]) == (503, True)
+        assert (answer.status_code, answer.json()["untouched"]) == (409, True)
         assert "not enough members" in answer.json()["message"]
 
 
