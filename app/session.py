@@ -14,7 +14,6 @@ from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.judgement.health.cluster_health import ClusterHealth
 from quarterdeck.backend.judgement.judge import Judge
-from quarterdeck.backend.judgement.watcher import recorded_watcher
 from quarterdeck.backend.picture.explain.episodes.episodes import Episodes
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.replay.tape import Playhead, ReorderBuffer, Tape
@@ -123,7 +122,7 @@ class ConsoleSession:
         if self.live:
             return self._follower.judge(self.epoch)
         picture = self.picture
-        return self._follower.judge_of(picture, recorded_watcher(picture), self.now_us(), (self.epoch, picture.at))
+        return self._follower.judge_of_past(picture, self.now_us(), (self.epoch, picture.at))
 
     @property
     def story(self) -> LogStory | None:

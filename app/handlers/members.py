@@ -144,7 +144,7 @@ def do_owner(view: ViewScreen, text: str) -> None:
         view.console.type_line("owner ")
         return
     try:
-        view.console.show_message(key_owner(view.session.picture, text))
+        view.console.show_message(key_owner(view.session.judge.agreement, text))
     except ValueError as problem:
         raise Refusal(str(problem)) from problem
 
@@ -162,7 +162,7 @@ def _first_target(view: ViewScreen) -> str:
 
 def _masters_among(view: ViewScreen, targets: Sequence[str]) -> tuple[str, ...]:
     picture = view.session.picture
-    masters = tuple(label for label in targets if label in picture.masters())
+    masters = tuple(label for label in targets if label in view.session.judge.agreement.leading)
     if targets and not masters:
         leader = picture.master_of(targets[0])
         leads = f"; {one_line(leader.label)} leads its cluster" if leader is not None else ""

@@ -96,7 +96,7 @@ def header_parts(
     """Return what the first line shows now: what must not be overlooked, whatever room there is, and the rest."""
     cluster, picture, health = session.cluster, session.picture, session.health
     running = sum(belief.running for belief in picture.members.values())
-    masters = [one_line(label) for label in picture.masters()]
+    masters = [one_line(side.master) for side in session.judge.agreement.sides]
     broken = len(session.violations)
     kind = _kind(session)
     copied = session.cluster.source == "copy"
@@ -119,7 +119,7 @@ def header_parts(
         *([TableCell(f"› {view}", "faint")] if view != VIEW_NAMES[0] else []),
         *connections.problems(),
         TableCell(load.text if load is not None and not load.over and session.live else "", "warning"),
-        TableCell(progress_text(picture)),
+        TableCell(progress_text(session.judge.masters)),
     ]
 
 

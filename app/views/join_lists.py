@@ -34,7 +34,7 @@ from quarterdeck.backend.judgement.merging.join_list_edit import (
     spread_of,
     sub_cluster,
 )
-from quarterdeck.backend.judgement.merging.why_not_merging import GLYPHS, Pair, pairs_left_out, why_not_merging
+from quarterdeck.backend.judgement.merging.why_not_merging import GLYPHS, Pair, pairs_left_out
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.text.fact import Fact
 from quarterdeck.backend.picture.text.formatting import Refusal, counted, one_line
@@ -156,7 +156,9 @@ class JoinListsScreen(ViewScreen):
         left_out = pairs_left_out(picture)
         more = f"{left_out} more pairs are not judged" if left_out else ""
         self.title_line.show(
-            TableCell("join lists", "strong"), TableCell(clusters_text(picture)), TableCell(more, "faint")
+            TableCell("join lists", "strong"),
+            TableCell(clusters_text(self.session.judge.agreement)),
+            TableCell(more, "faint"),
         )
         self.pairs.show()
         self._explain()
@@ -185,12 +187,12 @@ class JoinListsScreen(ViewScreen):
     # Why not merging
 
     def _judge(self) -> None:
-        picture, now_us = self.session.picture, self.session.now_us()
-        moment = (now_us // SECOND_US if self.session.live else picture.at, picture.masters(), self.session.epoch)
-        if moment == self._judged:
+        judge = self.session.judge
+        at = judge.now_us // SECOND_US if self.session.live else judge.picture.at
+        if (moment := (at, judge.agreement.leading, self.session.epoch)) == self._judged:
             return
         self._judged = moment
-        by_key = {pair.key: pair for pair in why_not_merging(picture, now_us)}
+        by_key = {pair.key: pair for pair in judge.pairs}
         self._pairs.show_rows(tuple(by_key), by_key.__getitem__, measured=None)
         there = bool(self._pairs.keys)
         for widget in (self.pairs, self.why):
@@ -226,7 +228,7 @@ class JoinListsScreen(ViewScreen):
         self._open_editor((master.label,))
 
     def do_edit_all_lists(self, _: str) -> None:
-        masters = self.session.picture.masters()
+        masters = self.session.judge.agreement.leading
         if not masters:
             raise Refusal("there is no running master to send a list to")
         self._open_editor(masters)
@@ -235,7 +237,7 @@ class JoinListsScreen(ViewScreen):
         picture = self.session.picture
         known = dict.fromkeys(address for label in masters for address in picture.members[label].join_list)
         text = "\n".join(draft_lines(picture, tuple(known)))
-        all_masters = picture.masters() or masters
+        all_masters = self.session.judge.agreement.leading or masters
         self.app.push_screen(JoinListEditor(lambda: self.session.picture, masters, all_masters, text), self._edited)
 
     def _edited(self, plans: tuple[EditPlan, ...] | None) -> None:

@@ -92,7 +92,7 @@ class MigrationsScreen(ViewScreen):
 
     def paint(self) -> None:
         picture = self.session.picture
-        board = migration_board(picture, self.session.now_us())
+        board = migration_board(self.session.judge, self.session.now_us())
         history = picture.history
         ended = f"{history.done_count} done, {history.failed_count} failed, {history.lost_count} lost in this run"
         if not history.done_count and picture.without("migration-ends") is not None:

@@ -24,6 +24,7 @@ from quarterdeck.backend.boards.suspicion_board import (
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.membership.events import MemberRemoved, SuspicionCleared, SuspicionRaised
 from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.judgement.agreement import ListAgreement
 from quarterdeck.backend.judgement.what_if.disconnection_decision import (
     DisconnectionDecision,
     Timing,
@@ -67,17 +68,17 @@ class SuspicionModel(MatrixModel[SuspicionBoardRow]):
         super().__init__(COLUMNS, self._suspicions_of, rank_of=self._age_rank)
         self._picture = Picture()
         self._now_us = 0
-        self.summary: SuspicionSummary = summarize_suspicions(self._picture, all_members=True)
+        self.summary = SuspicionSummary((), (), 0, "")
 
     def show_at(self, picture: Picture, now_us: int) -> None:
         """Show the cells of `picture` at `now_us`; rows and columns stay."""
         self._picture, self._now_us = picture, now_us
         self.show_rows(self.summary.observers, self._row_of_observer)
 
-    def update(self, picture: Picture, now_us: int, *, all_members: bool) -> None:
+    def update(self, agreement: ListAgreement, now_us: int, *, all_members: bool) -> None:
         """Count the suspicions again; with `all_members`, members without any are shown too."""
-        former, self.summary = self.summary, summarize_suspicions(picture, all_members=all_members)
-        self.show_at(picture, now_us)
+        former, self.summary = self.summary, summarize_suspicions(agreement, all_members=all_members)
+        self.show_at(agreement.picture, now_us)
         self.widen("observer", map(one_line, self.keys), LONGEST_NAME)
         if self.summary.suspects != former.suspects:
             self.show_members({label: member_column(label) for label in self.summary.suspects})
@@ -146,7 +147,7 @@ class SuspicionsScreen(ViewScreen):
         moment = (all_members, picture.at, len(picture.members), self.session.epoch)
         if moment != self._counted:
             self._counted = moment
-            self._model.update(picture, now_us, all_members=all_members)
+            self._model.update(self.session.judge.agreement, now_us, all_members=all_members)
         else:
             self._model.show_at(picture, now_us)
         summary = self._model.summary
@@ -201,7 +202,7 @@ class SuspicionsScreen(ViewScreen):
         followed = picture.master_of(observer)
         if followed is not None:
             return followed
-        return next((picture.members[label] for label in picture.masters()), None)
+        return next(iter(self.session.judge.masters), None)
 
     def _reckon(self, master: MemberBelief, now_us: int) -> None:
         table = master.table

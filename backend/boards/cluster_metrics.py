@@ -72,8 +72,8 @@ def _lists(judge: Judge) -> Iterator[ClusterMetric]:
     picture, running, masters, lists = judge.picture, judge.agreement.holders, judge.masters, judge.agreement.lists
     sides = len(judge.agreement.sides)
     # A member that is not reached may lead.
-    is_known = running and not any(absence.way in ("not reached", "silent") for absence in judge.absences)
-    yield _gauge("masters", "Members that lead; more than one is a split.", sides if sides > 1 or is_known else None)
+    is_sure = running and not any(absence.way in ("not reached", "silent") for absence in judge.absences)
+    yield _gauge("masters", "Members that lead; more than one is a split.", sides if sides > 1 or is_sure else None)
     yield _gauge(
         "lineages", "Lineages of member lists that are held.", max(judge.agreement.lineages, sides) if running else None
     )
@@ -84,9 +84,10 @@ def _lists(judge: Judge) -> Iterator[ClusterMetric]:
     yield _metric("list_version", "The version of that list.", {head.label: head.version for head in masters}, "master")
     merging = [belief for belief in picture.members.values() if is_merging(belief) or (belief.leads and belief.merging)]
     yield _gauge("merging_members", "Members on their way into another cluster.", len(merging) if running else None)
-    known = [belief for belief in running if belief.shows("suspicions")]
-    suspects = {suspect for belief in known for suspect in belief.suspicions}
-    yield _gauge("suspected_members", "Members that another one suspects.", len(suspects) if known else None)
+    suspicions = judge.agreement.suspicions
+    is_known = len(suspicions.silent) < len(running)
+    suspects = len(suspicions.by_suspect) if is_known else None
+    yield _gauge("suspected_members", "Members that another one suspects.", suspects)
 
 
 def _migrations(picture: Picture, running: Sequence[MemberBelief]) -> Iterator[ClusterMetric]:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from quarterdeck.backend.core.address import Address
+from quarterdeck.backend.judgement.agreement import ListAgreement
 from quarterdeck.backend.judgement.merging.join_list_edit import spelt
 from quarterdeck.backend.judgement.merging.merge_blockers import PairState
 from quarterdeck.backend.picture.fold.picture import MemberBelief, Picture
@@ -170,11 +171,10 @@ def join_list_facts(picture: Picture, belief: MemberBelief, now_us: int) -> tupl
     return tuple(facts)
 
 
-def clusters_text(picture: Picture) -> str:
-    """Return the clusters in sight by their masters, the largest first."""
-    masters = sorted((picture.members[label] for label in picture.masters()), key=lambda master: -len(master.members))
-    named = [f"{one_line(master.label)} with {counted(len(master.members), 'member')}" for master in masters]
-    return f"{counted(len(masters), 'cluster')}: {listed(named, NAMES_SHOWN)}" if masters else "no master is in sight"
+def clusters_text(agreement: ListAgreement) -> str:
+    """Return the clusters that are known by their masters, the largest of those in sight first."""
+    named = [f"{one_line(side.master)} with {counted(side.size, 'member')}" for side in agreement.sides]
+    return f"{counted(len(named), 'cluster')}: {listed(named, NAMES_SHOWN)}" if named else "no master is in sight"
 
 
 def _search_text(picture: Picture, belief: MemberBelief, now_us: int) -> str:

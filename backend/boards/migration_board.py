@@ -5,7 +5,7 @@ Every state is a glyph and a word. Of long queues only the beginning becomes row
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import Literal
 
@@ -13,9 +13,8 @@ from msgspec import Struct
 
 from quarterdeck.backend.core.partitions.events import MigrationStarted, PlannedMigration
 from quarterdeck.backend.core.properties import SECOND_US
-from quarterdeck.backend.judgement.losses.ledger import losses_of
+from quarterdeck.backend.judgement.judge import Judge
 from quarterdeck.backend.judgement.losses.loss import TONES
-from quarterdeck.backend.judgement.watcher import WATCHES_ALL
 from quarterdeck.backend.picture.events.partitions import NO_HOLDER_TEXT, migration_path_text
 from quarterdeck.backend.picture.events.witnessed import migrating_text
 from quarterdeck.backend.picture.fold.belief import MemberBelief
@@ -142,20 +141,16 @@ class MigrationBoard(Struct, frozen=True):
         return tuple(map(self.row, self.entries))
 
 
-def migration_board(picture: Picture, now_us: int) -> MigrationBoard:
+def migration_board(judge: Judge, now_us: int) -> MigrationBoard:
     """Return what is known of migrations at `now_us` on the run's clock."""
-    masters = [picture.members[label] for label in picture.masters()]
+    picture, masters = judge.picture, judge.masters
     heads = [
         Fact("", one_line(f"{master.label}: {text}"), tone)
         for master in masters
         for text, tone in led_by(picture, master, now_us)
     ]
     history = picture.history
-    heads += [
-        Fact("", f"∅ {loss.account(now_us)}", TONES[loss.state])
-        for loss in losses_of(picture, WATCHES_ALL, now_us)
-        if loss.stands
-    ]
+    heads += [Fact("", f"∅ {loss.account(now_us)}", TONES[loss.state]) for loss in judge.losses if loss.stands]
     if history.failed:
         failed = history.failed[-1]
         lines = f"✕ last failed, {age_text(now_us - failed.at_us)} ago: p{failed.begun.partition}, {failed.reason}"
@@ -172,7 +167,7 @@ def migration_board(picture: Picture, now_us: int) -> MigrationBoard:
         entries[ended.begun.migration_id] = ended
     ends = history.done_count + history.failed_count
     entries |= {f"witnessed {ends - back}": end for back, end in enumerate(reversed(history.witnessed))}
-    return MigrationBoard(tuple(heads) or (Fact("", _silence(picture), "faint"),), entries, picture, now_us)
+    return MigrationBoard(tuple(heads) or (Fact("", _silence(judge), "faint"),), entries, picture, now_us)
 
 
 def led_by(picture: Picture, master: MemberBelief, now_us: int) -> Iterator[tuple[str, Tone]]:
@@ -198,32 +193,36 @@ def led_by(picture: Picture, master: MemberBelief, now_us: int) -> Iterator[tupl
         yield f"latest plan, {copies}: {why}", "plain"
 
 
-def progress_text(picture: Picture) -> str:
+def progress_text(masters: Sequence[MemberBelief]) -> str:
     """How much is under way, in a few words; empty when nothing is."""
-    leading = [picture.members[label].leading for label in picture.masters()]
+    leading = [master.leading for master in masters]
     running, waiting = sum(len(led.running) for led in leading), sum(led.waiting for led in leading)
     recovering = "searching the latest table" if any(led.recovering for led in leading) else ""
     moving = f"{running} migrating, {waiting} planned" if running or waiting else ""
-    return ", ".join(filter(None, (recovering, moving, waiting_text(picture, idle=""))))
+    return ", ".join(filter(None, (recovering, moving, waiting_text(masters, idle=""))))
 
 
-def waiting_text(picture: Picture, idle: str = "none waits by the master's metrics") -> str:
+def waiting_text(masters: Sequence[MemberBelief], idle: str = "none waits by the master's metrics") -> str:
     """Return how many migrations wait by the metrics of real masters, `idle` if none does; empty where that is not known."""
-    measured = (picture.members[label].metrics for label in picture.masters())
-    known = [metrics for metrics in measured if metrics is not None and metrics.queued_migrations is not None]
+    known = [
+        metrics
+        for master in masters
+        if (metrics := master.metrics) is not None and metrics.queued_migrations is not None
+    ]
     if not known:
         return ""
     return ", ".join(migrating_text(metrics) for metrics in known if metrics.queued_migrations) or idle
 
 
-def _silence(picture: Picture) -> str:
+def _silence(judge: Judge) -> str:
+    picture = judge.picture
     unknown = picture.without("migration-queue")
     if unknown is not None and picture.without("migration-ends") is not None:
         return f"migrations are {not_told('migration-ends', unknown.witnessed_by)}"
     if unknown is not None:
         ended = picture.history.done_count + picture.history.failed_count
         seen = f"seen to end: {counted(ended, 'migration')}" if ended else NONE_SEEN
-        waiting = waiting_text(picture)
+        waiting = waiting_text(judge.masters)
         which = "; which ones are planned is" if waiting else "; what is planned is"
         return f"{seen}{waiting and '; '}{waiting}{which} {not_told('migration-queue', unknown.witnessed_by)}"
     if any(belief.table for belief in picture.members.values()):
@@ -322,7 +321,7 @@ def plan_text(leading: MigrationsLed, picture: Picture, now_us: int) -> str:
     left = leading.waiting + len(leading.running)
     if not left:
         return ""
-    parts = [rate_text(picture, now_us), left_text(picture, now_us)]
+    parts = [rate_text(picture, now_us), left_text(leading, picture, now_us)]
     if leading.planned_count:
         ended = max(0, leading.planned_count - left)
         full = BAR_LENGTH * ended // leading.planned_count
@@ -340,15 +339,14 @@ def rate_text(picture: Picture, now_us: int) -> str:
     return f"{rate.migrations:.3g} migrations/s{copied} over the last {WINDOW_S} s"
 
 
-def left_text(picture: Picture, now_us: int) -> str:
+def left_text(leading: MigrationsLed, picture: Picture, now_us: int) -> str:
     """How long all that is planned and running will take, if it goes on as in the last seconds."""
-    leading = [picture.members[label].leading for label in picture.masters()]
-    left = sum(led.waiting + len(led.running) for led in leading)
+    left = leading.waiting + len(leading.running)
     if not left:
         return ""
     if rate := picture.history.rates.at(now_us).migrations:
         return f"about {age_text(max(SECOND_US, round(left / rate * SECOND_US)))} left"
-    oldest_us = min((running.since_us for led in leading for running in led.running.values()), default=now_us)
+    oldest_us = min((running.since_us for running in leading.running.values()), default=now_us)
     if now_us - oldest_us < WINDOW_S * SECOND_US:
         return "just begun, so there is no telling how long it will take"
     return f"nothing has ended for {WINDOW_S} s, so there is no telling how long it will take"

@@ -22,6 +22,7 @@ from quarterdeck.backend.core.partitions.events import (
 )
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.core.witnessed.events import ReplicaMigrated
+from quarterdeck.backend.judgement.judge import Judge
 from quarterdeck.backend.picture.fold.migrations import BEGUN_KEPT
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.text.fact import NOT_REPORTED, Tone
@@ -175,19 +176,19 @@ def nothing_moved(picture: Picture) -> str:
     return NO_TABLE
 
 
-def queue_figure(picture: Picture, now_us: int) -> tuple[str, Tone]:
+def queue_figure(judge: Judge) -> tuple[str, Tone]:
     """Return what the masters have still to migrate, how fast it goes and for how long, in a few words."""
-    leading = [picture.members[label].leading for label in picture.masters()]
+    picture, now_us, leading = judge.picture, judge.now_us, [master.leading for master in judge.masters]
     if any(led.recovering for led in leading):
         return "searching the latest table", "warning"
     running, waiting = sum(len(led.running) for led in leading), sum(led.waiting for led in leading)
     if picture.without("migration-queue") is not None:
-        waiting_now = waiting_text(picture, idle="none waits")
+        waiting_now = waiting_text(judge.masters, idle="none waits")
         if picture.without("migration-ends") is not None:
             said = f"{waiting_now}, ends {NOT_REPORTED}" if waiting_now else NOT_REPORTED
         else:
             said = f"{waiting_now or f'queue {NOT_REPORTED}'}, {picture.history.done_count} done"
-        return said, "strong" if waiting_text(picture, idle="") else "faint"
+        return said, "strong" if waiting_text(judge.masters, idle="") else "faint"
     if not running and not waiting:
         done, failed = picture.history.done_count, picture.history.failed_count
         if failed:

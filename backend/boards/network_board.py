@@ -229,7 +229,7 @@ def by_age(picture: Picture) -> tuple[str, ...]:
 
 def zones_of(picture: Picture) -> dict[str, str]:
     """Where members stand, as far as lists show."""
-    members = chain.from_iterable(picture.members[label].members for label in picture.masters())
+    members = chain.from_iterable(held.members for held in ListAgreement(picture).lists)
     return {picture.label_of(member.address): member.zone for member in members if member.zone}
 
 

@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 from quarterdeck.backend.boards.belief_matrix import same_table
 from quarterdeck.backend.boards.join_list_board import TONES
-from quarterdeck.backend.boards.migration_board import progress_text
 from quarterdeck.backend.boards.suspicion_board import lasting_facts
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import Record
@@ -19,9 +18,10 @@ from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.judgement.absence import has_ended, is_merging
+from quarterdeck.backend.judgement.conclusion import Answer
 from quarterdeck.backend.judgement.judge import Judge
 from quarterdeck.backend.judgement.losses.loss import TONES as LOSS_TONES
-from quarterdeck.backend.judgement.merging.why_not_merging import why_not_merging
+from quarterdeck.backend.judgement.stuck_migrations import migration_progress
 from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.text.fact import Fact, Tone, not_told, under
@@ -30,8 +30,6 @@ from quarterdeck.backend.picture.text.formatting import age_text, counted, liste
 PAIRS_TOLD = 6
 MEMBERS_NAMED = 4
 """How many members one answer names."""
-STUCK_US = 30 * SECOND_US
-"""A migration of which nothing was heard for so long is said to stand still."""
 
 
 def operator_questions(judge: Judge, recent: Sequence[Record]) -> tuple[Fact, ...]:
@@ -40,12 +38,12 @@ def operator_questions(judge: Judge, recent: Sequence[Record]) -> tuple[Fact, ..
     return (
         *_one_cluster(judge),
         *under("which calls fail now", [refusal.text for refusal in judge.refusals], "bad"),
-        *_why_apart(picture, now_us),
+        *_why_apart(judge),
         *removal_facts(picture, recent, now_us),
         *lasting_facts(picture, now_us),
         *same_table(picture, now_us),
         *_lost_data(judge),
-        *_migrating(picture, now_us),
+        *_migrating(judge),
         *_misleading(judge),
         Fact("which member owns a key", "type :owner MAP KEY", "faint"),
     )
@@ -102,9 +100,9 @@ def _half(master: MemberBelief) -> str:
     return f"{master.label} leads {size}, list v{master.version} of lineage {master.lineage[:8]}"
 
 
-def _why_apart(picture: Picture, now_us: int) -> Iterator[Fact]:
+def _why_apart(judge: Judge) -> Iterator[Fact]:
     answers: list[tuple[str, Tone]] = []
-    for pair in why_not_merging(picture, now_us, at_most=PAIRS_TOLD):
+    for pair in judge.pairs[:PAIRS_TOLD]:
         answers.append((f"{pair.smaller} and {pair.greater}: {pair.sentence}", TONES[pair.state]))
         if pair.unblock is not None:
             answers.append((f"what helps: {pair.unblock.text}; see the join lists", "plain"))
@@ -124,31 +122,25 @@ def _lost_data(judge: Judge) -> Iterator[Fact]:
         yield from under(heading, answers or [("none that was recorded here", "good")])
 
 
-def _migrating(picture: Picture, now_us: int) -> Iterator[Fact]:
-    history = picture.history
-    heading, latest = "is the migration stuck", next(reversed(history.witnessed), None)
-    unknown = picture.without("migration-ends")
-    if (progress := progress_text(picture)) != "":
-        yield Fact(heading, f"{progress}; see the migrations", "plain")
-    elif unknown is not None and unknown.witnessed_by:
-        yield Fact(heading, not_told("migration-ends", unknown.witnessed_by), "faint")
-    elif latest is None and history.done_count + history.failed_count:
-        ended = f"{history.done_count} done and {history.failed_count} failed in this run"
-        yield Fact(heading, f"no: none is planned or runs, {ended}", "good")
-    elif latest is None:
-        yield Fact(heading, "no migration was seen to end" if unknown is None else "nothing has migrated", "faint")
-    else:
-        migrated, quiet_us = latest.migrated, max(now_us - latest.at_us, 0)
-        done = f"{migrated.done_count} of {migrated.planned_count} done, the last {age_text(quiet_us)} ago at {latest.teller}"
-        if latest.teller not in picture.masters():
-            yield Fact(heading, f"{done}, which leads no more: how that round ended was not reported", "plain")
-        elif migrated.done_count >= migrated.planned_count:
-            done = f"no: all {migrated.planned_count} of the last round are done, {age_text(quiet_us)} ago"
-            yield Fact(heading, done, "good")
-        elif quiet_us >= STUCK_US:
-            yield Fact(heading, f"it stands still: {done}", "bad")
-        else:
-            yield Fact(heading, f"no: {done}", "good")
+HANGS: dict[Answer, tuple[str, Tone]] = {
+    "yes": ("it stands still: ", "bad"),
+    "no": ("no: ", "good"),
+    "unknown": ("", "faint"),
+}
+
+
+def _migrating(judge: Judge) -> Iterator[Fact]:
+    heading, several = "is the migration stuck", len(judge.masters) > 1
+    answers = [
+        (f"{HANGS[it.stands_still][0]}{f'{it.master}: ' if several else ''}{it.text}", HANGS[it.stands_still][1])
+        for it in migration_progress(judge.agreement)
+    ]
+    leading = {master.label for master in judge.masters}
+    latest = next(reversed(judge.picture.history.witnessed), None)
+    if latest is not None and latest.teller not in leading:
+        ended = f"{latest.migrated.done_count} of {latest.migrated.planned_count} done at {latest.teller}"
+        answers.append((f"{ended}, which leads no more: how that round ended was not reported", "plain"))
+    yield from under(heading, answers or [("no master is seen that migrates", "faint")])
 
 
 # Health

@@ -1,20 +1,16 @@
-"""What the overview shows beside the matrix of beliefs: tables and suspicions, a row each, and how much happens.
+"""What the overview shows beside the matrix of beliefs: a row for each table, and how much happens.
 
-Of a table a row says which one it is, how many copies are left, and whether that is safe; of a suspicion who suspects whom,
-for how long, and why.
+Of a table a row says which one it is, how many copies are left, and whether that is safe.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import islice
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from msgspec import Struct
 
 from quarterdeck.backend.boards.belief_matrix import DIGEST_SHOWN, DISSENT_GLYPH, state_word, table_text
-from quarterdeck.backend.boards.suspicion_board import MUTUAL_GLYPH, STAYS, SUSPECTS_GLYPH, is_mutual, stays
-from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.data.events import DataMeasured
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.membership.events import HeartbeatLate
@@ -22,13 +18,12 @@ from quarterdeck.backend.core.partitions.events import MigrationDecided
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.core.witnessed.events import Aspect, ReplicaMigrated
 from quarterdeck.backend.judgement.health.copy_counts import CopyCounts, TableCount
-from quarterdeck.backend.judgement.losses.ledger import losses_of
+from quarterdeck.backend.judgement.judge import Judge
 from quarterdeck.backend.judgement.table_agreement import differs_from_master, table_digests
-from quarterdeck.backend.judgement.watcher import WATCHES_ALL
-from quarterdeck.backend.picture.fold.belief import MemberBelief, Suspected, unsafety_of
+from quarterdeck.backend.picture.fold.belief import MemberBelief, unsafety_of
 from quarterdeck.backend.picture.fold.picture import Picture
-from quarterdeck.backend.picture.text.fact import NOT_REPORTED, Tone, not_told
-from quarterdeck.backend.picture.text.formatting import age_text, bars, counted, one_line, with_names
+from quarterdeck.backend.picture.text.fact import NOT_REPORTED, Tone
+from quarterdeck.backend.picture.text.formatting import bars, counted, one_line
 
 BUSY_WORDS = {
     "recovering": "searching the latest",
@@ -59,32 +54,28 @@ class TableRows:
 
     def __init__(self) -> None:
         self._counts = CopyCounts()
-        self._judged = (-1, -1)
-        self._lost: dict[str, int] = {}
-        """By master, how many partitions its side has lost."""
 
-    def row(self, picture: Picture, label: str, now_s: int) -> TableRow:
+    def row(self, judge: Judge, label: str) -> TableRow:
+        """Return what is known of the table of the member called `label`."""
+        picture, now_us = judge.picture, judge.now_us
         belief = picture.members.get(label)
         if belief is None:
             return TableRow(one_line(label))
         gone = belief.status in ("stopped", "killed", "paused") or not belief.reached
         if belief.table is None:
-            missing = differs_from_master(picture, belief, now_s * SECOND_US)
+            missing = differs_from_master(picture, belief, now_us)
             state = NOT_REPORTED if not belief.shows("owners") else "none yet"
             state = f"{DISSENT_GLYPH} none" if missing else state_word(belief) if gone else state
             tone: Tone = "warning" if missing else "faint"
             return TableRow(one_line(label), state=state, tone=tone, differs=missing, greyed=gone)
         table = belief.table
-        census = self._counts.census(picture, belief, table, now_s)
-        differs = differs_from_master(picture, belief, now_s * SECOND_US)
+        census = self._counts.census(picture, belief, table, now_us // SECOND_US)
+        differs = differs_from_master(picture, belief, now_us)
         state, tone = _state(belief, census, differs)
-        if self._judged != (picture.at, now_s):
-            self._judged = picture.at, now_s
-            losses = losses_of(picture, WATCHES_ALL, now_s * SECOND_US)
-            self._lost = {loss.side: loss.partitions for loss in losses if loss.is_confirmed}
-        master = picture.master_of(label) if tone == "good" and self._lost else None
-        if master is not None and master.label in self._lost:
-            state, tone = f"∅ {self._lost[master.label]} lost", "bad"  # all copies are there, and some are of nothing
+        master = picture.master_of(label) if tone == "good" else None
+        lost = 0 if master is None else judge.lost_partitions.get(master.label, 0)
+        if lost:
+            state, tone = f"∅ {lost} lost", "bad"  # all copies are there, and some are of nothing
         return TableRow(
             one_line(label), table_text(belief, "v"), table.digest[:DIGEST_SHOWN], census.strip,
             table.owned_by(belief.uuid), table.backed_up_by(belief.uuid), state_word(belief) if gone else state,
@@ -213,84 +204,3 @@ class Activity:
             tone: Tone = series.tone if any(numbers) else "faint"
             found.append(Pulse(series.title, bars(numbers, max(numbers)), f"{numbers[-1]}/s", tone))
         return tuple(found)
-
-
-MOST_ROWS = 500
-"""Of more suspicions the rest is only counted."""
-
-
-class SuspicionRow(Struct, frozen=True):
-    """One suspicion in words."""
-
-    observer: str
-    suspect: str
-    glyph: str
-    """Says whether the suspect suspects the observer too."""
-    age: str
-    since_us: int
-    reason: str
-
-    @property
-    def pair(self) -> str:
-        """Who suspects whom."""
-        return f"{self.observer} → {self.suspect}"
-
-
-class SuspicionRows(Struct, frozen=True):
-    """The suspicions of all running members, those of the older member first."""
-
-    entries: Mapping[str, tuple[str, Suspected]]
-    """Who has which suspicion, by a key that stays the same while it lasts."""
-    raised: int
-    """How many there are, those without a row included."""
-    suspects: int
-    """How many members are suspected by any other."""
-    silent: int = 0
-    """Of how many running members it is not known whom they suspect."""
-    nothing: str = ""
-    """What is to be said where there are no rows."""
-
-    def row(self, picture: Picture, key: str, now_us: int) -> SuspicionRow:
-        """Return the row of this key.
-
-        Raises:
-            KeyError: There is no such row.
-        """
-        observer, suspicion = self.entries[key]
-        suspect, since_us = suspicion.suspect, suspicion.since_us
-        belief = picture.members.get(observer)
-        mutual = belief is not None and is_mutual(picture, belief, suspect)
-        glyph = MUTUAL_GLYPH if mutual else SUSPECTS_GLYPH
-        lasts = f"{STAYS}: " if belief is not None and stays(picture, belief, suspect) else ""
-        reason = one_line(f"{lasts}{with_names(suspicion.reason, picture.label_of)}")
-        whom, age = one_line(picture.label_of(suspect)), age_text(now_us - since_us)
-        return SuspicionRow(one_line(observer), whom, glyph, age, since_us, reason)
-
-
-def suspicion_rows(picture: Picture, labels: Sequence[str]) -> SuspicionRows:
-    """Return the suspicions in force of these members, in this order."""
-    entries: dict[str, tuple[str, Suspected]] = {}
-    raised = silent = 0
-    nothing = "no member suspects another" if picture.members else "no member is seen"
-    suspected: set[Address] = set()
-    for label in labels:
-        belief = picture.members.get(label)
-        if belief is None or not belief.running:
-            continue
-        if not belief.shows("suspicions"):
-            silent += 1
-            nothing = f"suspicions are {not_told('suspicions', belief.witnessed_by)}"
-        if not belief.suspicions:
-            continue
-        raised += len(belief.suspicions)
-        suspected.update(belief.suspicions)
-        for suspicion in islice(belief.suspicions.values(), MOST_ROWS - len(entries)):
-            entries[f"{label} {suspicion.suspect}"] = label, suspicion
-    return SuspicionRows(entries, raised, len(suspected), silent, nothing)
-
-
-def suspicion_figure(rows: SuspicionRows) -> tuple[str, Tone]:
-    """How many there are, in a word or two."""
-    if not rows.raised:
-        return (NOT_REPORTED if rows.silent else "none"), "faint"
-    return f"{rows.raised}, of {counted(rows.suspects, 'member')}", "warning"

@@ -1,15 +1,16 @@
-"""Who suspects whom, side by side: observers by suspects, with ages and reasons."""
+"""Who suspects whom: side by side, observers by suspects, and as rows; with ages and reasons."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
 from msgspec import Struct
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.judgement.agreement import ListAgreement
-from quarterdeck.backend.picture.fold.belief import MemberBelief
+from quarterdeck.backend.judgement.suspicions import SuspicionsInForce, is_mutual, stays
+from quarterdeck.backend.picture.fold.belief import Suspected
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.text.fact import NOT_REPORTED, Fact, Tone, not_told, not_told_fact, under
 from quarterdeck.backend.picture.text.formatting import age_text, counted, listed, one_line, with_names
@@ -29,9 +30,6 @@ STAYS_WHY = (
     "neither sends the other heartbeats any more (measured with 5.3.8 and 5.5.0, links cut both ways and one way), and no link "
     "that heals changes that"
 )
-
-MUTUALS_COUNTED = 20_000
-"""Of more suspicions it is not counted how many are mutual."""
 
 
 class SuspicionCell(Struct, frozen=True):
@@ -56,32 +54,19 @@ class SuspicionSummary(Struct, frozen=True):
     suspects: tuple[str, ...]
     """Who has a column."""
     raised: int
-    mutual: int | None
-    """How many pairs suspect each other; None when they were not counted."""
     sentence: str
     """The whole of it in words."""
 
 
-def summarize_suspicions(picture: Picture, *, all_members: bool) -> SuspicionSummary:
-    """Who suspects and who is suspected; with `all_members`, members that have no part in it have rows and columns too."""
-    suspicious: list[MemberBelief] = []
-    suspected: set[Address] = set()
-    raised = 0
-    for belief in picture.members.values():
-        if belief.running and belief.suspicions:
-            suspicious.append(belief)
-            suspected.update(belief.suspicions)
-            raised += len(belief.suspicions)
-    mutual = None
-    if raised <= MUTUALS_COUNTED:
-        mutual = sum(is_mutual(picture, belief, other) for belief in suspicious for other in belief.suspicions) // 2
-    labels = {picture.label_of(address) for address in suspected}
-    observers = {belief.label for belief in suspicious}
-    order = ListAgreement(picture).by_age((*picture.members, *sorted(labels)))
+def summarize_suspicions(agreement: ListAgreement, *, all_members: bool) -> SuspicionSummary:
+    """Say who suspects and who is suspected; with `all_members`, members that have no part in it have rows and columns too."""
+    found, label_of = agreement.suspicions, agreement.picture.label_of
+    labels = {label_of(address) for address in found.by_suspect}
+    observers = {belief.label for belief in found.observers}
+    order = agreement.by_age((*agreement.picture.members, *sorted(labels)))
     rows = order if all_members else tuple(label for label in order if label in observers)
     columns = order if all_members else tuple(label for label in order if label in labels)
-    sentence = _sentence(raised, len(suspicious), len(suspected), mutual) + _what_is_not_known(picture, raised)
-    return SuspicionSummary(rows, columns, raised, mutual, sentence)
+    return SuspicionSummary(rows, columns, found.raised, _sentence(found) + _what_is_not_known(found))
 
 
 def suspicion_cell(picture: Picture, observer: str, suspect: str, now_us: int) -> SuspicionCell:
@@ -98,23 +83,6 @@ def suspicion_cell(picture: Picture, observer: str, suspect: str, now_us: int) -
     glyph = MUTUAL_GLYPH if is_mutual(picture, belief, address) else SUSPECTS_GLYPH
     tone: Tone = "warning" if belief.running else "faint"
     return SuspicionCell(f"{glyph} {age_text(now_us - suspicion.since_us)}", tone, suspicion.since_us)
-
-
-def is_mutual(picture: Picture, belief: MemberBelief, suspect: Address) -> bool:
-    """Whether the member at `suspect` suspects that one too."""
-    other = picture.members.get(picture.label_of(suspect))
-    return other is not None and other.running and belief.address in other.suspicions
-
-
-def stays(picture: Picture, belief: MemberBelief, suspect: Address) -> bool:
-    """Return whether a suspicion lasts after its link has healed, for the two send each other no heartbeats again.
-
-    Members of Hazelcast that are no masters send none to whom they suspect; a master sends to all, and is heard again.
-    """
-    other = picture.members.get(picture.label_of(suspect))
-    if other is None or not (belief.witnessed_by and other.witnessed_by) or belief.is_master or other.is_master:
-        return False
-    return is_mutual(picture, belief, suspect) and suspect in belief.listed and belief.address in other.listed
 
 
 def lasting_facts(picture: Picture, now_us: int) -> Iterator[Fact]:
@@ -171,19 +139,83 @@ def suspicion_sentence(picture: Picture, observer: str, now_us: int) -> str:
     return one_line(f"{observer} suspects {listed(lines, REASONS_SHOWN, '; ') or 'no member'}")
 
 
-def _what_is_not_known(picture: Picture, raised: int) -> str:
-    silent = [belief for belief in picture.members.values() if belief.running and not belief.shows("suspicions")]
-    if not silent:
+def _what_is_not_known(found: SuspicionsInForce) -> str:
+    if not found.silent:
         return ""
-    whose = f"; of {counted(len(silent), 'member')}: " if raised else " as far as is known; "
-    return f"{whose}{not_told('suspicions', silent[0].witnessed_by)}"
+    whose = f"; of {counted(len(found.silent), 'member')}: " if found.raised else " as far as is known; "
+    return f"{whose}{not_told('suspicions', found.silent[0].witnessed_by)}"
 
 
-def _sentence(raised: int, observers: int, suspects: int, mutual: int | None) -> str:
-    if not raised:
+def _sentence(found: SuspicionsInForce) -> str:
+    if not found.raised:
         return "no member suspects another"
-    both = f", {counted(mutual, 'pair')} of them mutual" if mutual else ""
+    both = f", {counted(found.mutual, 'pair')} of them mutual" if found.mutual else ""
+    suspect = "suspects" if len(found.observers) == 1 else "suspect"
     return (
-        f"{counted(observers, 'member')} {'suspects' if observers == 1 else 'suspect'} {counted(suspects, 'member')}: "
-        f"{counted(raised, 'suspicion')}{both}"
+        f"{counted(len(found.observers), 'member')} {suspect} {counted(len(found.by_suspect), 'member')}: "
+        f"{counted(found.raised, 'suspicion')}{both}"
     )
+
+
+MOST_ROWS = 500
+"""Of more suspicions the rest is only counted."""
+
+
+class SuspicionRow(Struct, frozen=True):
+    """One suspicion in words."""
+
+    observer: str
+    suspect: str
+    glyph: str
+    """Says whether the suspect suspects the observer too."""
+    age: str
+    since_us: int
+    reason: str
+
+    @property
+    def pair(self) -> str:
+        """Who suspects whom."""
+        return f"{self.observer} → {self.suspect}"
+
+
+class SuspicionRows(Struct, frozen=True):
+    """The suspicions of all running members, those of the older member first."""
+
+    entries: Mapping[str, tuple[str, Suspected]] = {}
+    """Who has which suspicion, by a key that stays the same while it lasts."""
+    nothing: str = ""
+    """What is to be said where there are no rows."""
+
+    def row(self, picture: Picture, key: str, now_us: int) -> SuspicionRow:
+        """Return the row of this key.
+
+        Raises:
+            KeyError: There is no such row.
+        """
+        observer, suspicion = self.entries[key]
+        suspect, since_us = suspicion.suspect, suspicion.since_us
+        belief = picture.members.get(observer)
+        mutual = belief is not None and is_mutual(picture, belief, suspect)
+        glyph = MUTUAL_GLYPH if mutual else SUSPECTS_GLYPH
+        lasts = f"{STAYS}: " if belief is not None and stays(picture, belief, suspect) else ""
+        reason = one_line(f"{lasts}{with_names(suspicion.reason, picture.label_of)}")
+        whom, age = one_line(picture.label_of(suspect)), age_text(now_us - since_us)
+        return SuspicionRow(one_line(observer), whom, glyph, age, since_us, reason)
+
+
+def suspicion_rows(found: SuspicionsInForce, labels: Sequence[str]) -> SuspicionRows:
+    """Return the suspicions in force, in the order in which `labels` names their observers."""
+    place = {label: number for number, label in enumerate(labels)}
+    observers = sorted(found.observers, key=lambda belief: place.get(belief.label, len(place)))
+    pairs = ((it.label, suspicion) for it in observers for suspicion in it.suspicions.values())
+    entries = {f"{label} {suspicion.suspect}": (label, suspicion) for label, suspicion in islice(pairs, MOST_ROWS)}
+    if found.silent:
+        return SuspicionRows(entries, f"suspicions are {not_told('suspicions', found.silent[-1].witnessed_by)}")
+    return SuspicionRows(entries, "no member suspects another" if found.picture.members else "no member is seen")
+
+
+def suspicion_figure(found: SuspicionsInForce) -> tuple[str, Tone]:
+    """How many there are, in a word or two."""
+    if not found.raised:
+        return (NOT_REPORTED if found.silent else "none"), "faint"
+    return f"{found.raised}, of {counted(len(found.by_suspect), 'member')}", "warning"

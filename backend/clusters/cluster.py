@@ -127,8 +127,8 @@ class ConnectionStatus(Struct, frozen=True):
     """It was reached before, its host answers, and no process is there any more: the member has ended."""
 
 
-def watcher_of(status: Mapping[str, ConnectionStatus]) -> Watcher:
-    """Return the watcher that reaches members as `status` says."""
+def watcher_of(status: Mapping[str, ConnectionStatus], since_us: int | None = None) -> Watcher:
+    """Return the watcher that reaches members as `status` says, and follows them since `since_us`."""
     return Watcher(
         {
             label: Missed(
@@ -140,7 +140,8 @@ def watcher_of(status: Mapping[str, ConnectionStatus]) -> Watcher:
             )
             for label, known in status.items()
             if known.contact != "connected"
-        }
+        },
+        since_us,
     )
 
 

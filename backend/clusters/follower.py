@@ -6,7 +6,7 @@ It is the one way from a cluster to what is known of it. Each moment is judged o
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Literal
 
 from msgspec.structs import replace
@@ -16,7 +16,7 @@ from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.judgement.health.copy_counts import CopyCounts
 from quarterdeck.backend.judgement.judge import Judge
-from quarterdeck.backend.judgement.watcher import Watcher, recorded_watcher
+from quarterdeck.backend.judgement.watcher import Watcher, recorded_watcher, watched_since
 from quarterdeck.backend.picture.fold.picture import Picture
 
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ class Follower:
         self._observers = _observers_of(cluster)
         self._copy_counts = CopyCounts()
         self._judged: tuple[object, Judge] | None = None
+        self._watched: tuple[object, Watcher] | None = None
         self._folded = 0
         """How many records were folded."""
 
@@ -70,19 +71,31 @@ class Follower:
 
     @property
     def watcher(self) -> Watcher:
-        """What is known of the watching at this moment."""
+        """What is known of the watching at this moment: the same object until that changes."""
         if isinstance(self.cluster, ConnectionStatusSource):
-            watcher = watcher_of(self.cluster.connection_status())
-        else:
-            watcher = recorded_watcher(self.picture)
-        return watcher if self._expected_members is None else replace(watcher, expected_members=self._expected_members)
+            status = self.cluster.connection_status()
+            return self._watching(
+                (status, watched_since(self.picture)), lambda: watcher_of(status, watched_since(self.picture))
+            )
+        return self._watching(self._folded, lambda: recorded_watcher(self.picture))
+
+    def _watching(self, known: object, watcher_now: Callable[[], Watcher]) -> Watcher:
+        if self._watched is None or self._watched[0] != known:
+            watcher = watcher_now()
+            if self._expected_members is not None:
+                watcher = replace(watcher, expected_members=self._expected_members)
+            self._watched = known, watcher
+        return self._watched[1]
 
     def judge(self, epoch: object = None) -> Judge:
         """Return the judge of the cluster as it is now: the same one until a record comes, or a second has passed."""
-        return self.judge_of(self.picture, self.watcher, self.cluster.now_us(), (epoch, self._folded))
+        return self._judge(self.picture, self.watcher, self.cluster.now_us(), (epoch, self._folded))
 
-    def judge_of(self, picture: Picture, watcher: Watcher, now_us: int, moment: object) -> Judge:
-        """Return the judge of a `picture` of the cluster, which changes with the `moment`."""
+    def judge_of_past(self, picture: Picture, now_us: int, moment: object) -> Judge:
+        """Return the judge of a `picture` of the cluster's past, which changes with the `moment`."""
+        return self._judge(picture, self._watching(moment, lambda: recorded_watcher(picture)), now_us, moment)
+
+    def _judge(self, picture: Picture, watcher: Watcher, now_us: int, moment: object) -> Judge:
         subject = (moment, now_us // SECOND_US, watcher)
         if self._judged is None or self._judged[0] != subject:
             self._judged = subject, Judge(picture, watcher, now_us, self._copy_counts)

@@ -8,7 +8,7 @@ from typing import NamedTuple, get_args
 
 from quarterdeck.backend.core.data.partition_store import partition_of
 from quarterdeck.backend.hazelcast.key_partition import KeyType, partition_of_key
-from quarterdeck.backend.picture.fold.picture import Picture
+from quarterdeck.backend.judgement.agreement import ListAgreement
 
 KEY_TYPES: tuple[KeyType, ...] = get_args(KeyType)
 
@@ -30,7 +30,7 @@ class KeyOwner(NamedTuple):
     owner: str | None
 
 
-def key_owner(picture: Picture, text: str) -> str:
+def key_owner(agreement: ListAgreement, text: str) -> str:
     """In words, who owns the key, as each master has it. `text` is MAP KEY, and for Hazelcast its type if it is no string.
 
     Raises ValueError for what cannot be read.
@@ -41,7 +41,7 @@ def key_owner(picture: Picture, text: str) -> str:
         raise ValueError(f"write owner MAP KEY [{'|'.join(KEY_TYPES)}], in quotes where there are blanks") from problem
     answers = [
         f"{owner.owner or 'no member'} owns partition {owner.partition} with {wanted.key!r}, as {owner.master} has it"
-        for owner in key_owners(picture, wanted)
+        for owner in key_owners(agreement, wanted)
     ]
     if not answers:
         raise ValueError("no master reports a table, so its owner is not known")
@@ -56,10 +56,10 @@ def map_key(name: str, key: str, key_type: str = "string") -> MapKey:
     raise ValueError(f"there is no type {key_type!r}; write one of {', '.join(KEY_TYPES)}")
 
 
-def key_owners(picture: Picture, wanted: MapKey) -> Iterator[KeyOwner]:
+def key_owners(agreement: ListAgreement, wanted: MapKey) -> Iterator[KeyOwner]:
     """Who owns the key, as each master that has a table reports it. Raises `BadKey`."""
-    for label in picture.masters():
-        belief = picture.members[label]
+    label_of = agreement.picture.label_of
+    for belief in agreement.masters:
         table = belief.table
         if table is None or not table.partitions:
             continue
@@ -68,4 +68,4 @@ def key_owners(picture: Picture, wanted: MapKey) -> Iterator[KeyOwner]:
         else:
             partition = partition_of(wanted.map, wanted.key, table.partitions)
         holder = next(iter(table.row(partition)), None)
-        yield KeyOwner(label, partition, None if holder is None else picture.label_of(holder.address))
+        yield KeyOwner(belief.label, partition, None if holder is None else label_of(holder.address))

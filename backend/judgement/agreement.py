@@ -14,6 +14,7 @@ from msgspec import Struct
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.judgement.suspicions import SuspicionsInForce
 from quarterdeck.backend.judgement.table_agreement import is_unsettled, table_digests
 from quarterdeck.backend.judgement.watcher import WATCHES_ALL, Watcher
 from quarterdeck.backend.picture.fold.belief import MemberBelief
@@ -99,6 +100,16 @@ class ListAgreement:
     def masters(self) -> tuple[MemberBelief, ...]:
         """Return the members that lead with full powers, the one with the longest list first."""
         return tuple(sorted((belief for belief in self.holders if belief.leads), key=lambda it: -len(it.members)))
+
+    @cached_property
+    def leading(self) -> tuple[str, ...]:
+        """Return the labels of the members that lead."""
+        return tuple(master.label for master in self.masters)
+
+    @cached_property
+    def suspicions(self) -> SuspicionsInForce:
+        """Return the suspicions of the members that run and are reached."""
+        return SuspicionsInForce(self.picture, self.holders)
 
     @cached_property
     def incarnations(self) -> dict[Address, str]:

@@ -6,6 +6,8 @@ from typing import Literal, NamedTuple
 
 from msgspec import Struct
 
+from quarterdeck.backend.core.properties import SECOND_US
+
 Question = Literal[
     "lists-agree", "one-cluster", "absent", "master", "tables-agree", "data-lost", "data-safe", "refused",
     "migration-hangs", "apart", "may-stop",
@@ -41,3 +43,25 @@ class Conclusion(Struct, frozen=True):
     def oldest_us(self) -> int | None:
         """Return the time of the oldest statement that the conclusion needs; None without evidence."""
         return min((statement.at_us for statement in self.evidence), default=None)
+
+    def as_fields(self, now_us: int) -> dict[str, object]:
+        """Return the fields of the JSON contract; members that say the same share one statement."""
+
+        def seconds(at_us: int | None) -> float | None:
+            return None if at_us is None else round(max(now_us - at_us, 0) / SECOND_US, 1)
+
+        said: dict[str, list[Statement]] = {}
+        for statement in self.evidence:
+            said.setdefault(statement.statement, []).append(statement)
+        evidence = [
+            {
+                "statement": text,
+                "of": [statement.source for statement in said_by if statement.source],
+                "oldest_seconds": seconds(min(statement.at_us for statement in said_by)),
+            }
+            for text, said_by in said.items()
+        ]
+        return {
+            "question": self.question, "answer": self.answer, "subject": self.subject or None, "value": self.value,
+            "since_seconds": seconds(self.since_us), "standing": self.standing, "evidence": evidence,
+        }  # fmt: skip

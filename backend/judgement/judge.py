@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cached_property
 
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.judgement.absence import Absence, absences
 from quarterdeck.backend.judgement.agreement import ListAgreement
-from quarterdeck.backend.judgement.conclusion import Answer, Conclusion, Statement
+from quarterdeck.backend.judgement.conclusion import Conclusion
+from quarterdeck.backend.judgement.conclusions import (
+    conclude_absences,
+    conclude_apart,
+    conclude_data,
+    conclude_lists,
+    conclude_migrations,
+    conclude_stop,
+)
 from quarterdeck.backend.judgement.health.cluster_health import ClusterHealth, cluster_health
 from quarterdeck.backend.judgement.health.copy_counts import CopyCounts
 from quarterdeck.backend.judgement.health.refusal import CallRefusal, refusals
 from quarterdeck.backend.judgement.health.replica_safety import ReplicaSafety, replica_safety
 from quarterdeck.backend.judgement.losses.ledger import losses_of
 from quarterdeck.backend.judgement.losses.loss import Loss
+from quarterdeck.backend.judgement.merging.why_not_merging import Pair, why_not_merging
 from quarterdeck.backend.judgement.stop_verdict import StopVerdict, may_stop
 from quarterdeck.backend.judgement.table_agreement import is_unsettled
 from quarterdeck.backend.judgement.watcher import WATCHES_ALL, Watcher
@@ -86,37 +96,32 @@ class Judge:
         return losses_of(self.picture, self.watcher, self.now_us)
 
     @cached_property
+    def lost_partitions(self) -> dict[str, int]:
+        """Return by master how many partitions its side lost last, where that is confirmed."""
+        return {loss.side: loss.partitions for loss in reversed(self.losses) if loss.is_confirmed}
+
+    @cached_property
     def health(self) -> ClusterHealth:
         """Return whether the cluster is whole and its data safe, in one sentence."""
         return cluster_health(self.agreement, self.absences, self.replicas, self.refusals, self.losses)
 
-    def conclusions(self) -> tuple[Conclusion, ...]:
-        """Return the answers about lists, masters, absent members and failing calls, each with the statements behind it."""
-        agreement, whole = self.agreement, self.health.whole
-        held = tuple(
-            Statement(belief.label, f"holds list v{belief.version} of lineage {belief.lineage}", belief.list_since_us)
-            for belief in agreement.holders
-        )
-        led = tuple(statement for statement in held if any(master.label == statement.source for master in self.masters))
-        apart = len(agreement.sides) > 1
-        sides = tuple(side.master for side in agreement.sides)
-        since_us = agreement.list_since_us if held else None
+    @cached_property
+    def pairs(self) -> tuple[Pair, ...]:
+        """Return why each pair of clusters in sight does not become one."""
+        return why_not_merging(self.picture, self.now_us)
+
+    def conclusions(self, stopping: Iterable[str] = ()) -> tuple[Conclusion, ...]:
+        """Return the answers to all questions with the statements behind them; whether the members `stopping` may stop, too."""
+        agreement = self.agreement
         return (
-            Conclusion(
-                "lists-agree", _answer(self.agreed), value=len(agreement.lists), since_us=since_us, evidence=held
-            ),
-            Conclusion("one-cluster", "no" if apart else _answer(whole or None), since_us=since_us, evidence=held),
-            Conclusion("master", "yes" if sides else "unknown", value=sides, since_us=since_us, evidence=led),
-            Conclusion("tables-agree", _answer(agreement.tables_agree), value=len(agreement.tables)),
-            Conclusion("data-safe", _answer(self.health.data_safe), value=self.replicas.text),
-            *(Conclusion("absent", "yes", it.label, it.way, it.left_us) for it in self.absences),
-            *(Conclusion("refused", "yes", value=it.text, since_us=it.since_us) for it in self.refusals),
+            *conclude_lists(agreement, self.agreed, self.health.whole),
+            *conclude_absences(agreement, self.absences),
+            *conclude_data(agreement, self.health, self.refusals),
+            *conclude_migrations(agreement),
+            *conclude_apart(agreement, self.pairs),
+            *(conclude_stop(label, self.may_stop(label), self.now_us) for label in stopping),
         )
 
     def may_stop(self, label: str, minimum: int = 1) -> StopVerdict:
         """Return whether the member called `label` may be stopped, so that at least `minimum` members are left."""
         return may_stop(self.picture, self.health, label, self.now_us, minimum)
-
-
-def _answer(known: bool | None) -> Answer:
-    return "unknown" if known is None else "yes" if known else "no"

@@ -28,8 +28,8 @@ class Watcher(Struct, frozen=True):
 
     missed: Mapping[str, Missed] = {}
     """By label or address, the members that are looked for and not reached; also members that were never met."""
-    since_us: int = 0
-    """Since when the watcher follows the cluster: who was there before is not known."""
+    since_us: int | None = None
+    """Since when the watcher follows the cluster: who was there before is not known. None where the whole run is known."""
     expected_members: int | None = None
     """The number of members that an operator has accepted as the size of the cluster."""
 
@@ -53,10 +53,17 @@ def recorded_watcher(picture: Picture) -> Watcher:
 
     The end of a log says nothing about the member, so a member that only its log shows is not missed.
     """
-    return Watcher({
+    missed = {
         label: Missed(at_us, state == "gone" and belief.version > 0, state == "refused", belief.version > 0, reason)
         for label, belief in picture.members.items()
         if belief.connection is not None and belief.witnessed_by != ("logs",)
         for state, reason, at_us in [belief.connection]
         if state != "connected"
-    })  # fmt: skip
+    }
+    return Watcher(missed, watched_since(picture))
+
+
+def watched_since(picture: Picture) -> int | None:
+    """Return since when members are watched that report their present state alone; None where members record their past."""
+    witnessed = any("client-protocol" in belief.witnessed_by for belief in picture.members.values())
+    return 0 if witnessed else None

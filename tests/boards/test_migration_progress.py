@@ -9,6 +9,7 @@ from quarterdeck.backend.boards.migration_board import left_text, migration_boar
 from quarterdeck.backend.core.partitions import events as partition_events
 from quarterdeck.backend.core.partitions.events import PlannedMigration
 from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.judgement.judge import Judge
 from quarterdeck.backend.picture.fold.migrations import WINDOW_S, MigrationRate, MigrationRates
 from tests.app.fakes.fake_cluster import FakeCluster, fold, formed
 
@@ -67,16 +68,21 @@ def test_progress_pace_and_the_time_that_is_left() -> None:
     leading = picture.members["n1"].leading
     rate = picture.history.rates.at(picture.at)
     assert plan_text(leading, picture, picture.at) == (
-        f"▰▰▱▱▱▱▱▱▱▱ 25 % of 20 migrations, {rate_text(picture, picture.at)}, {left_text(picture, picture.at)}"
+        f"▰▰▱▱▱▱▱▱▱▱ 25 % of 20 migrations, {rate_text(picture, picture.at)}, {left_text(leading, picture, picture.at)}"
     )
     assert (
         rate_text(picture, picture.at)
         == f"{rate.migrations:.3g} migrations/s, {rate.bytes / 1e6:.3g} MB/s over the last 10 s"
     )
-    assert left_text(picture, picture.at) == f"about {round(15 / rate.migrations * SECOND_US) // SECOND_US} s left"
+    assert (
+        left_text(leading, picture, picture.at)
+        == f"about {round(15 / rate.migrations * SECOND_US) // SECOND_US} s left"
+    )
     later = picture.at + 60 * SECOND_US
-    assert left_text(picture, later) == "nothing has ended for 10 s, so there is no telling how long it will take"
-    board = migration_board(picture, picture.at)
+    assert (
+        left_text(leading, picture, later) == "nothing has ended for 10 s, so there is no telling how long it will take"
+    )
+    board = migration_board(Judge(picture), picture.at)
     assert board.row("m5").note == "data from n2, 3 MB copied in 4 ms"
     assert board.row("m0").note.endswith("led by n1, 3 MB copied in 4 ms")
     assert board.rows[0].key == "m5" and not picture.copy().history.copied.keys() - {"m5"}
@@ -85,7 +91,12 @@ def test_progress_pace_and_the_time_that_is_left() -> None:
 def test_with_nothing_to_do_nothing_is_said() -> None:
     cluster = formed(THREE)
     picture = fold(cluster)
-    assert plan_text(picture.members["n1"].leading, picture, 0) == left_text(picture, 0) == rate_text(picture, 0) == ""
+    assert (
+        plan_text(picture.members["n1"].leading, picture, 0)
+        == left_text(picture.members["n1"].leading, picture, 0)
+        == rate_text(picture, 0)
+        == ""
+    )
 
 
 def test_what_was_copied_for_migrations_that_never_end_is_forgotten() -> None:

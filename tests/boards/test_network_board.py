@@ -23,6 +23,7 @@ from quarterdeck.backend.core.commands import CutLink, DelayLink, DropMessages, 
 from quarterdeck.backend.core.events import ProcessKilled, Record
 from quarterdeck.backend.core.link_condition import LinkChanged
 from quarterdeck.backend.core.properties import SECOND_US
+from quarterdeck.backend.judgement.agreement import ListAgreement
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.network.faults import FaultLedger
 from tests.app.fakes.fake_cluster import formed
@@ -118,12 +119,12 @@ def test_suspicions_side_by_side() -> None:
     assert suspicion_cell(picture, "n4", "n4", now_us).text == "—"
     assert suspicion_cell(picture, "n4", "stranger", now_us).text == ""
     assert suspicion_cell(picture, "stranger", "n4", now_us).text == ""
-    some = summarize_suspicions(picture, all_members=False)
+    some = summarize_suspicions(ListAgreement(picture), all_members=False)
     assert (some.observers, some.suspects) == (("n2", "n3"), ("n2", "n3", "n4"))
-    assert (some.raised, some.mutual) == (3, 1)
+    assert (some.raised, ListAgreement(picture).suspicions.mutual) == (3, 1)
     assert some.sentence == "2 members suspect 3 members: 3 suspicions, 1 pair of them mutual"
-    assert summarize_suspicions(picture, all_members=True).observers == FOUR
-    assert summarize_suspicions(Picture(), all_members=True).sentence == "no member suspects another"
+    assert summarize_suspicions(ListAgreement(picture), all_members=True).observers == FOUR
+    assert summarize_suspicions(ListAgreement(Picture()), all_members=True).sentence == "no member suspects another"
 
 
 def test_reasons_are_spelt_out_with_names() -> None:

@@ -38,6 +38,7 @@ from quarterdeck.backend.boards.suspicion_board import (
 from quarterdeck.backend.core.commands import KillMember
 from quarterdeck.backend.core.witnessed.events import LinkMeasured, MemberMeasured, MemberWitnessed, OwnersTold
 from quarterdeck.backend.judgement.agreement import ListAgreement
+from quarterdeck.backend.judgement.judge import Judge
 from quarterdeck.backend.judgement.merging.why_not_merging import why_not_merging
 from quarterdeck.backend.judgement.observations.run_reader import RecordsRead, read_run
 from quarterdeck.backend.judgement.what_if.blast_radius import blast_radius, loss_facts, loss_of
@@ -116,7 +117,7 @@ def test_nobody_is_said_to_be_in_time_whose_heartbeats_are_not_told(split: Pictu
 
 
 def test_logs_tell_suspicions_and_the_state_of_lives_that_they_show_from_the_start(split: Picture) -> None:
-    assert "not reported" not in summarize_suspicions(split, all_members=True).sentence
+    assert "not reported" not in summarize_suspicions(ListAgreement(split), all_members=True).sentence
     assert suspicion_cell(split, H1, H2, split.at).text == "·"
     assert "not reported" not in summarize_beliefs(ListAgreement(split)).sentence
     assert "cluster: ACTIVE" in texts(member_detail(split, H1, split.at))
@@ -124,7 +125,7 @@ def test_logs_tell_suspicions_and_the_state_of_lives_that_they_show_from_the_sta
 
 def test_what_clients_are_told_has_no_suspicions_and_no_state(attached: Picture) -> None:
     assert f"not reported: {WITH_LOGS}" in texts(board_facts(attached, attached.at))
-    assert WITH_LOGS in summarize_suspicions(attached, all_members=True).sentence
+    assert WITH_LOGS in summarize_suspicions(ListAgreement(attached), all_members=True).sentence
     assert suspicion_cell(attached, "n1", "n2", attached.at).text == "not reported"
     assert WITH_LOGS in suspicion_sentence(attached, "n1", attached.at)
     assert f"suspects: not reported: {WITH_LOGS}" in texts(suspicion_facts(attached, "n1", attached.at))
@@ -150,7 +151,7 @@ def test_members_that_have_told_no_owners_yet_hold_no_data_yet() -> None:
 
 def test_a_suspicion_that_is_told_shows_though_others_are_not(watched: Watched) -> None:
     watched.cluster.suspect("n1", "n2")
-    sentence = summarize_suspicions(watched.picture, all_members=True).sentence
+    sentence = summarize_suspicions(ListAgreement(watched.picture), all_members=True).sentence
     assert sentence.endswith(f"1 suspicion; of 2 members: not reported: {WITH_LOGS}")
 
 
@@ -170,7 +171,7 @@ def test_partitions_of_logs_are_not_told(split: Picture) -> None:
         texts(map_facts(split, shown, split.at))
         == ": partitions are not reported: attach to the members with --connect"
     )
-    (head,) = migration_board(split, split.at).heads
+    (head,) = migration_board(Judge(split), split.at).heads
     assert head.text == "migrations are not reported: attach to the members with --connect"
 
 

@@ -32,6 +32,7 @@ from quarterdeck.backend.core.witnessed.events import (
     ReplicaMigrated,
 )
 from quarterdeck.backend.hazelcast.key_partition import partition_of_key
+from quarterdeck.backend.judgement.agreement import ListAgreement
 from quarterdeck.backend.judgement.judge import Judge
 from quarterdeck.backend.judgement.merging.merge_blockers import RETENTION
 from quarterdeck.backend.judgement.merging.why_not_merging import Pair, why_not_merging
@@ -295,7 +296,7 @@ def test_a_round_whose_master_is_gone_does_not_stand_still() -> None:
 def test_migrations_that_were_seen_to_end_stand_in_the_board() -> None:
     story = watched(A, B)
     story.tell(A, ReplicaMigrated(7, 0, A, B, True, 1_000, 2, 1), ReplicaMigrated(8, 1, None, B, False, 1_000, 2, 2))
-    board = migration_board(story.picture, 10 * SECOND_US)
+    board = migration_board(Judge(story.picture), 10 * SECOND_US)
     assert [row.state for row in board.rows] == ["failed", "done"]
     assert [(row.partition, row.destination, row.displaced) for row in board.rows] == [("p8", B, ""), ("p7", B, A)]
     assert "no migration" not in board.heads[0].text and "2 migrations" in board.heads[0].text
@@ -319,16 +320,16 @@ def test_nothing_is_known_of_nobody() -> None:
 def test_who_owns_a_key_as_each_master_has_it() -> None:
     story = watched(A, B)
     with pytest.raises(ValueError, match="no master reports a table"):
-        key_owner(story.picture, "orders 17")
+        key_owner(ListAgreement(story.picture), "orders 17")
     story.tell(A, table("abcdef99", None, *(A, B) * 8))
     number = partition_of_key("17", "string", 16)
     assert number != partition_of("orders", "17", 16)
-    assert f"owns partition {number} with '17', as {A} has it" in key_owner(story.picture, "orders 17")
-    text, of_number = (key_owner(story.picture, f"orders 4 {kind}") for kind in ("string", "int"))
+    assert f"owns partition {number} with '17', as {A} has it" in key_owner(ListAgreement(story.picture), "orders 17")
+    text, of_number = (key_owner(ListAgreement(story.picture), f"orders 4 {kind}") for kind in ("string", "int"))
     assert "partition" in text and "partition" in of_number
     for wrong in ("orders", "orders '17", "orders x int", "orders 1 float"):
         with pytest.raises(ValueError):
-            key_owner(story.picture, wrong)
+            key_owner(ListAgreement(story.picture), wrong)
 
 
 def test_a_master_that_removed_most_members_may_be_the_one_that_is_cut_off() -> None:

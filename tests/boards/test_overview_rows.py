@@ -3,16 +3,8 @@
 from __future__ import annotations
 
 from quarterdeck.backend.boards.migration_lanes import SLOT_US, SLOTS, MigrationLanes, queue_figure
-from quarterdeck.backend.boards.overview_rows import (
-    MOST_ROWS,
-    SECONDS,
-    Activity,
-    TableRow,
-    TableRows,
-    suspicion_figure,
-    suspicion_rows,
-    table_figure,
-)
+from quarterdeck.backend.boards.overview_rows import SECONDS, Activity, TableRow, TableRows, table_figure
+from quarterdeck.backend.boards.suspicion_board import MOST_ROWS, suspicion_figure, suspicion_rows
 from quarterdeck.backend.core.data.events import BackupOutOfStep, DataMeasured
 from quarterdeck.backend.core.events import ProcessKilled
 from quarterdeck.backend.core.membership.events import HeartbeatLate
@@ -24,7 +16,9 @@ from quarterdeck.backend.core.partitions.events import (
 )
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.core.witnessed.events import MemberWitnessed, OwnersTold, ReplicaMigrated
+from quarterdeck.backend.judgement.agreement import ListAgreement
 from quarterdeck.backend.judgement.health.copy_counts import STRIP_LENGTH
+from quarterdeck.backend.judgement.judge import Judge
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.text.formatting import LEVELS, bars
 from tests.app.fakes.fake_cluster import fold, formed
@@ -34,7 +28,7 @@ WHOLE = {partition: (THREE[partition % 3], THREE[(partition + 1) % 3]) for parti
 
 
 def row_of(picture: Picture, label: str) -> TableRow:
-    return TableRows().row(picture, label, 0)
+    return TableRows().row(Judge(picture), label)
 
 
 # Bars
@@ -54,12 +48,13 @@ def test_suspicions_in_force_are_rows_of_the_older_member_first() -> None:
     cluster.suspect("n3", "n2")
     cluster.suspect("n1", "n3", f"{cluster.address('n2')} said so")
     picture = fold(cluster)
-    found = suspicion_rows(picture, THREE)
+    suspicions = ListAgreement(picture).suspicions
+    found = suspicion_rows(suspicions, THREE)
     rows = [found.row(picture, key, cluster.now_us() + 3 * SECOND_US) for key in found.entries]
     assert [row.pair for row in rows] == ["n1 → n3", "n2 → n3", "n3 → n2"]
     assert [row.glyph for row in rows] == ["?", "⇄", "⇄"]
     assert rows[0].reason == "n2 said so" and rows[0].age == "3 s"
-    assert suspicion_figure(found) == ("3, of 2 members", "warning")
+    assert suspicion_figure(suspicions) == ("3, of 2 members", "warning")
 
 
 def test_of_very_many_suspicions_the_rest_is_counted() -> None:
@@ -69,18 +64,18 @@ def test_of_very_many_suspicions_the_rest_is_counted() -> None:
         for other in labels:
             if label != other:
                 cluster.suspect(label, other)
-    found = suspicion_rows(fold(cluster), labels)
-    assert (len(found.entries), found.raised) == (MOST_ROWS, 30 * 29)
+    found = ListAgreement(fold(cluster)).suspicions
+    assert (len(suspicion_rows(found, labels).entries), found.raised) == (MOST_ROWS, 30 * 29)
 
 
 def test_suspicions_that_nobody_tells_are_not_none() -> None:
     cluster = formed(THREE)
-    assert suspicion_figure(suspicion_rows(fold(cluster), THREE)) == ("none", "faint")
+    assert suspicion_figure(ListAgreement(fold(cluster)).suspicions) == ("none", "faint")
     cluster = formed(THREE)
     cluster.happen("n2", MemberWitnessed(("client-protocol",), ("owners",)))
-    found = suspicion_rows(fold(cluster), THREE)
+    found = ListAgreement(fold(cluster)).suspicions
     assert suspicion_figure(found) == ("not reported", "faint")
-    assert found.nothing == "suspicions are not reported: give logs with --logs"
+    assert suspicion_rows(found, THREE).nothing == "suspicions are not reported: give logs with --logs"
 
 
 # Tables
@@ -186,7 +181,7 @@ def folded_of(records: object) -> Picture:
 
 def test_the_queue_in_a_few_words() -> None:
     cluster = formed(THREE)
-    assert queue_figure(fold(cluster), cluster.now_us()) == ("none", "faint")
+    assert queue_figure(Judge(fold(cluster), now_us=cluster.now_us())) == ("none", "faint")
     cluster = formed(THREE)
     planned = tuple(
         PlannedMigration(number, "MOVE", cluster.address("n1"), cluster.address("n2"), 0) for number in range(8)
@@ -195,7 +190,7 @@ def test_the_queue_in_a_few_words() -> None:
     cluster.begin("n1", "m0", 0, "n1", "n2")
     cluster.happen("n1", MigrationDecided("m0", 0, True, 2, ""))
     cluster.begin("n1", "m1", 1, "n1", "n2")
-    text, tone = queue_figure(fold(cluster), cluster.now_us())
+    text, tone = queue_figure(Judge(fold(cluster), now_us=cluster.now_us()))
     assert text == "1 of 8, about 14 s left, 1 running, 0.5/s" and tone == "strong"
 
 
@@ -203,7 +198,7 @@ def test_a_queue_that_nobody_tells_is_not_empty() -> None:
     cluster = formed(THREE)
     for label in THREE:
         cluster.happen(label, MemberWitnessed(("client-protocol",), ("migration-ends",)))
-    assert queue_figure(fold(cluster), cluster.now_us()) == ("queue not reported, 0 done", "faint")
+    assert queue_figure(Judge(fold(cluster), now_us=cluster.now_us())) == ("queue not reported, 0 done", "faint")
 
 
 # Activity

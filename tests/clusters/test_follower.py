@@ -86,7 +86,7 @@ def test_the_past_is_judged_as_it_was_judged_when_it_was_the_present(state: Conn
     follower = Follower(cluster)
     follower.follow()
     live, recorded = follower.watcher, recorded_watcher(follower.picture)
-    assert live == watcher_of(cluster.connection_status())
+    assert live == watcher_of(cluster.connection_status(), recorded.since_us)
     assert live == recorded
     now_us = cluster.now_us()
     as_recorded = Judge(follower.picture, recorded, now_us).health

@@ -179,20 +179,6 @@ def test_an_old_master_that_fell_silent_before_another_one_led_is_no_half(pictur
     assert health.sentence.startswith("degraded · 4 of 5 · athens out of reach 6 s ago") and health.whole is None
 
 
-def test_every_conclusion_has_the_statements_on_which_it_rests(picture: Picture) -> None:
-    cluster = formed(data=False)
-    cluster.happen("dev", ProcessKilled("byzantium"))
-    removed(cluster, "byzantium")
-    found = {conclusion.question: conclusion for conclusion in judge_of(cluster, picture, 6 * SECOND).conclusions()}
-    assert {question: conclusion.answer for question, conclusion in found.items()} == {
-        "lists-agree": "yes", "one-cluster": "yes", "master": "yes", "tables-agree": "unknown", "data-safe": "yes",
-        "absent": "yes",
-    }  # fmt: skip
-    assert (found["absent"].subject, found["absent"].value) == ("byzantium", "gone")
-    assert {statement.source for statement in found["lists-agree"].evidence} == set(FOUR)
-    assert found["one-cluster"].oldest_us == min(picture.members[label].list_since_us for label in FOUR)
-
-
 def test_a_member_that_is_on_another_list_alone_counts_among_all(picture: Picture) -> None:
     cluster = formed(data=False)
     cluster.happen("dev", ProcessKilled("byzantium"))

@@ -206,7 +206,7 @@ class NetworkScreen(ViewScreen):
 
             self._predictor = Predictor()
         session, picture = self.session, self.session.picture
-        lists = [(label, picture.members[label].version, picture.members[label].lineage) for label in picture.masters()]
+        lists = [(master.label, master.version, master.lineage) for master in session.judge.masters]
         depends_on = (self._plan, self._ledger.revision, self._epoch, lists)
         if depends_on != self._predicted_for:
             self._predicted_for = depends_on

@@ -21,19 +21,9 @@ from quarterdeck.app.views.beliefs import BeliefMatrixModel
 from quarterdeck.backend.boards.belief_matrix import DIGEST_SHOWN
 from quarterdeck.backend.boards.member_detail import member_detail
 from quarterdeck.backend.boards.migration_lanes import SLOTS, LaneRow, MigrationLanes, nothing_moved, queue_figure
-from quarterdeck.backend.boards.overview_rows import (
-    NO_TABLE,
-    SuspicionRow,
-    SuspicionRows,
-    TableRow,
-    TableRows,
-    no_table_yet,
-    suspicion_figure,
-    suspicion_rows,
-    table_figure,
-)
+from quarterdeck.backend.boards.overview_rows import NO_TABLE, TableRow, TableRows, no_table_yet, table_figure
+from quarterdeck.backend.boards.suspicion_board import SuspicionRow, SuspicionRows, suspicion_figure, suspicion_rows
 from quarterdeck.backend.core.events import Record
-from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.judgement.health.copy_counts import STRIP_LENGTH
 from quarterdeck.backend.picture.text.fact import Fact
 from quarterdeck.backend.picture.text.formatting import listed, one_line
@@ -228,7 +218,7 @@ class SuspicionsPane(TablePane):
 
     def __init__(self, session: ConsoleSession, key: str) -> None:
         self.model = BoardModel(SUSPICION_COLUMNS)
-        self._rows = SuspicionRows({}, 0, 0)
+        self._rows = SuspicionRows()
         super().__init__(session, key, "suspicions", self.model, "overview-suspicions")
 
     @property
@@ -238,12 +228,13 @@ class SuspicionsPane(TablePane):
 
     def paint(self, labels: Sequence[str], marks: Mapping[str, str]) -> None:
         picture, now_us = self.session.picture, self.session.now_us()
-        rows = self._rows = suspicion_rows(picture, labels)
+        found = self.session.judge.agreement.suspicions
+        rows = self._rows = suspicion_rows(found, labels)
         self.model.show_rows(tuple(rows.entries), lambda key: rows.row(picture, key, now_us))
         if rows.entries:
             pair_width = 2 * min(max(map(len, labels), default=0), LONGEST_NAME) + 3
             self.model.widen("who suspects whom", [" " * pair_width])
-        parts = [TableCell(*suspicion_figure(rows))]
+        parts = [TableCell(*suspicion_figure(found))]
         if self.folded:
             first = [rows.row(picture, key, now_us) for key in self.model.keys[: NAMED + 1]]
             parts.append(TableCell(listed([f"{row.pair} {row.age}" for row in first], NAMED), "warning"))
@@ -269,9 +260,10 @@ class TablesPane(TablePane):
         super().__init__(session, key, "partition tables", self.model, "overview-tables")
 
     def paint(self, labels: Sequence[str], marks: Mapping[str, str]) -> None:
-        picture, now_us = self.session.picture, self.session.now_us()
+        judge = self.session.judge
+        picture, now_us = judge.picture, judge.now_us
         shown = () if no_table_yet(picture, labels) else labels
-        self.model.show_rows(shown, lambda label: self._rows.row(picture, label, now_us // SECOND_US))
+        self.model.show_rows(shown, lambda label: self._rows.row(judge, label))
         self.table.say_when_empty(NO_TABLE)
         self.model.widen("member", [longest(tuple(labels))], LONGEST_NAME)
         parts = [TableCell(*table_figure(picture, labels, now_us))]
@@ -311,7 +303,7 @@ class MigrationsPane(TablePane):
 
     def paint(self, labels: Sequence[str], marks: Mapping[str, str]) -> None:
         picture, now_us = self.session.picture, self.session.now_us()
-        self.edge.show(TableCell(*queue_figure(picture, now_us)))
+        self.edge.show(TableCell(*queue_figure(self.session.judge)))
         if not self.folded:
             self.model.show_rows(labels if self._lanes.moved else (), self._lanes.rows(picture, now_us))
             self.table.say_when_empty(nothing_moved(picture))

@@ -286,9 +286,8 @@ class ReplicaMap:
 def _chosen(picture: Picture, observer: str) -> MemberBelief | None:
     if observer:
         return picture.members.get(observer)
-    masters = [picture.members[label] for label in picture.masters()]
-    having = [belief for belief in (*masters, *picture.members.values()) if belief.table is not None]
-    return having[0] if having else None
+    having = [belief for belief in picture.members.values() if belief.table is not None]
+    return max(having, key=lambda belief: belief.leads and belief.running, default=None)
 
 
 def _row_context(

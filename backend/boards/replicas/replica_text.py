@@ -247,7 +247,7 @@ def partition_sentence(picture: Picture, shown: ReplicaMap, partition: int, inde
         way = migration_path_text(running.begun, picture.label_of)
         how = f"{running.phase} for {age_text(now_us - running.since_us)}"
         text += f"; {SIGNS['migrating'].mark} {running.begun.type}: {way}, {how}"
-    waiting = sum(len(picture.members[label].leading.planned.get(partition, ())) for label in picture.masters())
+    waiting = sum(len(belief.leading.planned.get(partition, ())) for belief in picture.members.values())
     if waiting:
         text += f"; {counted(waiting, 'migration')} planned"
     return one_line(text + _other_holders(picture, shown, partition))

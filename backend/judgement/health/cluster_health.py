@@ -6,7 +6,6 @@ is not dead, and one that is on no list that is seen may be on one that is not.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
@@ -251,14 +250,14 @@ class _Judgement:
     def _troubles(self) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
         """Return the members on lists that are known to be in trouble, by what that is, and those that are not heard."""
         listed, label_of = self._agreement.incarnations, self._picture.label_of
-        suspects = Counter(suspect for belief in self._running for suspect in belief.suspicions if suspect in listed)
+        suspects = self._agreement.suspicions.by_suspect
         ways = {absence.address: absence.way for absence in self._absences if absence.is_listed}
         troubles: dict[str, list[str]] = {}
         unknown: dict[str, list[str]] = {}
         for address in listed:
             way = ways.get(address)
             if address in suspects:
-                by = f"suspected by {suspects[address]}"
+                by = f"suspected by {len(suspects[address])}"
                 troubles.setdefault(f"frozen, {by}" if way == "frozen" else by, []).append(label_of(address))
             elif way is not None:
                 kind = unknown if way in ("silent", "not ready", "joining") else troubles

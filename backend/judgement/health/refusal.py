@@ -7,6 +7,7 @@ from typing import Literal
 from msgspec import Struct
 
 from quarterdeck.backend.judgement.agreement import ListAgreement
+from quarterdeck.backend.judgement.conclusion import Statement
 from quarterdeck.backend.judgement.health.replica_safety import ReplicaSafety
 from quarterdeck.backend.picture.text.formatting import counted
 
@@ -17,25 +18,33 @@ class CallRefusal(Struct, frozen=True):
     kind: Literal["no-owner", "state", "size", "cp"]
     text: str
     since_us: int | None = None
+    evidence: tuple[Statement, ...] = ()
 
 
 def refusals(agreement: ListAgreement, replicas: ReplicaSafety) -> tuple[CallRefusal, ...]:
     """Return why calls fail, the gravest first; none where nothing of the kind is reported."""
     found: list[CallRefusal] = []
     if replicas.ownerless:
-        found.append(CallRefusal("no-owner", replicas.text))
+        tables = [(master, master.table) for master in agreement.masters if master.table is not None]
+        said = (Statement(master.label, "has partitions without an owner", table.since_us) for master, table in tables)
+        found.append(CallRefusal("no-owner", replicas.text, evidence=tuple(said)))
     passive = [
         belief for belief in agreement.masters if belief.shows("cluster-state") and belief.cluster_state == "PASSIVE"
     ]
     if passive:
         since_us = max(belief.cluster_state_since_us for belief in passive)
-        found.append(CallRefusal("state", "PASSIVE: writes are refused", since_us))
+        said = (Statement(it.label, "is PASSIVE", it.cluster_state_since_us) for it in passive)
+        found.append(CallRefusal("state", "PASSIVE: writes are refused", since_us, tuple(said)))
     short = [belief for belief in agreement.masters if not belief.operating]
     if short:
-        found.append(CallRefusal("size", f"fewer than {counted(short[0].needed, 'member')}: calls are refused"))
-    missing = max(
-        (belief.metrics.cp_missing or 0 for belief in agreement.holders if belief.metrics is not None), default=0
-    )
-    if missing:
-        found.append(CallRefusal("cp", f"{counted(missing, 'CP member')} missing"))
+        said = (Statement(it.label, f"needs {it.needed}", it.list_since_us) for it in short)
+        text = f"fewer than {counted(short[0].needed, 'member')}: calls are refused"
+        found.append(CallRefusal("size", text, evidence=tuple(said)))
+    lacking = [
+        (it, it.metrics.cp_missing) for it in agreement.holders if it.metrics is not None and it.metrics.cp_missing
+    ]
+    if lacking:
+        missing = max(count for _, count in lacking)
+        said = (Statement(it.label, f"misses {counted(count, 'CP member')}", it.metrics_us) for it, count in lacking)
+        found.append(CallRefusal("cp", f"{counted(missing, 'CP member')} missing", evidence=tuple(said)))
     return tuple(found)

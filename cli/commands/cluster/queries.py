@@ -68,6 +68,8 @@ def status(
     fields = health.as_fields(seen.now_us)
     if output is Format.TABLE:
         write_line(fields.pop("sentence"))
+    else:
+        found["conclusions"] = [it.as_fields(seen.now_us) for it in seen.judge.conclusions(seen.present)]
     if isinstance(source, ConnectionTarget) and source.environment:
         fields["environment"] = source.environment
     write_document({**fields, **found}, output)
@@ -145,7 +147,7 @@ def owner(
         wanted = map_key(map_name, key, key_type)
     with observe(source, tables=True) as seen:
         with failing_as(ExitCode.BAD_INPUT, ValueError):
-            owners = list(key_owners(seen.picture, wanted))
+            owners = list(key_owners(seen.judge.agreement, wanted))
         if not owners:
             say("no master reports a table, so the owner is not known")
         write_rows(({"map": map_name, "key": key, **found._asdict()} for found in owners), OWNER_COLUMNS, output)
@@ -158,7 +160,7 @@ def migrations(source: Source, member: MemberOption = None, output: FormatOption
 
     with observe(source, history=True) as seen:
         leaders = [seen.member(member, "its migrations")] if member else seen.masters
-        for head in migration_board(seen.picture, seen.now_us).heads:
+        for head in migration_board(seen.judge, seen.now_us).heads:
             say(head.text)
         write_rows(migration_rows(seen, leaders, everywhere=member is None), MIGRATION_COLUMNS, output)
 
@@ -189,7 +191,9 @@ def summary(seen: ObservedCluster) -> Row:
         elif versioned:
             tables.setdefault((0, ""), []).append(label)
     states = (_state(belief) for belief in present.values())
+    watched_us = judge.watcher.since_us
     return {
+        "watched_seconds": None if watched_us is None else round((judge.now_us - watched_us) / 1e6, 1),
         "clusters": list(dict.fromkeys(filter(None, (seen.facts[label].cluster_name for label in present)))),
         "agreed": judge.agreed,
         "reached": list(present),
@@ -380,10 +384,10 @@ def migration_rows(seen: ObservedCluster, leaders: list[str], *, everywhere: boo
 def why_rows(seen: ObservedCluster, asked: list[str]) -> Iterator[dict[str, Any]]:
     """Yield a row for each member of `asked`: why its cluster does not become one with the others, and what would help."""
     from quarterdeck.app.commands.command_text import connect_options, lines_of
-    from quarterdeck.backend.judgement.merging.why_not_merging import why_not_merging
     from quarterdeck.backend.member_api.beliefs import why_not_merging_of
 
-    pairs = why_not_merging(seen.picture, seen.now_us)
+    judge = seen.judge
+    one = next(it for it in judge.conclusions() if it.question == "one-cluster")
     for label in asked:
         belief = seen.present[label]
         reported: dict[str, Any] = with_labels(seen, msgspec.to_builtins(why_not_merging_of(belief)))
@@ -391,12 +395,11 @@ def why_rows(seen: ObservedCluster, asked: list[str]) -> Iterator[dict[str, Any]
             judged = belief.shows("merge-verdicts")
             shown = {"join_list": belief.shows("join-list"), "obstacles": judged, "verdicts": judged}
             reported |= {name: None for name in NOT_REPORTED_BY_CLIENTS if not shown.get(name)}
-            judge = seen.judge
-            sentence = "there is one cluster" if len(judge.masters) == 1 else "nothing is known of another cluster"
+            sentence = "there is one cluster" if one.answer == "yes" else "nothing is known of another cluster"
             if judge.unreached:
                 sentence = f"one side is seen; which cluster {', '.join(judge.unreached)} follow is not known"
             reported["sentence"] = sentence
-        found = [pair for pair in pairs if label in (pair.smaller, pair.greater)]
+        found = [pair for pair in judge.pairs if label in (pair.smaller, pair.greater)]
         if found:
             reported["sentence"] = "; ".join(dict.fromkeys(pair.sentence for pair in found))
         remedies = [pair.unblock for pair in found if pair.unblock is not None]
@@ -406,6 +409,7 @@ def why_rows(seen: ObservedCluster, asked: list[str]) -> Iterator[dict[str, Any]
             **reported,
             "remedy": "; ".join(dict.fromkeys(remedy.text for remedy in remedies)) or None,
             "remedy_lines": lines_of(commands, connect_options(seen.cluster)),
+            "one_cluster": one.as_fields(seen.now_us),
         }
 
 

@@ -154,8 +154,7 @@ def _judged(
 
 
 def _listed(followed: Follower) -> dict[str, Address]:
-    picture = followed.picture
-    return {member.uuid: member.address for label in picture.masters() for member in picture.members[label].members}
+    return {member.uuid: member.address for master in followed.judge().masters for member in master.members}
 
 
 def has_come_back(uuid: str, before: Mapping[str, Address], now: Mapping[str, Address]) -> bool:
@@ -182,11 +181,10 @@ def _plan(followed: Follower, state: Path) -> dict[str, str]:
             if not isinstance(plan, dict) or not all(isinstance(value, str) for value in plan.values()):
                 raise ValueError("is not what this command writes; name another file")
             return plan
-        masters = followed.picture.masters()
+        masters = followed.judge().masters
         if len(masters) != 1:
             raise CommandFailed(ExitCode.CHECK_FAILED, followed.judge().health.sentence)
-        listed = followed.picture.members[masters[0]].members
-        plan = {followed.picture.label_of(member.address): member.uuid for member in reversed(listed)}
+        plan = {followed.picture.label_of(member.address): member.uuid for member in reversed(masters[0].members)}
         _write_plan(plan, state)
     return plan
 

@@ -31,6 +31,6 @@ def texts(
     for fact in operator_questions(judge, recent):
         heading = fact.heading or heading
         yield Statement(at_us, "question", (), f"{heading}: {fact.text}", unreached=unreached)
-    for head in migration_board(picture, now_us).heads:
+    for head in migration_board(judge, now_us).heads:
         for part in head.text.split("; "):
             yield Statement(at_us, "migrations", (), part, head.text)

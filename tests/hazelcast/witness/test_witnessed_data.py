@@ -194,10 +194,12 @@ def test_the_masters_metrics_say_how_many_migrations_wait() -> None:
     watched.answers(A, "a", view(3, (A, "a")))
     rounds = {"partitions__plannedMigrations": 31, "partitions__completedMigrations": 26}
     watched.says(A, "a", of_member(10_000, partitions__migrationQueueSize=5, **rounds))
-    assert progress_text(watched.picture()) == "5 tasks in the migration queue, 26 of 31 of the round done"
+    assert (
+        progress_text(Judge(watched.picture()).masters) == "5 tasks in the migration queue, 26 of 31 of the round done"
+    )
     watched.says(A, "a", of_member(15_000, partitions__migrationQueueSize=0, **rounds))
-    assert progress_text(watched.picture()) == ""
-    assert queue_figure(watched.picture(), 0) == ("none waits, 0 done", "faint")
+    assert progress_text(Judge(watched.picture()).masters) == ""
+    assert queue_figure(Judge(watched.picture())) == ("none waits, 0 done", "faint")
 
 
 def test_the_detail_of_a_member_says_to_whom_it_does_not_write() -> None:

@@ -135,7 +135,7 @@ def test_a_table_with_all_its_copies_is_not_called_safe_while_its_side_lives_wit
     kill(cluster, *GONE)
     go_on(cluster, KEPT)
     repair(cluster)
-    row = TableRows().row(seen(cluster), "athens", cluster.now_us() // SECOND)
+    row = TableRows().row(Judge(seen(cluster), now_us=cluster.now_us()), "athens")
     assert (row.state, row.tone) == ("∅ 2 lost", "bad")
 
 

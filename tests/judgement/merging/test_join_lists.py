@@ -12,6 +12,7 @@ from quarterdeck.backend.core.events import ProcessKilled, ProcessPaused, Record
 from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.core.witnessed.events import ConnectionChanged
+from quarterdeck.backend.judgement.agreement import ListAgreement
 from quarterdeck.backend.judgement.merging.join_list_edit import (
     compare_lists,
     draft_lines,
@@ -113,10 +114,13 @@ def test_memory_outlives_a_merge_and_not_a_restart() -> None:
 
 def test_clusters_in_words() -> None:
     cluster = formed()
-    assert clusters_text(Picture()) == "no master is in sight"
-    assert clusters_text(fold(cluster)) == "1 cluster: n1 with 5 members"
+    assert clusters_text(ListAgreement(Picture())) == "no master is in sight"
+    assert clusters_text(ListAgreement(fold(cluster))) == "1 cluster: n1 with 5 members"
     cluster.split(["n1", "n2", "n3"], ["n4", "n5"])
-    assert clusters_text(fold(cluster, fold(formed()))) == "2 clusters: n1 with 3 members, n4 with 2 members"
+    assert (
+        clusters_text(ListAgreement(fold(cluster, fold(formed()))))
+        == "2 clusters: n1 with 3 members, n4 with 2 members"
+    )
 
 
 # The draft

@@ -12,6 +12,7 @@ from quarterdeck.backend.core.events import ProcessKilled, ProcessPaused
 from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.partitions import events as partition_events
 from quarterdeck.backend.core.partitions.events import PlannedMigration
+from quarterdeck.backend.judgement.judge import Judge
 from quarterdeck.backend.picture.fold.migrations import BEGUN_KEPT, ENDED_KEPT, MigrationsLed, Recovery
 from quarterdeck.backend.picture.fold.picture import Picture
 from tests.app.fakes.fake_cluster import FakeCluster, fold, formed
@@ -54,7 +55,7 @@ def test_what_begins_leaves_the_queue_and_what_is_decided_becomes_history() -> N
         1: "committing",
     }
     assert list(led.draining) == [cluster.address("n2")] and (led.moves, led.lower_bound) == (3, 3)
-    assert progress_text(picture) == "2 migrating, 1 planned"
+    assert progress_text(Judge(picture).masters) == "2 migrating, 1 planned"
     cluster.happen("n1", partition_events.MigrationDecided("m1", 1, True, 2, ""))
     cluster.happen("n1", partition_events.MigrationDecided("m0", 0, False, 3, "n3 left"))
     fold(cluster, picture)
@@ -118,15 +119,15 @@ def test_whoever_leads_no_more_has_no_queue(ends: Callable[[FakeCluster], None])
     cluster = migrating()
     ends(cluster)
     picture = fold(cluster)
-    assert not leading(picture).busy and progress_text(picture) == ""
-    assert all(row.state == "done" for row in migration_board(picture, picture.at).rows)
+    assert not leading(picture).busy and progress_text(Judge(picture).masters) == ""
+    assert all(row.state == "done" for row in migration_board(Judge(picture), picture.at).rows)
 
 
 def test_a_frozen_master_keeps_its_queue_for_when_it_runs_on() -> None:
     cluster = migrating()
     cluster.happen("dev", ProcessPaused("n1"))
     picture = fold(cluster)
-    assert leading(picture).busy and progress_text(picture) == ""
+    assert leading(picture).busy and progress_text(Judge(picture).masters) == ""
 
 
 def test_who_left_the_list_waits_no_more_to_leave() -> None:
@@ -142,7 +143,7 @@ def test_the_next_master_tells_how_it_ended() -> None:
     cluster.happen("n2", partition_events.TableRecoveryStarted((cluster.address("n3"),)))
     picture = fold(cluster)
     assert leading(picture, "n2").recovering == Recovery((cluster.address("n3"),), picture.at)
-    assert progress_text(picture) == "searching the latest table"
+    assert progress_text(Judge(picture).masters) == "searching the latest table"
     cluster.happen("n2", partition_events.TableRecovered(7, {cluster.address("n3"): 7}, ("m1",), ("m0", "unknown")))
     fold(cluster, picture)
     history = picture.history
@@ -187,7 +188,7 @@ def test_the_board_has_what_runs_first_then_the_queue_then_the_ends() -> None:
     cluster.happen("n1", partition_events.MigrationDecided("m6", 6, True, 2, ""))
     cluster.happen("n1", partition_events.PartitionLost(7, 6))
     picture = fold(cluster)
-    board = migration_board(picture, picture.at)
+    board = migration_board(Judge(picture), picture.at)
     assert [(row.state_text, row.partition, row.destination, row.index, row.displaced) for row in board.rows] == [
         ("▶ copying", "p0", "n3", "0", "n2"),
         ("◆ committing", "p1", "n3", "0", "n2"),
@@ -212,16 +213,16 @@ def test_a_long_queue_is_counted_and_only_begun_to_be_shown() -> None:
     cluster = formed(THREE)
     plan(cluster, *range(50_000))
     picture = fold(cluster)
-    board = migration_board(picture, picture.at)
+    board = migration_board(Judge(picture), picture.at)
     assert len(board.rows) == PLANNED_SHOWN and "0 running, 50000 planned" in board.heads[0].text
 
 
 def test_a_board_with_nothing_on_it_says_why() -> None:
     cluster = formed(THREE)
     picture = fold(cluster)
-    assert migration_board(picture, 0).heads[0].text.startswith("no partitions yet")
+    assert migration_board(Judge(picture), 0).heads[0].text.startswith("no partitions yet")
     cluster.change_table("n1", 3, {0: ["n1", "n2"]})
-    assert migration_board(fold(cluster, picture), 0).heads[0].text == "no master has migrated anything yet"
+    assert migration_board(Judge(fold(cluster, picture)), 0).heads[0].text == "no master has migrated anything yet"
 
 
 def test_nothing_on_the_board_steers_a_terminal() -> None:
@@ -230,7 +231,7 @@ def test_nothing_on_the_board_steers_a_terminal() -> None:
     cluster.happen("n\x1b[2J1", partition_events.MigrationDecided("m0", 0, False, 3, "\x1b]0;owned\x07"))
     cluster.happen("n\x1b[2J1", partition_events.MigrationsPlanned((), 0, 0, "\x1b]0;owned\x07"))
     picture = fold(cluster)
-    board = migration_board(picture, picture.at)
+    board = migration_board(Judge(picture), picture.at)
     assert all(head.text.isprintable() for head in board.heads)
     for row in board.rows:
         assert all(text.isprintable() for text in (row.destination, row.displaced, row.note, row.sentence))
