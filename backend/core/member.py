@@ -60,7 +60,7 @@ from quarterdeck.backend.core.membership.split_brain import (
     remembered_addresses,
     runtime_join_list,
 )
-from quarterdeck.backend.core.membership.state import MemberConfiguration, Stopwatch
+from quarterdeck.backend.core.membership.state import MemberConfiguration
 from quarterdeck.backend.core.membership.undertakings import Doing, Leading
 from quarterdeck.backend.core.membership.views import joining
 from quarterdeck.backend.core.membership.views.identity import Randomness
@@ -96,11 +96,8 @@ class MemberMachine:
 
     __slots__ = ("_context", "_state", "timers", "unmoved")
 
-    def __init__(
-        self, member_configuration: MemberConfiguration, randomness: Randomness, stopwatch: Stopwatch | None = None
-    ) -> None:
-        """`stopwatch` guards a live member against long computations; a simulated one has none."""
-        self._adopt(MemberState.born(PartitionContext(member_configuration, stopwatch), randomness))
+    def __init__(self, member_configuration: MemberConfiguration, randomness: Randomness) -> None:
+        self._adopt(MemberState.born(PartitionContext(member_configuration), randomness))
 
     def _adopt(self, state: MemberState) -> None:
         self._state = state

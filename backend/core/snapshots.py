@@ -28,23 +28,31 @@ HISTORY = frozenset({"record_count", "measurements", "written_us"})
 """What shows how a member came to where it is, and decides about nothing that it does."""
 
 
+FORM = 2
+"""The form of snapshots: raised whenever the declared state changes. Form 1 did not name itself."""
+
+
 class BadSnapshot(ValueError):
     """Bytes that are no snapshot of this version's members. The message says where they are not."""
 
 
 def freeze(state: MemberState) -> bytes:
     """Everything that `state` has between two steps, as MessagePack. It holds only data, so that of any member can be thawed."""
-    return _ENCODER.encode(_Kept(*[getattr(state, name) for name in KEPT]))
+    return _ENCODER.encode((FORM, _Kept(*[getattr(state, name) for name in KEPT])))
 
 
 def thaw(frozen: bytes, context: PartitionContext, randomness: Randomness | None = None) -> MemberState:
     """Return a state of its own, as it was when it was frozen, but for its `randomness` if another one is given.
 
     Raises:
-        BadSnapshot: The bytes are no snapshot, wherever they come from.
+        BadSnapshot: The bytes are no snapshot, or one of another form.
     """
     try:
-        kept = _DECODER.decode(frozen)
+        envelope = _ENVELOPE_DECODER.decode(frozen)
+        form = msgspec.msgpack.decode(envelope[0], type=int) if len(envelope) == 2 else 1
+        if form != FORM:
+            raise BadSnapshot(f"the snapshot cannot be read: it has form {form}, and this version reads form {FORM}")
+        kept = _DECODER.decode(envelope[1])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, TypeError) as problem:
         raise BadSnapshot(f"what a member is said to know cannot be read: {problem}") from problem
     state = MemberState.__new__(MemberState)
@@ -70,6 +78,7 @@ _HINTS = get_type_hints(MemberState)
 _Kept = msgspec.defstruct("Kept", [(name, _HINTS[name]) for name in KEPT], array_like=True)
 _ENCODER = msgspec.msgpack.Encoder(enc_hook=list)
 _DECODER: msgspec.msgpack.Decoder[Any] = msgspec.msgpack.Decoder(_Kept, dec_hook=_as_declared)
+_ENVELOPE_DECODER = msgspec.msgpack.Decoder(list[msgspec.Raw])
 
 
 def canonical(state: MemberState) -> str:

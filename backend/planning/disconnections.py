@@ -11,7 +11,7 @@ from pydantic_core import ErrorDetails
 
 from quarterdeck.backend.core.membership.partial_disconnection.conflict_graph import (
     CliqueCandidate,
-    resolve_conflicts,
+    ConflictSearch,
     visits_within,
 )
 from quarterdeck.backend.core.membership.partial_disconnection.conflict_graph import shortened as shortened_list
@@ -89,12 +89,15 @@ def plan_disconnections(given: Disconnections, *, explain: bool) -> dict[str, ob
     """Return the decision as a document; `explain` adds why."""
     began = time.monotonic()
     until = began + given.timeout_seconds
-    resolution = resolve_conflicts(
+    search = ConflictSearch(
         [CliqueCandidate(member.name, member.lite) for member in given.members],
         given.conflicts(),
         work_budget=visits_within(round(given.timeout_seconds * SECOND_US)),
-        out_of_time=(lambda: time.monotonic() > until) if given.timeout_seconds else None,
     )
+    while (resolution := search.search_on()) is None:
+        if given.timeout_seconds and time.monotonic() > until:
+            resolution = search.stop()
+            break
     document: dict[str, object] = {
         "keep": resolution.keep,
         "remove": resolution.remove,

@@ -19,7 +19,7 @@ from quarterdeck.backend.core.membership.split_brain.merge_decision import (
     decide_merge,
     passed_before,
 )
-from quarterdeck.backend.planning.strict_input import WHOLE, PlanInput, StrictModel, each_once
+from quarterdeck.backend.planning.strict_input import MOST_COUNTED, WHOLE, PlanInput, StrictModel, each_once
 
 NOT_MASTER = "not-master"
 NOT_MASTER_PASSED = "both are masters of their clusters"
@@ -48,12 +48,12 @@ class MergeSide(StrictModel):
     members: Annotated[
         tuple[Annotated[MergeMember, BeforeValidator(_short_form)], ...], each_once(attrgetter("address"))
     ]
-    data_member_count: Annotated[int, Field(ge=0), WHOLE] | None = None
+    data_member_count: Annotated[int, Field(ge=0, le=MOST_COUNTED), WHOLE] | None = None
     """Wins over counting `members`."""
     is_master: bool = True
     joined: bool = True
     cluster_version: str = "1.0"
-    partition_count: Annotated[int | None, Field(ge=1, strict=False)] = None
+    partition_count: Annotated[int | None, Field(ge=1, le=MOST_COUNTED, strict=False)] = None
     joiner: str = "tcp-ip"
     partition_groups: JsonValue = None
     """The value as configured, in any form: the two sides only have to agree."""

@@ -15,7 +15,7 @@ from quarterdeck.backend.core.partitions.migration.migration_planner import (
     why_each_step,
 )
 from quarterdeck.backend.core.partitions.table.partition_table import Row
-from quarterdeck.backend.planning.strict_input import BadInput, Name, StrictModel, problem_text
+from quarterdeck.backend.planning.strict_input import BadInput, Name, StrictModel, problem_text, refuse_repeated_fields
 
 COLUMNS = ("type", "src", "srcCurrentIndex", "srcNewIndex", "dst", "dstCurrentIndex", "dstNewIndex")
 """The fields of a step."""
@@ -50,6 +50,7 @@ def read_and_plan(text: bytes) -> PlannedPartition | list[PlannedPartition]:
     """
     if not text.strip():
         raise BadInput(f"is empty; write {EXAMPLE}")
+    refuse_repeated_fields(text)
     many = text.lstrip().startswith(b"[")
     try:
         given = TypeAdapter(list[PlannedRows]).validate_json(text) if many else [PlannedRows.model_validate_json(text)]

@@ -39,7 +39,7 @@ class Rebalance(PlanInput):
     members: Annotated[tuple[RebalanceMember, ...], Field(min_length=1), each_once(attrgetter("name"))]
     leaving: Annotated[tuple[Name, ...], each_once()] = ()
     """The members that stop gracefully: they get no replica, and their replicas move away."""
-    table: tuple[tuple[str | None, ...], ...] | None = None
+    table: tuple[Annotated[tuple[str | None, ...], each_once()], ...] | None = None
     """By partition and replica index, who holds it now; null stands for no table so far."""
 
     @model_validator(mode="after")

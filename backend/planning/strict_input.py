@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
@@ -44,22 +46,41 @@ def _whole(value: object) -> object:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
+MOST_COUNTED = 2**31 - 1
+"""The greatest count that an input may name: Hazelcast counts in 32 bits."""
+
 WHOLE = BeforeValidator(_whole)
 """Goes behind the bounds of a number, so that schemas show them."""
 
 
 def each_once(name_of: Callable[[Any], str] = str) -> AfterValidator:
-    """Return a validator of members that refuses a name which stands twice."""
+    """Return a validator of members that refuses a name which stands twice; None stands for no member."""
 
     def check(members: tuple[Any, ...]) -> tuple[Any, ...]:
         seen: set[str] = set()
-        for name in map(name_of, members):
+        for name in map(name_of, filter(None, members)):
             if name in seen:
                 raise ValueError(f"{shortened(name)} is named twice; name every member once")
             seen.add(name)
         return members
 
     return AfterValidator(check)
+
+
+def refuse_repeated_fields(text: bytes) -> None:
+    """Refuse JSON in which an object has a field twice: readers differ about which of the two counts.
+
+    Raises:
+        BadInput: A field is written twice.
+    """
+
+    def once(pairs: list[tuple[str, Any]]) -> None:
+        for name, count in Counter(name for name, _ in pairs).items():
+            if count > 1:
+                raise BadInput(f"{shortened(name)} is written twice in one object; write every field once")
+
+    with suppress(json.JSONDecodeError, UnicodeDecodeError, RecursionError):  # the model says what is wrong
+        json.loads(text, object_pairs_hook=once)
 
 
 class PlanInput(StrictModel):
@@ -81,6 +102,7 @@ class PlanInput(StrictModel):
         """
         if not text.strip():
             raise BadInput(f"is empty; write {cls.example}")
+        refuse_repeated_fields(text)
         try:
             return cls.model_validate_json(text)
         except ValidationError as failure:

@@ -97,7 +97,7 @@ async def be_thrown_at(tolerant: bool, security: WireSecurity) -> None:
         host = MemberHost(
             member_configuration.label,
             member_configuration.cluster_name,
-            MemberMachine(member_configuration, Random(number), clock.now_us),
+            MemberMachine(member_configuration, Random(number)),
             clock,
             LiveNetwork({}, Random(1)),
             observer,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any, get_args, get_type_hints
+from zlib import crc32
 
 import msgspec
 import pytest
@@ -14,7 +16,7 @@ from quarterdeck.backend.core.member import MemberMachine
 from quarterdeck.backend.core.membership.state import MemberConfiguration
 from quarterdeck.backend.core.partitions.state import PartitionContext
 from quarterdeck.backend.core.properties import MILLISECOND_US, Settings
-from quarterdeck.backend.core.snapshots import KEPT, BadSnapshot, canonical, freeze, thaw
+from quarterdeck.backend.core.snapshots import FORM, KEPT, BadSnapshot, canonical, freeze, thaw
 from quarterdeck.backend.scenarios.interpreter import Interpreter
 from quarterdeck.backend.scenarios.run_state import RunState
 from quarterdeck.backend.simulation.simulated_driver import SimulatedDriver
@@ -122,3 +124,32 @@ def test_what_was_tampered_with_is_refused_or_is_a_state(frozen: bytes, data: st
 def test_what_is_no_snapshot_is_refused(content: bytes) -> None:
     with pytest.raises(BadSnapshot):
         thaw(content, CONTEXT)
+
+
+@pytest.mark.parametrize("form", [1, FORM - 1, FORM + 1])
+def test_a_snapshot_of_another_form_is_refused_in_one_sentence(frozen: bytes, form: int) -> None:
+    _, kept = msgspec.msgpack.decode(frozen, type=tuple[int, msgspec.Raw])
+    other = bytes(kept) if form == 1 else msgspec.msgpack.encode((form, kept))
+    with pytest.raises(BadSnapshot, match=f"it has form {form}, and this version reads form {FORM}$"):
+        thaw(other, CONTEXT)
+
+
+def test_the_form_of_snapshots_is_raised_when_the_declared_state_changes() -> None:
+    """Raise `FORM` in `snapshots`, then write the new number of the declared fields here."""
+    known: dict[str, tuple[str, ...]] = {}
+
+    def note(kind: Any) -> None:
+        for part in get_args(kind):
+            note(part)
+        if not isinstance(kind, type) or kind.__module__.startswith("msgspec") or kind.__qualname__ in known:
+            return
+        fields = getattr(kind, "__struct_fields__", getattr(kind, "__dataclass_fields__", getattr(kind, "_fields", ())))
+        if fields:
+            known[kind.__qualname__] = tuple(fields)
+            hints = get_type_hints(kind)
+            for name in fields:
+                if name != "context":
+                    note(hints[name])
+
+    note(MemberState)
+    assert (FORM, crc32(repr(sorted(known.items())).encode())) == (2, 1963271226)

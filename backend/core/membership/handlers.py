@@ -141,6 +141,7 @@ MEMBERSHIP_TIMER_HANDLERS: dict[str, tuple[Callable[[Membership, int], None], ..
         heartbeat_ring.report_findings,
         heartbeats.end_round,
     ),
+    disconnection_reports.RESOLUTION: (disconnection_reports.on_resolution_timer,),
     publishing.PUBLISH: (publishing.on_publish_timer,),
     mastership_claim.CLAIM: (mastership_claim.on_claim_timer,),
     master_confirmation.CONFIRMATION: (master_confirmation.on_confirmation_timer,),

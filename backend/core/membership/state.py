@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
 from dataclasses import MISSING, dataclass, field, fields
 from typing import Self
 
@@ -19,15 +18,12 @@ from quarterdeck.backend.core.membership.events import MasterChanged, MergeVerdi
 from quarterdeck.backend.core.membership.facts import Fact
 from quarterdeck.backend.core.membership.failure_detection.failure_detector import Peer, late_after_us, pause_us
 from quarterdeck.backend.core.membership.messages import JoinRequest, MastershipClaim
+from quarterdeck.backend.core.membership.partial_disconnection.conflict_graph import ConflictSearch
 from quarterdeck.backend.core.membership.views.identity import ListMetadata, Randomness, drawn_from, fresh_uuid
 from quarterdeck.backend.core.membership.views.member_list import MemberList
 from quarterdeck.backend.core.messages import Message
 from quarterdeck.backend.core.properties import Settings
 from quarterdeck.backend.core.timers import Timers
-
-Stopwatch = Callable[[], int]
-"""Microseconds that really pass, from anywhere on."""
-
 
 CLUSTER_NAME = "dev"
 """The name of a cluster that is given none."""
@@ -55,8 +51,6 @@ class Context:
     """The surroundings of one member. What changes in it is empty between two steps, or worked out once for many."""
 
     member_configuration: MemberConfiguration
-    stopwatch: Stopwatch | None = None
-    """The outer guard of computations that might take long when live; simulated members have none."""
     effects: list[Effect] = field(default_factory=list)
     """What the present step wants done; empty between two steps."""
     departing_for: Address | None = None
@@ -70,6 +64,8 @@ class Context:
     """That record, if the handler has made it."""
     heartbeat_round: Transmit | None = None
     """The messages of a round of heartbeats (chapter `heartbeats`); None when they have to be made again."""
+    conflict_search: ConflictSearch | None = None
+    """The search of a partial disconnection (chapter `disconnection_reports`); None when it has to be made again."""
 
     def act_for(self, because: RecordId | None) -> None:
         """Let what comes next in the present handler follow from this record."""
@@ -204,7 +200,7 @@ class Membership(Process):
     def begin_incarnation(self, uuid: str) -> None:
         """Reset all that belongs to one incarnation. The join list and the remembered addresses outlive a merge."""
         self.uuid = uuid
-        self.context.heartbeat_round = None
+        self.context.heartbeat_round = self.context.conflict_search = None
         for known in fields(self):
             if known.default_factory is not MISSING:
                 setattr(self, known.name, known.default_factory())

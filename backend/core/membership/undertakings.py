@@ -148,6 +148,17 @@ class LinkProof:
 
 
 @dataclass(slots=True)
+class DisconnectionSearch:
+    """The search for those who stay, under way in slices (chapter `disconnection_reports`)."""
+
+    version: int
+    """The list that it is about."""
+    until_us: int
+    """When it ends with the best choice found so far."""
+    slices: int = 0
+
+
+@dataclass(slots=True)
 class DisconnectionReports:
     """What slaves have reported of one another (chapter `disconnection_reports`)."""
 
@@ -155,6 +166,7 @@ class DisconnectionReports:
     changed_us: int = 0
     latest: RecordId | None = None
     """The record of the last of them."""
+    search: DisconnectionSearch | None = None
 
 
 @dataclass(slots=True)

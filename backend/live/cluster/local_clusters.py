@@ -46,7 +46,7 @@ class LocalCluster(LiveCluster):
 
     def _host(self, configuration: MemberConfiguration, incarnation: int, kill_point: KillAt | None) -> Host:
         randomness = Random(f"{self._seed}/{configuration.label}/{incarnation}")
-        machine = self.machine(configuration, randomness, self._clock.now_us)
+        machine = self.machine(configuration, randomness)
         name, cluster = configuration.label, configuration.cluster_name
         return MemberHost(name, cluster, machine, self._clock, self._network, self, self._timeouts, kill_point)
 

@@ -104,7 +104,7 @@ class MemberService:
         self.run, self.label = configuration.member.run, configuration.member.label
         self.configuration = configuration
         self.picture = Picture()
-        machine = MemberMachine(configuration.member, randomness, clock.now_us)
+        machine = MemberMachine(configuration.member, randomness)
         self.member = machine.inspect()
         if audit_log is not None:
             audit_log.retention = self._audit_log_retention

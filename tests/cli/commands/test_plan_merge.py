@@ -122,6 +122,15 @@ def test_every_format_tells_the_same() -> None:
         ("[" * 10_000, "stdin: is not JSON: recursion limit"),
         ([], "stdin: [] does not fit here; write {…} with local, remote"),
         ({"local": ATHENS}, "stdin: remote: is missing; write null when there was no answer"),
+        ('{"local": {}, "remote": null, "remote": {}}', 'stdin: "remote" is written twice in one object'),
+        (
+            {"local": ATHENS | {"data_member_count": 10**23}, "remote": None},
+            "stdin: local.data_member_count: 100000000000000000000000 does not fit",
+        ),
+        (
+            {"local": ATHENS | {"partition_count": 10**23}, "remote": None},
+            "stdin: local.partition_count: 100000000000000000000000 does not fit",
+        ),
         ({"local": ATHENS, "remote": 1}, "stdin: remote: 1 does not fit here; write {…} with address, cluster_name"),
         ({"local": {"address": "a:1"}, "remote": None}, "stdin: local.cluster_name: is missing; needed are address"),
         (

@@ -76,6 +76,9 @@ def test_formats(output: str) -> None:
         ({"members": [{"name": "A"}], "leaving": ["A", "A"]}, 'stdin: leaving: "A" is named twice'),
         ({"members": [{"name": "A"}], "leaving": "A"}, 'stdin: leaving: "A" does not fit here; write a list, as in ["A"]'),
         ({"members": [{"name": "A"}], "leaving": [1]}, "stdin: leaving[1]: 1 does not fit here"),
+        ('{"members": [{"name": "A", "name": "B"}]}', 'stdin: "name" is written twice in one object; write every field once'),
+        ({"members": [{"name": "A"}], "partitions": 1, "table": [["A", None, "A"]]}, 'stdin: table[1]: "A" is named twice'),
+        ({"members": [{"name": "A"}], "partitions": 10**23}, "stdin: partitions: 100000000000000000000000 does not fit"),
         ({"members": [{"name": "A"}], "partitions": 1, "table": [[1]]}, "stdin: table[1][1]: 1 does not fit here"),
     ],
 )  # fmt: skip

@@ -8,12 +8,13 @@ the same set is a maximum independent set among the conflicts, which are few.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
 from quarterdeck.backend.core.membership.partial_disconnection.independent_set import (
     Effort,
+    Slices,
     components,
     heaviest_independent_set,
 )
@@ -129,7 +130,7 @@ UNLIMITED = 1 << 60
 
 
 def visits_within(timeout_us: int) -> int:
-    """Return the vertex visits after which a search is cut short that may take so long; 0 sets no limit, as in the product.
+    """Convert a timeout into a budget of vertex visits. 0 sets no limit, as in the product.
 
     See Partial Member Disconnection Resolution, Configuration: the timeout of the algorithm.
     """
@@ -156,29 +157,62 @@ class ConflictResolution(Struct, frozen=True):
 
 
 def resolve_conflicts(
-    members: Sequence[CliqueCandidate],
-    conflicts: Iterable[tuple[str, str]],
-    *,
-    work_budget: int = UNLIMITED,
-    out_of_time: Callable[[], bool] | None = None,
+    members: Sequence[CliqueCandidate], conflicts: Iterable[tuple[str, str]], *, work_budget: int = UNLIMITED
 ) -> ConflictResolution:
-    """Who of `members` (in order of age, the master first) stays so that no two of those who stay are in conflict.
+    """Decide at once which of `members` stay: see `ConflictSearch`."""
+    search = ConflictSearch(members, conflicts, work_budget=work_budget)
+    while (resolution := search.search_on()) is None:
+        pass
+    return resolution
+
+
+class ConflictSearch:
+    """The search for those of `members` (in order of age, the master first) who stay, so that no two of them are in conflict.
 
     A conflict counts both ways, whichever side reported it; one that names the master or a stranger counts not at all. Most data
     members, then most members, then the oldest (compared lexicographically from the oldest on). There always is an answer, at
-    least a greedy one. `out_of_time` is the outer guard of a live member, asked now and then; a simulated one goes by the
-    budget alone. Raises ValueError when two members have the same name.
+    least a greedy one.
     """
-    adjacent = conflict_sets(members, conflicts)
+
+    def __init__(
+        self,
+        members: Sequence[CliqueCandidate],
+        conflicts: Iterable[tuple[str, str]],
+        *,
+        work_budget: int = UNLIMITED,
+    ) -> None:
+        """Raise ValueError when two members have the same name."""
+        self._effort = Effort(0)
+        self._slices = _resolve(members, conflict_sets(members, conflicts), work_budget, self._effort)
+
+    def search_on(self) -> ConflictResolution | None:
+        """Spend one slice of work. Return the resolution if the search has ended."""
+        try:
+            next(self._slices)
+        except StopIteration as ended:
+            found: ConflictResolution = ended.value
+            return found
+        return None
+
+    def stop(self) -> ConflictResolution:
+        """End the search with the best choice found so far."""
+        self._effort.over = True
+        while (resolution := self.search_on()) is None:
+            pass
+        return resolution
+
+
+def _resolve(
+    members: Sequence[CliqueCandidate], adjacent: Sequence[int], work_budget: int, effort: Effort
+) -> Slices[ConflictResolution]:
     disputed = sum(1 << place for place, around in enumerate(adjacent) if around)
     parts = components(adjacent, disputed)
-    effort = Effort(0, out_of_time)
     removed, exact = 0, True
     settled: dict[int, ConflictGroup] = {}
     # Small disputes first: what they leave of the budget is shared by the others.
     for left, part in zip(range(len(parts), 0, -1), sorted(parts, key=lambda one: (one.bit_count(), one)), strict=True):
         effort.limit = effort.work + max(0, work_budget - effort.work) // left
-        stay, proven = _settle_part(list(vertices_of(part)), members, adjacent, effort)
+        stay, proven = yield from _settle_part(list(vertices_of(part)), members, adjacent, effort)
         removed |= part & ~stay
         exact = exact and proven
         settled[part] = ConflictGroup(part, stay, proven)
@@ -209,8 +243,8 @@ def conflict_sets(members: Sequence[CliqueCandidate], conflicts: Iterable[tuple[
 
 def _settle_part(
     places: list[int], members: Sequence[CliqueCandidate], adjacent: Sequence[int], effort: Effort
-) -> tuple[int, bool]:
-    """Who stays of the members at `places`, who are in conflict with no others; and whether that is proven.
+) -> Slices[tuple[int, bool]]:
+    """Return who stays of the members at `places`, who are in conflict with no others; and whether that is proven.
 
     The whole order of choice is one number: from its high digits to its low ones the data members, the members, and a bit
     for each member, the oldest's the highest. No two sets have the same, so there is exactly one best.
@@ -225,5 +259,5 @@ def _settle_part(
     bit_at = {place: 1 << vertex for vertex, place in enumerate(order)}
     relabelled = [sum(map(bit_at.__getitem__, vertices_of(adjacent[place]))) for place in order]
     effort.spend(sum(around.bit_count() for around in relabelled) // 2)
-    chosen, proven = heaviest_independent_set(relabelled, [weight_at[place] for place in order], effort)
+    chosen, proven = yield from heaviest_independent_set(relabelled, [weight_at[place] for place in order], effort)
     return sum(1 << order[vertex] for vertex in vertices_of(chosen)), proven

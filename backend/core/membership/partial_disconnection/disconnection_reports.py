@@ -3,12 +3,11 @@
 See Partial Member Disconnection Resolution; Hazelcast: partial disconnections; Decisions: Equal cliques.
 
 Slaves report with their heartbeats whom they suspect. When no new report has come for some heartbeats, their master keeps
-the greatest set of members between whom nothing was reported, and removes the others in one go.
+the greatest set of members between whom nothing was reported, and removes the others in one go. A long search for that set is
+made in slices, between which the master does all else. Another report or another list makes it void.
 """
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.causes import Evidence
@@ -16,11 +15,17 @@ from quarterdeck.backend.core.membership.events import DisconnectionReported, Di
 from quarterdeck.backend.core.membership.facts import EvidenceFound, Removed
 from quarterdeck.backend.core.membership.partial_disconnection.conflict_graph import (
     CliqueCandidate,
-    resolve_conflicts,
+    ConflictResolution,
+    ConflictSearch,
     visits_within,
 )
 from quarterdeck.backend.core.membership.state import Membership
+from quarterdeck.backend.core.membership.undertakings import DisconnectionSearch
 from quarterdeck.backend.core.membership.views import publishing, readmission
+from quarterdeck.backend.core.timers import NEVER
+
+RESOLUTION = "disconnection"
+"""Name of the timer of the next slice of a search."""
 
 
 def on_report(state: Membership, now: int, reporter: Address, suspects: tuple[Address, ...], version: int) -> None:
@@ -47,6 +52,7 @@ def on_report(state: Membership, now: int, reporter: Address, suspects: tuple[Ad
     state.disconnections.changed_us = now
     state.record(now, DisconnectionReported(reporter, suspects))
     state.disconnections.latest = state.context.cause
+    _drop_search(state)
 
 
 def resolve_when_quiet(state: Membership, now: int) -> None:
@@ -62,27 +68,78 @@ def resolve_when_quiet(state: Membership, now: int) -> None:
     if not state.is_master or now - reports.changed_us < quiet_us:
         return
     assert state.members is not None
-    conflicts = [(reporter, other) for reporter, suspects in reports.by_reporter.items() for other in suspects]
-    if not all(_know_each_other(state, *conflict) for conflict in conflicts):
+    if not all(_know_each_other(state, *conflict) for conflict in _conflicts(state)):
+        return
+    if reports.search is None:
+        until_us = now + settings.disconnection_timeout_us if settings.disconnection_timeout_us else NEVER
+        reports.search = DisconnectionSearch(state.members.version, until_us)
+        _search_on(state, now)
+
+
+def on_resolution_timer(state: Membership, now: int) -> None:
+    """Go on with the search, if it is still about the present list."""
+    search, members = state.disconnections.search, state.members
+    if search is None:
+        return
+    if state.is_master and members is not None and members.version == search.version:
+        _search_on(state, now)
+    else:
+        _drop_search(state)
+
+
+def _search_on(state: Membership, now: int) -> None:
+    reports = state.disconnections
+    under_way, search = reports.search, _search_of(state)
+    assert under_way is not None
+    under_way.slices += 1
+    resolution = search.search_on() if now < under_way.until_us else search.stop()
+    if resolution is None:
+        state.timers.set(RESOLUTION, now + 1)
         return
     reports.by_reporter.clear()
-    resolution = resolve_conflicts(
-        [CliqueCandidate(member.address, member.lite) for member in state.members.members],
-        conflicts,
-        work_budget=visits_within(state.settings.disconnection_timeout_us),
-        out_of_time=_outer_guard(state),
-    )
+    _drop_search(state)
+    _apply(state, now, resolution)
+
+
+def _search_of(state: Membership) -> ConflictSearch:
+    """Return the search under way. Equal input, equal search: a member that goes on from a snapshot repeats its slices."""
+    assert state.members is not None
+    search = state.context.conflict_search
+    if search is None:
+        reports = state.disconnections
+        search = state.context.conflict_search = ConflictSearch(
+            [CliqueCandidate(member.address, member.lite) for member in state.members.members],
+            _conflicts(state),
+            work_budget=visits_within(state.settings.disconnection_timeout_us),
+        )
+        for _ in range(reports.search.slices if reports.search is not None else 0):
+            search.search_on()
+    return search
+
+
+def _drop_search(state: Membership) -> None:
+    state.disconnections.search = state.context.conflict_search = None
+    state.timers.clear(RESOLUTION)
+
+
+def _apply(state: Membership, now: int, resolution: ConflictResolution) -> None:
     remove = tuple(map(Address, resolution.remove))
     resolved = DisconnectionResolved(tuple(map(Address, resolution.keep)), remove, resolution.exact, resolution.why)
-    state.record(now, resolved, reports.latest)
+    state.record(now, resolved, state.disconnections.latest)
     why = Evidence("disconnected", "it is disconnected from some of the members", because=state.context.cause)
     for address in remove:
         readmission.hold_back(state, now, address)
     state.report(EvidenceFound(dict.fromkeys(remove, why)))
 
 
+def _conflicts(state: Membership) -> list[tuple[Address, Address]]:
+    reports = state.disconnections.by_reporter
+    return [(reporter, other) for reporter, suspects in reports.items() for other in suspects]
+
+
 def on_removed(state: Membership, now: int, fact: Removed) -> None:
-    """Those who left neither report nor are reported."""
+    """Drop the reports of members that left, and those about them."""
+    _drop_search(state)
     reports = state.disconnections.by_reporter
     for reporter in list(reports):
         left = tuple(address for address in reports[reporter] if address not in fact.gone)
@@ -98,12 +155,3 @@ def _know_each_other(state: Membership, one: Address, other: Address) -> bool:
     if first is None or second is None:
         return True
     return publishing.knows(state.peers[one], second) and publishing.knows(state.peers[other], first)
-
-
-def _outer_guard(state: Membership) -> Callable[[], bool] | None:
-    """Return what ends the search on machines that do less work in the time set; simulations go by the work alone."""
-    stopwatch, limit_us = state.context.stopwatch, state.settings.disconnection_timeout_us
-    if stopwatch is None or not limit_us:
-        return None
-    until = stopwatch() + limit_us
-    return lambda: stopwatch() > until

@@ -33,7 +33,7 @@ ASK_AGAIN_US = 1 * SECOND_US
 SOON_US = 20 * MILLISECOND_US
 FAILURE_PAUSE_US = 1 * SECOND_US
 MOST_PAUSES = 6
-"""After the n-th failure in a row the next plan waits n pauses, at most so many (Hazelcast: migration manager)."""
+"""After a failure the next plan is made at once. After each further one in a row it waits a pause more, at most so many."""
 LOOK_AHEAD = 256
 """So many partitions of the queue are looked at for one whose members are not busy."""
 
@@ -141,14 +141,14 @@ def give_up_on(state: PartitionedMember, now: int, present: Set[str]) -> None:
 def conclude(
     state: PartitionedMember, now: int, running: RunningMigration, committed: bool, cause: FailureCause, reason: str
 ) -> None:
-    """Decide on a migration, and after a failure plan anew in a moment."""
+    """Decide on a migration, and after a failure plan anew."""
     master_role = state.master_role
     if committed:
         master_role.failures = 0
     else:
         if not master_role.wants_plan:  # those that fail together count once
-            master_role.failures += 1
             master_role.not_before_us = now + min(master_role.failures, MOST_PAUSES) * FAILURE_PAUSE_US
+            master_role.failures += 1
         cancel(state, now, Reason("migration-failed", f"a migration failed: {reason}"))
     decide(state, now, running, committed, cause, reason)
 

@@ -3,6 +3,9 @@ partial disconnections; Decisions: Equal cliques)."""
 
 import pytest
 
+from quarterdeck.backend.core.effects import Happened
+from quarterdeck.backend.core.inputs import TICK
+from quarterdeck.backend.core.member import MemberMachine
 from quarterdeck.backend.core.membership.events import (
     DisconnectionReported,
     DisconnectionResolved,
@@ -11,7 +14,7 @@ from quarterdeck.backend.core.membership.events import (
     SuspicionRaised,
 )
 from quarterdeck.backend.core.membership.messages import Heartbeat, JoinHeld, JoinRequest
-from quarterdeck.backend.core.membership.partial_disconnection import disconnection_reports
+from quarterdeck.backend.core.membership.partial_disconnection import disconnection_reports, independent_set
 from quarterdeck.backend.core.properties import SECOND_US, Settings
 from tests.core.member_state import state_of
 from tests.core.stepped_cluster import SETTINGS, SteppedCluster, address_of, names_of, training_settings
@@ -276,6 +279,86 @@ def test_several_removals_are_one_installation_that_counts_each() -> None:
     (installed,) = world.seen("A", ListInstalled)
     assert installed.version == 8
     assert len(world.seen("A", MemberRemoved)) == 2
+
+
+# A search in slices
+
+LONG_DISPUTE = {"B": "CD", "C": "E", "D": "F", "E": "G", "F": "H", "G": "H"}
+
+
+def searching(monkeypatch: pytest.MonkeyPatch) -> SteppedCluster:
+    """Return a cluster whose master has begun a search of many slices, one for each tick."""
+    monkeypatch.setattr(independent_set, "SLICE_VISITS", 1)
+    monkeypatch.setattr(independent_set.ShrinkingGraph, "shrink", lambda graph: None)
+    world = cluster("ABCDEFGH")
+    for reporter, suspects in LONG_DISPUTE.items():
+        report(world, reporter, suspects)
+    while state_of(world.machines["A"]).disconnections.search is None:
+        world.now += SECOND_US
+        for peer in state_of(world.machines["A"]).peers.values():
+            peer.detector.heard(world.now)
+        world.tell("A", TICK)
+    assert not world.seen("A", DisconnectionResolved)
+    return world
+
+
+def test_a_long_search_is_made_in_slices_between_which_the_master_does_all_else(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = searching(monkeypatch)
+    slices = 0
+    while not world.seen("A", DisconnectionResolved):
+        report(world, "B", "CD")
+        world.now += 1
+        world.tell("A", TICK)
+        slices += 1
+    assert slices > 3
+    (resolved,) = world.seen("A", DisconnectionResolved)
+    monkeypatch.undo()
+    at_once = cluster("ABCDEFGH")
+    for reporter, suspects in LONG_DISPUTE.items():
+        report(at_once, reporter, suspects)
+    beat_for(at_once, 3)
+    assert at_once.seen("A", DisconnectionResolved) == [resolved]
+
+
+def test_another_report_or_another_list_makes_a_search_void(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = searching(monkeypatch)
+    report(world, "B", "C")
+    world.now += 1
+    world.tell("A", TICK)
+    assert state_of(world.machines["A"]).disconnections.search is None
+    beat_for(world, 4)
+    assert len(world.seen("A", DisconnectionResolved)) == 1
+    world = searching(monkeypatch)
+    world.suspect("A", "H")
+    assert state_of(world.machines["A"]).disconnections.search is None
+    beat_for(world, 1.1)
+    (resolved,) = world.seen("A", DisconnectionResolved)
+    assert "H" not in names_of(resolved.keep + resolved.remove)
+
+
+def test_a_search_ends_with_the_best_choice_found_so_far_when_its_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = searching(monkeypatch)
+    world.now += SETTINGS.disconnection_timeout_us
+    world.tell("A", TICK)
+    (resolved,) = world.seen("A", DisconnectionResolved)
+    assert not resolved.exact and resolved.remove
+
+
+def test_a_member_that_goes_on_from_a_snapshot_goes_on_with_its_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = searching(monkeypatch)
+    world.tell("A", TICK)
+    machine = world.machines["A"]
+    copy = MemberMachine.restored(machine.snapshot(), state_of(machine).member_configuration)
+    while not world.seen("A", DisconnectionResolved):
+        world.now += 1
+        made = copy.step(world.now, TICK)
+        world.tell("A", TICK)
+        assert copy.canonical() == machine.canonical()
+    assert any(
+        isinstance(effect, Happened) and isinstance(effect.record.event, DisconnectionResolved) for effect in made
+    )
 
 
 def test_the_reports_are_used_up_by_the_decision() -> None:

@@ -86,6 +86,7 @@ def test_what_a_shift_up_brought_goes_when_it_is_rolled_back_and_the_old_data_st
     world.until(MigrationReport)
     world.ghosts["C"].held[0] = (b"what C had",)
     report = world.take_message(MigrationReport)[2]
+    world.master_role("A").failures = 1  # so that the next plan waits
     world.receive("A", "B", MigrationReport(report.migration_id, "it went wrong"))
     world.run(0.5)
     assert world.row("C", 0) == "B-C" and world.ghosts["C"].held[0] == (b"what C had",)
