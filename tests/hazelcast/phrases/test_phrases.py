@@ -3,6 +3,7 @@
 `phrases.tsv` has the words of seven versions from 3.4 to 5.7, listed by `list_phrases` from their class files.
 """
 
+from functools import cache
 from itertools import product
 
 import pytest
@@ -20,6 +21,7 @@ MOST_FILLED = 3
 """Of more places all have the same filling."""
 
 
+@cache
 def meaning(logger: str, words: str) -> str:
     """Return whether a phrase is read, known, or unknown, with what the product may fill in, also before and behind it."""
     found = "unknown"
