@@ -42,7 +42,8 @@ LINES_OF_A_USER = 60
 """Of one user at one host, for one kind of request, within a minute."""
 LINES_OF_A_STRANGER = 10
 """Of all refused requests of one host whose user is not identified, within a minute."""
-_FINISHED = r"-\d{8}T\d{12}Z"
+FINISHED = r"-\d{8}T\d{12}Z"
+"""The time in the name of a finished file, after the name of the member's files."""
 _LOG = logging.getLogger(__name__)
 
 Outcome = Literal["done", "refused", "unknown"]
@@ -223,7 +224,7 @@ class AuditLog:
 
 
 def _finished_files(folder: Path, label: str) -> list[Path]:
-    named = re.compile(re.escape(label) + _FINISHED + re.escape(SUFFIX))
+    named = re.compile(re.escape(label) + FINISHED + re.escape(SUFFIX))
     return sorted(path for path in folder.iterdir() if named.fullmatch(path.name))
 
 
@@ -256,7 +257,7 @@ class AuditLogReader:
         """Yield the entries that were added since the last call, in order of time."""
         by_member: dict[str, list[Path]] = {}
         for path in self._files():
-            by_member.setdefault(re.sub(_FINISHED + "$", "", path.stem), []).append(path)
+            by_member.setdefault(re.sub(FINISHED + "$", "", path.stem), []).append(path)
         logs = [self._entries(sorted(paths, key=_age)) for paths in by_member.values()]
         yield from heapq.merge(*logs, key=lambda entry: entry.at)
 
@@ -280,4 +281,4 @@ class AuditLogReader:
 
 
 def _age(path: Path) -> tuple[bool, str]:
-    return re.search(_FINISHED + "$", path.stem) is None, path.name
+    return re.search(FINISHED + "$", path.stem) is None, path.name

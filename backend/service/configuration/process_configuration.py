@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from quarterdeck.backend.core.member import MemberConfiguration
 from quarterdeck.backend.live.security.tls import OPEN, WireSecurity
@@ -92,5 +92,7 @@ class ProcessConfiguration:
     log_level: str = "INFO"
     source: Path | None = None
     """The file from which it was read, for a reload."""
+    document: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    """The content of that file at the start."""
     warnings: tuple[str, ...] = ()
     """What an operator should know of it, although it is no mistake."""

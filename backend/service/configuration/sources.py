@@ -163,6 +163,7 @@ class ConfigurationReader:
             log_format=quarterdeck.log.format,
             log_level=quarterdeck.log.level,
             source=self._file,
+            document=self._document.data or {} if self._document is not None else {},
             warnings=tuple(warnings),
         )
 

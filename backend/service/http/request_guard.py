@@ -1,13 +1,14 @@
 """Limits of all requests: how long a body may be, and how long it may take to arrive.
 
-The server has no such limits of its own. A request whose body was not read ends its connection, so that clients cannot keep the
-member reading what it has already refused.
+The server has no such limits of its own. A request whose body was not read ends its connection. What still comes of that body is
+dropped, within limits: a connection that is closed over unread bytes is reset, and takes the answer along (RFC 9112, 9.6).
 """
 
 from __future__ import annotations
 
 import asyncio
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from urllib.parse import unquote
 
@@ -32,6 +33,10 @@ class RequestLimits:
     """Of the bodies of all requests under way."""
     body_seconds: float = 20.0
     """From the head of the request to the end of its body."""
+    dropped_bytes: int = 64 * 1024 * 1024
+    dropped_seconds: float = 5.0
+    dropped_apart_seconds: float = 0.5
+    """Of a body that comes although its request is answered, and between two pieces of it."""
     target_bytes: int = 8 * 1024
     """Path and query."""
 
@@ -139,7 +144,22 @@ class _GuardedRequest:
             if not self._complete:
                 headers["Connection"] = "close"
             message = {**message, "headers": headers.raw}
+        elif not self._complete and not message.get("more_body", False):
+            await self._send({**message, "more_body": True})
+            await self._drop_body()
+            message = {"type": "http.response.body"}
         await self._send(message)
+
+    async def _drop_body(self) -> None:
+        dropped = 0
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._limits.dropped_seconds):
+                while dropped < self._limits.dropped_bytes:
+                    async with asyncio.timeout(self._limits.dropped_apart_seconds):
+                        message = await self._receive()
+                    dropped += len(message.get("body", b""))
+                    if not message.get("more_body", False):  # it is over, or the client is gone
+                        return
 
     def _count(self, more: int) -> None:
         self._taken += more

@@ -16,6 +16,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import replace
 from enum import IntEnum
+from hashlib import sha256
 from pathlib import Path
 from random import SystemRandom
 from typing import NoReturn
@@ -25,7 +26,7 @@ import msgspec
 from quarterdeck.backend.core.address import HIGHEST_PORT, host_of, make_address, port_of
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.membership.events import JoinFailed
-from quarterdeck.backend.journal.audit_log import AuditLog
+from quarterdeck.backend.journal.audit_log import FINISHED, AuditLog
 from quarterdeck.backend.journal.writer import JournalFailed, JournalInUse, JournalWriter
 from quarterdeck.backend.live.member.member_host import RunClock
 from quarterdeck.backend.live.security.tls import BadCertificate
@@ -160,7 +161,7 @@ class _MemberProcess:
 
 async def _start(configuration: ProcessConfiguration) -> _MemberProcess:
     member = configuration.member
-    host, first, run = host_of(member.address), port_of(member.address), member.run or _file_name(member.cluster_name)
+    host, first, run = host_of(member.address), port_of(member.address), member.run or file_name(member.cluster_name)
     last = min(first + configuration.ports_tried - 1, HIGHEST_PORT)
     for port in range(first, last + 1):
         if port != last and _is_taken(configuration.bind_host, port):
@@ -227,7 +228,9 @@ def _journal(configuration: ProcessConfiguration) -> JournalWriter | None:
         return None
     member = configuration.member
     try:
-        writer = JournalWriter(configuration.journal, member.run, _file_name(member.label), alone=True, drops=True)
+        writer = JournalWriter(
+            configuration.journal, member.run, file_name(member.label, member.address), alone=True, drops=True
+        )
     except JournalInUse as problem:
         hint = "give one of the two another name, or another journal"
         raise CannotRun(ExitStatus.BAD_CONFIGURATION, f"{problem}; {hint}") from problem
@@ -242,13 +245,16 @@ def _audit_log(configuration: ProcessConfiguration) -> AuditLog | None:
     if configuration.audit_log is None:
         return None
     try:
-        return AuditLog(configuration.audit_log, _file_name(configuration.member.label))
+        return AuditLog(configuration.audit_log, file_name(configuration.member.label, configuration.member.address))
     except OSError as problem:
         raise CannotRun(ExitStatus.BAD_CONFIGURATION, f"the audit log cannot be written: {problem}") from problem
 
 
-def _file_name(text: str) -> str:
-    return re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip("._-") or "member"
+def file_name(text: str, address: str = "") -> str:
+    """Return a name of files for a label or a cluster's name: different texts have different names; `address` is no label."""
+    name = re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip("._-") or "member"
+    is_plain = text in (name, address) and re.search(FINISHED, name) is None
+    return name if is_plain else f"{name}-{sha256(text.encode()).hexdigest()[:8]}"
 
 
 class ReadyFile:

@@ -73,6 +73,8 @@ class RuntimeChange:
         self.applied: list[ConfigurationEntry] = []
         self.ignored: list[ConfigurationEntry] = []
         self._member, self._configuration = face.member, face.configuration
+        self._at_start: Mapping[str, Any] | None = self._configuration.document if reloaded is not None else None
+        """The content of the file at the start, of which a reload lists only what changed."""
         root = _mapping(document, "the configuration")
         tcp_ip = {"member-list": self._sort_member_list}
         hazelcast = {"properties": self._sort_properties, "network": {"join": {"tcp-ip": tcp_ip}}}
@@ -85,6 +87,8 @@ class RuntimeChange:
         """Hand what can change to `handlers`, of the section or of those in it; report the rest as ignored."""
         for name, value in section.items():
             handler = handlers.get(str(name))
+            if handler is None and self._was_at_start((*above, str(name)), value):
+                continue
             if handler is None:
                 reason = IGNORED if name in PRODUCT_SECTIONS.get(above, ()) else AT_START_ONLY
                 self._note(str(above[-1]), name, reason)
@@ -93,8 +97,16 @@ class RuntimeChange:
             else:
                 handler(value)
 
+    def _was_at_start(self, place: FieldPath, value: object) -> bool:
+        found: object = self._at_start
+        for step in place:
+            found = found.get(step, self) if isinstance(found, Mapping) else self
+        return found == value
+
     def _note(self, section: str, name: object, reason: str = "") -> None:
         """Note that this is ignored for a `reason`, or without one that it is applied."""
+        if reason == IN_FORCE and self._at_start is not None:
+            return
         (self.ignored if reason else self.applied).append(ConfigurationEntry(section, _short(name), reason))
 
     def _sort_member_list(self, value: object) -> None:
@@ -128,7 +140,9 @@ class RuntimeChange:
         security = self._configuration.security
         if reloaded is not None:
             self._sort_users(section, security, reloaded)
-        for name in section:
+        for name, value in section.items():
+            if name not in RELOADED and self._was_at_start(("quarterdeck", "security", str(name)), value):
+                continue
             if name == "secret-file":
                 self._note("security", name, BY_TURNING)
             elif name not in RELOADED:

@@ -13,7 +13,6 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from urllib.parse import unquote_to_bytes
 
-import msgspec
 from msgspec import Struct
 from starlette.background import BackgroundTask
 from starlette.requests import HTTPConnection, Request
@@ -24,7 +23,7 @@ from starlette.types import Receive, Scope, Send
 from quarterdeck.backend.service.configuration.process_configuration import GROUPS_BY_DEFAULT, EndpointGroup, Role
 from quarterdeck.backend.service.http.access import access_of, require
 from quarterdeck.backend.service.http.audited_requests import request_note
-from quarterdeck.backend.service.http.bodies import request_bytes
+from quarterdeck.backend.service.http.bodies import request_bytes, strict_json
 from quarterdeck.backend.service.http.face import Caller, Face
 from quarterdeck.backend.service.http.responses import Denied, wrong_method
 
@@ -67,10 +66,7 @@ def body_of_text(raw: bytes, payload: str) -> Body:
 
 def body_of_json(raw: bytes, payload: str) -> Body:
     """Read an object with the fields `NAME`, `PASSWORD` and `payload`. Raises `Denied`."""
-    try:
-        fields = msgspec.json.decode(raw)
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as problem:
-        raise Denied(400, f"the body is not JSON: {problem}", "or leave out Content-Type: application/json") from None
+    fields = strict_json(raw)
     names = [NAME, PASSWORD, *([payload] if payload else [])]
     if not isinstance(fields, Mapping):
         raise Denied(400, "the body is no JSON object", f"write an object with {', '.join(names)}")

@@ -8,8 +8,11 @@ from typing import Any
 
 import pytest
 import typer.main
+from hypothesis import given
+from hypothesis import strategies as st
 
 from quarterdeck.backend.core.properties import PROPERTIES
+from quarterdeck.backend.journal.files import checked_name
 from quarterdeck.backend.service.configuration.configuration_file import PRODUCT_PROPERTIES
 from quarterdeck.backend.service.configuration.process_configuration import (
     GROUPS_BY_DEFAULT,
@@ -23,6 +26,7 @@ from quarterdeck.backend.service.configuration.sources import (
     is_loopback,
     process_configuration,
 )
+from quarterdeck.backend.service.process.foreground_member import file_name
 from quarterdeck.cli.main import app
 
 NAME = ("hazelcast", "cluster-name")
@@ -379,3 +383,29 @@ def test_what_loopback_is(host: str, expected: bool) -> None:
 )
 def test_a_name_that_no_record_or_file_could_have_is_refused_before_a_start(file: Path, text: str, told: str) -> None:
     assert told in mistake(file, text)
+
+
+def test_labels_and_clusters_that_differ_have_files_that_differ() -> None:
+    texts = [
+        "a b",
+        "a-b",
+        "a:b",
+        "a",
+        "a.",
+        "é",
+        "è",
+        "-",
+        "a-20260101T000000000000Z",
+        "127.0.0.1-5701",
+        "127.0.0.1:5701",
+        "[::1]:1",
+    ]
+    names = [file_name(text, "127.0.0.1:5701") for text in texts]
+    assert names[1] == "a-b" and names[3] == "a" and names[10] == "127.0.0.1-5701"
+    assert all(checked_name("writer", name) for name in names)
+    assert len({*names[:9], *names[10:]}) == len(texts) - 1
+
+
+@given(st.text(), st.text())
+def test_no_two_texts_share_a_file(one: str, other: str) -> None:
+    assert (file_name(one) == file_name(other)) is (one == other)

@@ -48,16 +48,39 @@ def test_a_body_that_does_not_say_how_long_it_is_may_not_be_longer(path: str) ->
     with one_member() as member, socket.create_connection(("127.0.0.1", member.port), 30) as connection:
         connection.sendall(head("POST", path, "Transfer-Encoding: chunked"))
         chunk = b"10000\r\n" + b"x" * 65_536 + b"\r\n"
-        try:
-            for _ in range(200):
-                connection.sendall(chunk)
-        except ConnectionError:
-            pass  # refused while more was on its way
-        try:
-            answer = connection.recv(65_536)
-        except ConnectionError:
-            return
-    assert status(answer) == 413
+        for _ in range(200):
+            connection.sendall(chunk)
+        connection.sendall(b"0\r\n\r\n")
+        answer = b"".join(iter(lambda: connection.recv(65_536), b""))
+    assert status(answer) == 413 and b"the body is too long" in answer
+
+
+@pytest.mark.parametrize("path", [LIST, "/hazelcast/rest/maps/m/k", "/quarterdeck/v1/maps/m/k", "/nothing"])
+def test_a_refusal_reaches_a_client_that_sends_all_of_its_body_first(path: str) -> None:
+    with one_member() as member, socket.create_connection(("127.0.0.1", member.port), 30) as connection:
+        connection.sendall(head("PUT", path, "Content-Length: 20000000") + b"x" * 20_000_000)
+        answer = b"".join(iter(lambda: connection.recv(65_536), b""))
+    assert status(answer) == 413 and b"the body is too long" in answer
+
+
+def test_a_body_that_comes_for_ever_after_its_refusal_ends_its_connection() -> None:
+    limits = RequestLimits(dropped_bytes=200_000, dropped_seconds=0.3)
+    with one_member(limits=limits) as member, socket.create_connection(("127.0.0.1", member.port), 30) as connection:
+        connection.sendall(head("POST", LIST, "Content-Length: 99999999999"))
+        assert status(connection.recv(65_536)) == 413
+        assert connection.recv(65_536) == b""
+    with one_member(limits=limits) as member, socket.create_connection(("127.0.0.1", member.port), 30) as connection:
+        connection.sendall(head("POST", LIST, "Content-Length: 99999999999"))
+        with pytest.raises(ConnectionError):
+            while True:
+                connection.sendall(b"x" * 65_536)
+
+
+@pytest.mark.parametrize("field", ["cluster-name", "password", "member-list"])
+def test_a_field_of_json_stands_once(member: Client, field: str) -> None:
+    body = f'{{"cluster-name": "dev", "password": "", "member-list": "a:1", "{field}": "dev"}}'
+    answer = member.post(LIST, body, headers={"Content-Type": "application/json"})
+    assert (answer.status_code, f"'{field}' is given twice" in answer.json()["message"]) == (400, True)
 
 
 def test_a_body_in_chunks_is_read(member: Client) -> None:

@@ -278,19 +278,28 @@ def test_a_reload_changes_users_and_tokens_and_says_what_it_does_not(tmp_path: P
         assert member.get(LIST, auth=ann).status_code == 200 and member.get(LIST, auth=bob).status_code == 401
         file.write_text(SECURITY % (f"{ANN}, {BOB}", ROBOT))
         applied, ignored = result_of(member.post(RELOAD, auth=ann))
-        assert applied == {"users", "tokens"} and set(ignored) == {"journal", "secret-file", "allowed-hosts"}
+        assert applied == {"users", "tokens"} and set(ignored) == {"journal", "secret-file"}
         assert "quarterdeck member secret" in ignored["secret-file"] and "started" in ignored["journal"]
         assert member.get(LIST, auth=bob).status_code == 200
         assert member.get(LIST, headers={"Authorization": f"Bearer {robot[1]}"}).status_code == 200
         file.write_text(SECURITY.replace("athens", "delphi") % (BOB, ROBOT))
         applied, ignored = result_of(member.post(RELOAD, auth=ann))
-        assert applied == {"users", "allowed-hosts"} and ignored["tokens"] == "is in force already"
+        assert applied == {"users", "allowed-hosts"} and "tokens" not in ignored
         assert member.get(LIST, auth=ann).status_code == 401 and member.get(LIST, auth=bob).status_code == 200
         assert member.get(LIST, auth=bob, headers={"Host": "delphi"}).status_code == 200
         file.write_text("hazelcast: {}")
         applied, ignored = result_of(member.post(RELOAD, headers={"Authorization": f"Bearer {robot[1]}"}))
         assert not applied and "any client" in ignored["users"] and "any client" in ignored["tokens"]
         assert member.get(LIST, auth=bob).status_code == 200 and member.get(LIST).status_code == 401
+
+
+def test_a_reload_lists_only_what_changed_since_the_start(tmp_path: Path) -> None:
+    file, text = tmp_path / "member.yaml", "hazelcast: {map: {m: {}}}\nquarterdeck: {journal: here, read-only: false}\n"
+    file.write_text(text)
+    with one_member(source=file, document=process_configuration(file, {}).document) as member:
+        assert member.post(RELOAD).json()["result"] == {"addedConfigs": [], "ignoredConfigs": []}
+        file.write_text(text.replace("here", "there").replace("m:", "n:"))
+        assert set(result_of(member.post(RELOAD))[1]) == {"map", "journal"}
 
 
 def test_an_update_from_outside_names_no_users(member: Client, tmp_path: Path) -> None:
