@@ -24,7 +24,7 @@ KINDS: Mapping[type[Event], str] = {kind: tag for tag, kind in EVENT_KINDS.items
 
 
 PROCESS_FAULTS: frozenset[type] = frozenset(row.kind for row in ALL_ROWS if row.befalls is not None and row.lane)
-"""What is done to the process of a member, and recorded under the name of its cluster."""
+"""The events of a member's process, recorded under the name of its cluster."""
 
 
 def kind_of(record: Record) -> str:
@@ -33,12 +33,12 @@ def kind_of(record: Record) -> str:
 
 
 def describe_event(event: Event, name_of: NameOf = str) -> str:
-    """Return what happened, without when and to whom. It may hold whatever others sent; `record_words` makes it one line."""
+    """Return an event's words, without time and member. They may hold text of others; `record_words` makes one line."""
     return ROWS[type(event)].described(event, name_of)
 
 
 def record_words(record: Record, name_of: NameOf = str) -> str:
-    """Return what happened as one line without control characters, also with names for the addresses in reasons."""
+    """Return the words of an event as one line without control characters, also with names for the addresses in reasons."""
     words = describe_event(record.event, name_of)
     if not isinstance(record.event, MemberStarted):  # which says which address a name stands for
         words = with_names(words, name_of)
@@ -46,7 +46,7 @@ def record_words(record: Record, name_of: NameOf = str) -> str:
 
 
 def describe_record(record: Record, name_of: NameOf = str) -> str:
-    """Return when, to whom and what happened, as one line without control characters."""
+    """Return time, member and words of an event, as one line without control characters."""
     return f"{clock_text(record.at)}  {one_line(record.member)}  {record_words(record, name_of)}"
 
 
@@ -57,6 +57,6 @@ def tone_of(event: Event) -> Tone:
 
 
 def part_of(event: Event) -> EpisodePart:
-    """Return what an event is within an episode."""
+    """Return the role of an event within an episode."""
     part = ROWS[type(event)].part
     return part if isinstance(part, str) else part(event)

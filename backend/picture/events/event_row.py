@@ -29,7 +29,7 @@ FORMS: dict[str, Callable[[Any, NameOf], str]] = {
 
 
 def filled(template: str, event: object, name_of: NameOf) -> str:
-    """Return a template such as ``removes {address:name}: {reason}`` with what the event has in these fields."""
+    """Return a template such as ``removes {address:name}: {reason}`` with the event's values in these fields."""
     return "".join(
         [text + form(getattr(event, field), name_of) if field else text for text, field, form in _parts(template)]
     )
@@ -41,7 +41,7 @@ def _parts(template: str) -> list[tuple[str, str | None, Callable[[Any, NameOf],
 
 
 Mark = tuple[str, Tone]
-"""What stands in a lane of the space–time diagram: a glyph and what it is about."""
+"""A mark in a lane of the space–time diagram: a glyph and its subject."""
 
 LetterOf = Callable[[Address | str], str]
 """Gives the letter of the member at an address, or of this label, in marks."""
@@ -51,7 +51,7 @@ LandmarkLane = Literal["bookmarks", "violations", "splits", "claims", "faults", 
 
 
 class LandmarkMark(NamedTuple):
-    """What marks a moment on the strip of time."""
+    """The reason for a mark on the strip of time."""
 
     lane: LandmarkLane
     letter: str
@@ -86,7 +86,7 @@ class EventRow(Struct, Generic[E], frozen=True):
 
     kind: type[E]
     words: str | Callable[[E, NameOf], str]
-    """What happened, without when and to whom. The text may hold whatever others sent."""
+    """The words of the event, without its time and member. They may hold text that others sent."""
     tone: Tone | Callable[[E], Tone] = "plain"
     """How its line in the tail of events is painted."""
 
@@ -104,7 +104,7 @@ class EventRow(Struct, Generic[E], frozen=True):
     befalls: Callable[[E], str] | None = None
     """The label of the member that it is done to, where another one records it."""
     lane: LaneState | None = None
-    """What the lane of its member is from here on."""
+    """The state of its member's lane from here on."""
     landmark: Callable[[E, str], LandmarkMark | None] | None = None
     """How it stands out in a run; the second argument is the label of the member that records it."""
 
@@ -117,13 +117,13 @@ class EventRow(Struct, Generic[E], frozen=True):
     external: bool = False
     """Whether it comes from outside, and so follows from nothing that is recorded."""
     follows: tuple[Follows, ...] = ()
-    """What it follows from where it names no cause: the latest of that kind of the same incarnation."""
+    """The kind of event that it follows from where it names no cause: the latest of the same incarnation."""
 
     def described(self, event: E, name_of: NameOf) -> str:
-        """Return what happened, with these names of members."""
+        """Return the words of the event, with these names of members."""
         return filled(self.words, event, name_of) if isinstance(self.words, str) else self.words(event, name_of)
 
     def marked(self, event: E, letter: LetterOf) -> Mark:
-        """Return what stands in the diagram for an event that is drawn."""
+        """Return the diagram's text for a drawn event."""
         mark = self.mark if isinstance(self.mark, tuple) else self.mark(event) if self.mark else ("", "faint")
         return filled(mark[0], event, letter), mark[1]

@@ -1,4 +1,4 @@
-"""What operators and the network do to a cluster: the rows of these events, and what can be wrong with a link."""
+"""Faults of operators and of the network: the rows of these events, and the impairments of a link."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Impairment(NamedTuple):
 
 
 def impairments_of(condition: LinkChanged) -> Iterator[Impairment]:
-    """All that is wrong with a link in this condition, the worst first."""
+    """Return the impairments of a link in this condition, the worst first."""
     if condition.blocked:
         yield Impairment("cut", condition.blocked)
     if condition.dropped_kinds:
@@ -68,7 +68,7 @@ def impairments_of(condition: LinkChanged) -> Iterator[Impairment]:
 
 
 def impairment_text(impairment: Impairment) -> str:
-    """Return what links with this impairment do to messages, to stand after the names of their ends."""
+    """Return the effect of this impairment on messages, to stand after the names of the links' ends."""
     whose = f"{impairment.of_kind} messages" if impairment.of_kind else ""
     match impairment:
         case Impairment("cut", mode):
@@ -87,7 +87,7 @@ def impairment_text(impairment: Impairment) -> str:
 
 
 def heading_of(impairment: Impairment) -> str:
-    """Return the same without a verb of its own, to stand before what it is about."""
+    """Return the same without a verb of its own, to stand before its subject."""
     return impairment_text(impairment).replace("is slower", "slow").removeprefix("is ").removesuffix(" (blackhole)")
 
 
@@ -115,13 +115,13 @@ def commands_for(
 
 
 def neutral(impairment: Impairment) -> Impairment:
-    """Return the value at which there is nothing of this kind. A cut has none: only healing ends it."""
+    """Return the value of a link without this impairment. A cut has none: only healing ends it."""
     nothing: dict[ImpairmentKind, float | tuple[str, ...]] = {"slow": 0, "lossy": 0.0, "doubling": 0.0, "dropping": ()}
     return Impairment(impairment.kind, nothing[impairment.kind], impairment.of_kind)
 
 
 def condition_text(link: LinkChanged) -> str:
-    """Return what a one-way link does to messages, to stand after the names of its ends: ``is cut (blackhole)``."""
+    """Return the effect of a one-way link on messages, to stand after the names of its ends: ``is cut (blackhole)``."""
     return " and ".join(map(impairment_text, impairments_of(link))) or "is healed"
 
 
@@ -144,12 +144,12 @@ def _journal_changed(event: JournalChanged, name_of: NameOf) -> str:
 
 
 def journal_text(event: JournalChanged) -> str:
-    """Return what became of a journal, to stand after the name of its member."""
+    """Return the trouble of a journal, to stand after the name of its member."""
     return f"cannot be written: {event.failure}" if event.failure else "is written again"
 
 
 def request_text(event: OperatorAsked) -> str:
-    """Return who asks for what."""
+    """Return the name of the operator and the request."""
     return f"{event.remote}, as {event.role}, asks for {event.command}"
 
 

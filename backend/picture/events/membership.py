@@ -67,7 +67,7 @@ VERDICTS: dict[MergeDirection, str] = {
     "remote-merges": "it should merge into this one",
     "cannot-merge": "the two cannot merge",
 }
-"""What a verdict on two clusters says, as seen from the one that reports it."""
+"""The words of a verdict on two clusters, as seen by the cluster that reports it."""
 
 
 def _remembered(event: events.AddressesRemembered, name_of: NameOf) -> str:

@@ -64,7 +64,7 @@ def replica_name(index: int) -> str:
 
 
 def migration_path_text(migration: events.MigrationStarted, name_of: NameOf) -> str:
-    """Return which member takes which replica, and what becomes of its holder: ``n4 becomes owner, n1 becomes backup 2``."""
+    """Return the member that takes each replica, and the new role of its holder: ``n4 becomes owner, n1 becomes backup 2``."""
     was = f" (was {replica_name(migration.destination_current)})" if migration.destination_current >= 0 else ""
     arrival = f"{name_of(migration.destination)} becomes {replica_name(migration.destination_new)}{was}"
     if migration.source is None:

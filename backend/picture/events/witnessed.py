@@ -52,7 +52,7 @@ def stands_still(measured: events.MemberMeasured) -> bool:
 
 
 def process_text(measured: events.MemberMeasured) -> str:
-    """Return what is known of its process; empty when nothing is."""
+    """Return the known facts of a member's process; empty without any."""
     parts = []
     if measured.heap_used is not None:
         of_max = f" of {bytes_text(measured.heap_max)}" if measured.heap_max else ""
@@ -69,7 +69,7 @@ def process_text(measured: events.MemberMeasured) -> str:
 
 
 def work_text(measured: events.MemberMeasured) -> str:
-    """Return what is known of what it does for others; empty when nothing is."""
+    """Return the known facts of a member's work for others; empty without any."""
     counts = (
         (measured.queued_operations, "operation queued", "operations queued"),
         (measured.pending_invocations, "invocation pending", "invocations pending"),

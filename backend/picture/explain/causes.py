@@ -48,7 +48,7 @@ def _call_finished(effect: Effect, event: data_events.CallFinished) -> Causes:
 
 
 def _lost_write(effect: Effect, event: data_events.CallFinished) -> Causes:
-    """Yield what was written under the key, if that was not taken out again, and the loss of its partition."""
+    """Yield the writes under the key that no remove undid, and the loss of its partition."""
     done = ("put", "remove")
     written = effect.anywhere(
         data_events.CallFinished, lambda call: call.operation in done and not call.problem, map=event.map, key=event.key
@@ -133,7 +133,7 @@ def _join_list_changed(effect: Effect, event: events.JoinListChanged) -> Causes:
 # The state of the cluster, and what was asked for
 
 REQUEST_US = 60 * SECOND_US
-"""What an operator asked for longer ago has led to nothing, or to something else."""
+"""The age of an operator's request beyond which an event does not follow from it."""
 
 
 def _state_changed(effect: Effect, event: events.ClusterStateChanged) -> Causes:
@@ -162,10 +162,10 @@ RULES: Mapping[type, Rule] = {
     events.JoinListChanged: _join_list_changed,
     events.ClusterStateChanged: _state_changed,
 }
-"""By class of events, what finds the causes of one."""
+"""By class of events, the function that finds the causes of one."""
 
 MOST_CAUSES = 200
-"""Links of one chain; what lies behind them is left out."""
+"""The number of links of one chain; links behind them are left out."""
 
 
 class Cause(NamedTuple):
@@ -203,7 +203,7 @@ def causes(records: Iterable[Record] | EventIndex, record: Record, name_of: Name
 
 
 def direct_causes(event_index: EventIndex, record: Record) -> list[DirectCause]:
-    """Return what `record` follows from at one remove, the clearest first."""
+    """Return the direct causes of `record`, the clearest first."""
     place = event_index.place_of(record)
     if place is None:
         return []
@@ -229,7 +229,7 @@ def _named_cause(effect: Effect, named: Record) -> DirectCause:
 
 
 def followed(effect: Effect) -> Causes:
-    """Yield what an event that names no cause follows from according to its row."""
+    """Yield the causes that its row gives for an event that names no cause."""
     event = effect.record.event
     for kind, reason, deeper, same in ROWS[type(event)].follows:
         if same == "migration_id":

@@ -1,4 +1,4 @@
-"""The records of a run, arranged so that one can look back from any of them: who did what before."""
+"""The records of a run, arranged for looking back from any of them: earlier actions of each member."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class EventIndex:
         self.extend(records)
 
     def extend(self, records: Iterable[Record]) -> None:
-        """Append `records`, which come after those that are here."""
+        """Append `records`, which come after the present ones."""
         for record in records:
             place = len(self.records)
             self.records.append(record)
@@ -75,15 +75,15 @@ class EventIndex:
         return self._labels.get(address) or self._name_of(address)
 
     def by(self, label: str, kind: type[Event], before: int) -> Iterator[Record]:
-        """Yield what `label` did of this kind before the place `before`, the latest first."""
+        """Yield the records of `label` of this kind before the place `before`, the latest first."""
         return self._backwards(self._of_member.get((kind, label), ()), before)
 
     def all_of(self, kind: type[Event], before: int) -> Iterator[Record]:
-        """Yield what any member did of this kind before the place `before`, the latest first."""
+        """Yield the records of any member of this kind before the place `before`, the latest first."""
         return self._backwards(self._of_kind.get(kind, ()), before)
 
     def of_migration(self, migration_id: str, before: int | None = None) -> Iterator[Record]:
-        """Yield what was recorded of a migration, the latest first."""
+        """Yield the records of a migration, the latest first."""
         return self._backwards(self._of_migration.get(migration_id, ()), len(self) if before is None else before)
 
     def _backwards(self, places: Sequence[int], before: int) -> Iterator[Record]:
@@ -118,7 +118,7 @@ class Effect(NamedTuple):
     # Each looks for an event of a kind that has these values in its fields, and that is accepted.
 
     def own(self, kind: type[Event], accepts: Accepts | None = None, **same: object) -> Record | None:
-        """Return what the record names as its cause, if it is of this kind, or the latest of its own incarnation."""
+        """Return the named cause of the record, if it is of this kind, or the latest record of its own incarnation."""
         named = self.event_index.find(self.record.because)
         if named is not None and isinstance(named.event, kind):
             return named
@@ -174,7 +174,7 @@ def _first(records: Iterable[Record], accepts: Accepts | None, same: Mapping[str
 
 
 def local_cause(record: Record | None, reason: str, *, deeper: bool = True) -> Causes:
-    """Yield `record`, if there is one, as a cause that needed no message."""
+    """Yield `record`, unless it is None, as a cause that needed no message."""
     if record is not None:
         yield DirectCause(record, reason, False, deeper)
 
@@ -190,6 +190,6 @@ def request_cause(effect: Effect, *kinds: str, target: str = "", since_us: int =
 
 
 def message_cause(record: Record | None, reason: str, *, deeper: bool = True) -> Causes:
-    """Yield `record`, if there is one, as a cause that arrived as a message, unless the same member recorded it."""
+    """Yield `record`, unless it is None, as a cause that arrived as a message, unless the same member recorded it."""
     if record is not None:
         yield DirectCause(record, reason, True, deeper)

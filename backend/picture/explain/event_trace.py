@@ -33,7 +33,7 @@ ABOUT = (
 
 
 class Subject(NamedTuple):
-    """What a trace is about. `key`: the id of the migration, the number of the episode, or the label of the member."""
+    """The subject of a trace. `key`: the id of the migration, the number of the episode, or the label of the member."""
 
     kind: SubjectKind
     key: str
@@ -47,7 +47,7 @@ class EventTrace(NamedTuple):
 
 
 def subjects_of(event_index: EventIndex, record: Record, episodes: Episodes) -> tuple[Subject, ...]:
-    """Return what `record` is about, the narrowest first; its member, or that which it befalls, is always the last."""
+    """Return the subjects of `record`, the narrowest first; its member, or the affected member, is always the last."""
     migration_id, episode = getattr(record.event, "migration_id", None), episodes.of(record)
     befalls = ROWS[type(record.event)].befalls is not None
     return (
@@ -82,7 +82,7 @@ STATES_BY_OTHERS = (events.SuspicionRaised, events.MemberRemoved, *PROCESS_FAULT
 
 
 def state_record(event_index: EventIndex, label: str) -> Record | None:
-    """Return what made a member what it is: the latest step of its own, or what others did to it or concluded about it."""
+    """Return the record that gave a member its present state: its own latest step, or another member's action or conclusion."""
     for record in reversed(_member(event_index, label).records):
         if isinstance(record.event, OWN_STATES if record.member == label else STATES_BY_OTHERS):
             return record
@@ -128,7 +128,7 @@ TERM = re.compile(
 
 
 class FilterTerm(Struct, frozen=True):
-    """One condition: `wanted` is looked for in `field`, or in the whole line; `negated` takes what does not meet it."""
+    """One condition: `wanted` is looked for in `field`, or in the whole line; `negated` takes records that do not meet it."""
 
     field: str
     wanted: tuple[str, ...]
@@ -153,7 +153,7 @@ class FilterTerm(Struct, frozen=True):
 
 
 class EventFilter(Struct, frozen=True):
-    """What a line of text selects: records that meet every one of its terms."""
+    """The selection of a line of text: records that meet every one of its terms."""
 
     terms: tuple[FilterTerm, ...]
 

@@ -313,4 +313,4 @@ MEMBERSHIP_RULES: Mapping[type, Rule] = {
     events.ClaimStarted: lambda effect, event: _suspicions(effect, event.suspected.__contains__),
     events.ClaimFinished: _claim_finished,
 }
-"""By class of events, what finds the causes of one; see also `follows` and `external` in the rows of events."""
+"""By class of events, the function that finds the causes of one; see also `follows` and `external` in the rows of events."""

@@ -27,7 +27,7 @@ ZOOMS_US = (0, 1_000, 10_000, 100_000, 1_000_000, 10_000_000)
 """How much time a row may take up; 0 gives every event a row of its own."""
 
 LANE_GLYPHS: dict[LaneState, str] = {"alive": "│", "frozen": "┆", "over": " "}
-"""What a lane looks like below a mark."""
+"""The look of a lane below a mark."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class SpaceTimeLane:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """What happened to one lane in a row. `more` counts what else did, which is not shown."""
+    """The event of one lane in a row. `more` counts further events, which are not shown."""
 
     lane: int
     text: str
@@ -90,7 +90,7 @@ class SpaceTime:
         """By lane: from which row on it is in which state."""
         self._made: dict[int, SpaceTimeRow] = {}
         self.revision = 0
-        """Grows when rows that are there already have changed."""
+        """A number that grows when earlier rows have changed."""
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -115,7 +115,7 @@ class SpaceTime:
         return self._row_of.get(identity(record))
 
     def row_at(self, at_us: int) -> int:
-        """Return the last row that is not after `at_us`; the first one when there is none."""
+        """Return the last row that is not after `at_us`; the first one when every row is."""
         return max(0, bisect_right(self._rows, at_us, key=lambda row: row[0].at) - 1)
 
     def row(self, place: int) -> SpaceTimeRow:
@@ -149,7 +149,7 @@ class SpaceTime:
         return Mark(lane, one_line(text), tone, len(records) - 1)
 
     def letter(self, address: Address | str) -> str:
-        """Return what stands for the member at `address`, or of this label, in marks."""
+        """Return the letter of the member at `address`, or of this label, in marks."""
         lane = self._lane_of.get(self._trail.label_of(Address(address)))
         return self.lanes[lane].letter if lane is not None else "?"
 
@@ -168,7 +168,7 @@ class SpaceTime:
             self._states[lane].append((place, state))
 
     def _glyph(self, lane: int, place: int) -> str:
-        """Return what stands in a lane at a row. A lane whose beginning was not seen is alive."""
+        """Return the lane's state at a row. A lane whose beginning was not seen is alive."""
         states = self._states.get(lane, ())
         known = bisect_right(states, place, key=itemgetter(0)) - 1
         return LANE_GLYPHS[states[known][1] if known >= 0 else "alive"]

@@ -1,4 +1,4 @@
-"""What one member believes in one incarnation: its list, its suspicions, why that does not heal, its partitions and its work."""
+"""The belief of one member in one incarnation: list, suspicions, hindrances of healing, partitions and work."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Resolved(Struct, frozen=True):
 
 
 class VerdictOn(Struct, frozen=True):
-    """What a master found about the cluster of `remote`, and since when it has not changed its mind."""
+    """A master's finding about the cluster of `remote`, and since when the finding has not changed."""
 
     remote: Address
     decision: MergeDirection
@@ -95,7 +95,7 @@ class SearchPlan(NamedTuple):
 
 
 class BackupBehind(Struct, frozen=True):
-    """A backup at this member that does not have what its owner has."""
+    """A backup at this member that lacks writes of its owner."""
 
     partition: int
     owner: Address
@@ -119,7 +119,7 @@ class WitnessConnection(NamedTuple):
 
 @dataclass(slots=True)
 class MemberBelief:
-    """What one member believes in its present incarnation; what it believed last, once that incarnation is over."""
+    """The belief of one member in its present incarnation; the last belief, once that incarnation is over."""
 
     label: str
     address: Address
@@ -179,7 +179,7 @@ class MemberBelief:
     delay: WaitsForLinks | None = None
     """Why it is not let in, while it waits for that."""
     verdicts: dict[Address, VerdictOn] = field(default_factory=dict)
-    """On a master: what it last found about each other master that it met."""
+    """On a master: its last finding about each other master that it met."""
     obstacles: dict[Address | None, Obstacle] = field(default_factory=dict)
     """On a master: why it is not merging, for each cluster that it met, the latest last; under None why it meets none."""
     merging: Address | None = None
@@ -191,7 +191,7 @@ class MemberBelief:
     journal_failure: str = ""
     """Why the journal of its process cannot be written; empty as long as it can."""
     out_of_step: dict[int, BackupBehind] = field(default_factory=dict)
-    """By partition, its backups that do not have what their owners have."""
+    """By partition, its backups that lack writes of their owners."""
     data: MemberData | None = None
     """What it stores and what is asked of it; None until it reports, which it does when there is something. Always a new one."""
     leading: MigrationsLed = field(default_factory=MigrationsLed)
@@ -199,15 +199,15 @@ class MemberBelief:
     witnessed_by: tuple[Source, ...] = ()
     """Where all this is known from, if not from the member itself."""
     untold: frozenset[Aspect] = frozenset()
-    """What no source reports of it; nothing for a member that keeps a journal of its own."""
+    """The aspects that no source reports; none for a member that keeps a journal of its own."""
     connection: WitnessConnection | None = None
     """How its witness reaches it; None where no client listens to it over the network."""
     state_stamp: int | None = None
     """Its own digest of its partition table, where a witness received it."""
     stamp_since_us: int = 0
-    """Since when `state_stamp` is what it is."""
+    """Since when `state_stamp` has its present value."""
     metrics: MemberMeasured | None = None
-    """What its metrics say of its work and its process, where a witness heard them."""
+    """The facts of its work and its process from its metrics, where a witness heard them."""
     metrics_us: int = 0
     """Since when they are much the same."""
     writer: object = field(default=None, compare=False, repr=False)
@@ -237,7 +237,7 @@ class MemberBelief:
 
     @property
     def not_merging(self) -> str:
-        """The reason given last; empty when there is none."""
+        """The reason given last; empty without one."""
         return next((obstacle.reason for obstacle in reversed(self.obstacles.values())), "")
 
     @property
@@ -252,7 +252,7 @@ class MemberBelief:
 
     @property
     def reached(self) -> bool:
-        """Whether what is known of it is news. What a member out of reach believed last may be over."""
+        """Whether the known belief is recent. The last belief of a member out of reach may be over."""
         return self.connection is None or self.connection.state == "connected"
 
     @property
@@ -270,7 +270,7 @@ Unsafety = Literal[
     "no-table", "several-masters", "recovering", "migrating", "draining", "out-of-step", "other-table",
     "replica-missing",
 ]  # fmt: skip
-"""What is missing for the data of a cluster to be safe."""
+"""The conditions that the data of a cluster lacks to be safe."""
 
 WORDS: dict[Unsafety, str] = {
     "recovering": "the latest table is being searched for",
@@ -278,11 +278,11 @@ WORDS: dict[Unsafety, str] = {
     "draining": "a member waits to leave",
     "out-of-step": "a backup does not have what its owner has",
 }
-"""What a member itself is busy with, for people."""
+"""The work of a member itself, for people."""
 
 
 def unsafety_of(belief: MemberBelief) -> Unsafety | None:
-    """Return what this member is busy with, the gravest first; None when its belief shows nothing of the kind."""
+    """Return the member's own work, the gravest first; None when its belief shows none of the kind."""
     leading = belief.leading
     if leading.recovering is not None:
         return "recovering"

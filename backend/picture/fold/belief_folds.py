@@ -1,4 +1,4 @@
-"""What each kind of event does to the belief of the member that it happened to, or that it is about.
+"""The effect of each kind of event on the belief of its member.
 
 It is the part of the fold that needs nothing of other members.
 """
@@ -217,14 +217,14 @@ FOLDS: dict[type, Callable[[MemberBelief, Any, int], None]] = {
     **dict.fromkeys(PARTITION_EVENTS, fold_partitions),
     **dict.fromkeys(WITNESS_EVENTS, fold_witness),
 }
-"""What a member's own event does to its belief, by kind; called with belief, event and time."""
+"""The effect of a member's own event on its belief, by kind; called with belief, event and time."""
 
 
 # What a new list, and a new incarnation, make of it
 
 
 def settle_with_list(belief: MemberBelief) -> None:
-    """After a new list: what it has made void. A list ends every wait to be let in, and only masters judge."""
+    """Drop the parts that a new list makes void. A list ends every wait to be let in, and only masters judge."""
     belief.delay = None
     if belief.unusable:
         belief.unusable = {who: why for who, why in belief.unusable.items() if who not in belief.listed}
@@ -249,7 +249,7 @@ def settle_with_list(belief: MemberBelief) -> None:
 
 
 def inherit(belief: MemberBelief, before: MemberBelief) -> None:
-    """Take over what outlives a merge: the edits of the join list, what is remembered, and the trouble of the journal."""
+    """Take over the parts that outlive a merge: edits of the join list, remembered addresses, and the trouble of the journal."""
     belief.journal_failure = before.journal_failure
     belief.join_list_edition, belief.join_list_author = before.join_list_edition, before.join_list_author
     belief.remembered = dict(before.remembered)

@@ -1,4 +1,4 @@
-"""Which lineages have the same data: those that go back to one first arrangement of partitions, or into which it was merged."""
+"""The lineages that have the same data: they go back to one first arrangement of partitions, or merged into it."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ class DataLines:
         self._of[lineage] = frozenset((self._count,))
 
     def bring(self, incarnation: str, lineage: str, before: str) -> None:
-        """Note that an incarnation merges with the data of the lineage that it leaves, and what it had itself brought there."""
+        """Note that an incarnation merges with the data of the lineage that it leaves, and with the data brought there before."""
         own = self._of.get(lineage, frozenset((UNKNOWN,)))
         self._brought[incarnation] = own | self._brought.pop(before, frozenset())
 
     def merge(self, incarnation: str, lineage: str) -> None:
-        """Note that what an incarnation brought has come into a lineage."""
+        """Note that the data of an incarnation has come into a lineage."""
         brought = self._brought.pop(incarnation, frozenset())
         self._of[lineage] = self._of.get(lineage, frozenset()) | brought
 

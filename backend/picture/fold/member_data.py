@@ -1,4 +1,4 @@
-"""What a member said last of its data: what it stores, how much was asked of it, and which backups lag.
+"""The last report of a member about its data: stored entries, operations, and backups that lag.
 
 An operator reads rates. A member of which nothing is asked says nothing, so a rate holds only until it would have said more.
 """
@@ -14,7 +14,7 @@ from quarterdeck.backend.core.data.events import DataMeasured
 from quarterdeck.backend.core.properties import SECOND_US
 
 SPANS_VALID = 2
-"""A rate holds for so many times the span that it was counted over."""
+"""The number of spans over which a rate holds after it was counted."""
 
 
 class Rate(NamedTuple):
@@ -36,7 +36,7 @@ NO_RATE = Rate()
 
 
 class Stored(NamedTuple):
-    """What a map or a partition holds at one owner, and what was asked of it in a span of time up to `at_us`."""
+    """The entries of a map or a partition at one owner, and its operations in a span of time up to `at_us`."""
 
     entries: int
     bytes: int
@@ -62,7 +62,7 @@ class Stored(NamedTuple):
     slowest_write_us: int | None = None
 
     def rate(self, now_us: int) -> Rate:
-        """Return what is asked of it now."""
+        """Return the present rate of its operations."""
         return rate_of(self.reads, self.writes, self.span_us, self.at_us, now_us)
 
 
@@ -100,7 +100,7 @@ def answered(maps: Iterable[Stored], now_us: int) -> Answered:
 
 
 class Lag(NamedTuple):
-    """Writes of one owner that a backup has not confirmed, in so many partitions, the oldest made at `oldest_us`."""
+    """Writes of one owner that a backup has not confirmed, and the number of their partitions; the oldest of `oldest_us`."""
 
     partitions: int
     writes: int
@@ -108,7 +108,7 @@ class Lag(NamedTuple):
 
 
 class MemberData(Struct, frozen=True):
-    """What one incarnation said of its data. It is replaced, not changed."""
+    """The report of one incarnation about its data. It is replaced, not changed."""
 
     entries: int = 0
     bytes: int = 0
@@ -125,7 +125,7 @@ class MemberData(Struct, frozen=True):
     """By address of the backup."""
 
     def rate(self, now_us: int) -> Rate:
-        """Return what is asked of it as an owner now."""
+        """Return the present rate of its operations as an owner."""
         return rate_of(self.reads, self.writes, self.span_us, self.at_us, now_us)
 
     def backup_rate(self, now_us: int) -> float:

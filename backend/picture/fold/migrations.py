@@ -1,4 +1,4 @@
-"""The part of the fold that is about migrations: what is planned, what runs, and how it ended.
+"""The fold of migrations: the plan, the running ones, and their ends. See Avoid Data Loss on Migration, 2 and 3.
 
 See Avoid Data Loss on Migration, 2 and 3.
 """

@@ -1,4 +1,4 @@
-"""The fold: events in, what each member believes out.
+"""The fold: events in, the belief of each member out.
 
 A picture never asks a member anything. The same records give the same picture, whether they come from a live cluster,
 from a simulation or from a journal; replay is this fold up to a moment.
@@ -62,7 +62,7 @@ PAST_KEPT = 10_000
 
 
 class Picture:
-    """What every member believes, and the condition of every link, after the records applied so far."""
+    """The beliefs of all members, and the condition of every link, after the records applied so far."""
 
     def __init__(self) -> None:
         self.members: dict[str, MemberBelief] = {}
@@ -90,7 +90,7 @@ class Picture:
         self._contents: dict[tuple[str, int], tuple[tuple[Member, ...], frozenset[Address]]] = {}
         """Lists seen lately, by lineage and version: all members install the same ones, their addresses are shared."""
         self._latest_union: tuple[frozenset[Address], frozenset[Address], frozenset[Address]] = (frozenset(),) * 3
-        """The latest two sets united, and the union: what was ever listed is shared in the same way."""
+        """The latest two sets united, and the union: the members ever listed are shared in the same way."""
 
     def copy(self) -> Picture:
         """Return the same picture, to go its own way from here: what is applied to one is not seen in the other.
@@ -176,7 +176,7 @@ class Picture:
                 changed.ever_listed -= gone - changed.listed
 
     def label_of(self, address: Address) -> str:
-        """Return the label of the member at `address`; the address itself when no member was seen there."""
+        """Return the label of the member at `address`; the address itself when no member was seen at it."""
         return self._labels.get(address, address)
 
     def address_of(self, label: str) -> Address | None:
@@ -185,7 +185,7 @@ class Picture:
         return belief.address or None if belief else None
 
     def master_of(self, label: str) -> MemberBelief | None:
-        """Return what the master that `label` follows believes; None while that one is not seen running."""
+        """Return the belief of the master that `label` follows; None while that master is not seen running."""
         belief = self.members.get(label)
         if belief is None or belief.master is None:
             return None
@@ -239,7 +239,7 @@ class Picture:
         return Entries(0) if measured and not lately else Entries(None)
 
     def _apply_from_outside(self, event: Event) -> None:
-        """Apply what the operator or the network did, one of `FROM_OUTSIDE`."""
+        """Apply an event of the operator or the network, one of `FROM_OUTSIDE`."""
         if isinstance(event, LinkChanged):
             if self._links_shared:
                 self.links, self._links_shared = self.links.copy(), False
@@ -289,7 +289,7 @@ class Picture:
         return belief
 
     def _end_incarnation(self, before: MemberBelief, record: Record, started: events.MemberStarted | None) -> None:
-        """Note what became of the data of the incarnation before, as far as the new one shows it."""
+        """Note the fate of the former incarnation's data, as far as the new one shows it."""
         if before.uuid == record.uuid:
             if started is not None and not started.merged_from:
                 self.losses.started(record.uuid)
@@ -379,7 +379,7 @@ OF_SEVERAL: frozenset[type] = frozenset((
     events.ListInstalled, events.MemberMerging, events.MemberStopped, events.JoinFailed, PartitionLost, TableChanged,
     EntriesMerged, DataMeasured, CallFinished, ConnectionChanged, MemberMeasured,
 ))  # fmt: skip
-"""What changes more than the belief of the member that it happened to."""
+"""The effects of events on more than the belief of their member."""
 
 FROM_OUTSIDE: frozenset[type] = frozenset((
     LinkChanged, ProcessKilled, ProcessPaused, ProcessResumed, JournalChanged, StrangerRefused, OperatorAsked,

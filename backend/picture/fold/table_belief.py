@@ -18,14 +18,14 @@ NO_HOLDER = -1
 
 
 class ReplicaLoss(NamedTuple):
-    """What a table loses with some incarnations that hold data."""
+    """The loss of a table when some data members end."""
 
     lost: tuple[int, ...]
     """Partitions of which no replica is left."""
     bared: tuple[int, ...]
     """Partitions that had several replicas and keep a single one."""
     heirs: dict[str, int]
-    """By incarnation, how many partitions it comes to own; the one that gets most of them first."""
+    """By incarnation, the number of partitions that it comes to own; the greatest number first."""
 
 
 class TableBelief:
@@ -43,9 +43,9 @@ class TableBelief:
         """The sum of the versions of all partitions (Decisions: Table version)."""
         self.digest = ""
         self.partitions = 0
-        """How many partitions there are."""
+        """The number of partitions."""
         self.cause = ""
-        """What changed it last."""
+        """The event that changed it last."""
         self.since_us = 0
         """Time of the last change, microseconds on the run's clock."""
         self.holders: tuple[Holder, ...] = ()
@@ -111,7 +111,7 @@ class TableBelief:
         return self._number_of.get(uuid, NO_HOLDER)
 
     def loss_without(self, ending: Collection[str], living: Collection[str]) -> ReplicaLoss:
-        """Return what would be lost with the incarnations `ending`; `living` are all that have not ended yet."""
+        """Return the loss when the incarnations `ending` end; `living` are all that have not ended yet."""
         last = {self._number_of[uuid] for uuid in ending if uuid in self._number_of}
         left = {number for uuid, number in self._number_of.items() if uuid in living} - last
         lost, bared, heirs = [], [], Counter[int]()

@@ -17,7 +17,7 @@ LinkRows = dict[int, int]
 """By source, the set of targets. No set is empty."""
 
 MOST_SHAPES = 100
-"""What does not fit into so many shapes is left over."""
+"""The number of shapes beyond which links are left over."""
 
 
 class Shape(Struct, frozen=True):
@@ -34,7 +34,7 @@ class Shape(Struct, frozen=True):
 
 
 def links_in(rows: LinkRows) -> int:
-    """How many links there are."""
+    """Return the number of links."""
     return sum(targets.bit_count() for targets in rows.values())
 
 

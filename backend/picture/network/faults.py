@@ -39,13 +39,13 @@ from quarterdeck.backend.picture.network.fault_shapes import (
 from quarterdeck.backend.picture.text.formatting import Refusal, age_text, counted, one_line
 
 BURST_US = 100_000
-"""Links that got worse within so much of one another did so at one time: by one command, as far as can be known."""
+"""The time within which impairments count as of one command."""
 
 NAMES_SHOWN = 6
-"""A text names at most so many members of a side, and counts the rest."""
+"""The number of members of a side that a text names; it counts the rest."""
 
 ImpairmentWord = ImpairmentKind | Literal["one-way"]
-"""What is worst about a link. It is "one-way" when it is cut and the way back is not."""
+"""The worst impairment of a link. It is "one-way" when the link is cut and the way back is not."""
 
 StopKind = Literal["paused", "killed"]
 
@@ -56,21 +56,21 @@ STOP_GLYPHS: dict[StopKind, str] = {"paused": "‖", "killed": "†"}
 
 @dataclass(frozen=True, slots=True)
 class ActiveFault:
-    """One thing that is wrong on purpose, and what ends it."""
+    """One fault on purpose, and the command that ends it."""
 
     key: str
     """The same as long as the fault is the same."""
     kind: FaultKind
     glyph: str
     text: str
-    """What it is, much as one would command it. One line."""
+    """The fault in one line, much as one would command it."""
     members: tuple[str, ...]
     links: int
     """How many one-way links it is made of."""
     since_us: int | None
     """When it was made, on the run's clock; None when that was before the first record at hand."""
     undo: tuple[Command, ...]
-    """What ends this fault and leaves all others as they are."""
+    """The commands that end this fault and leave all others as they are."""
 
     def age(self, now_us: int) -> str:
         return "?" if self.since_us is None else age_text(now_us - self.since_us)
@@ -84,7 +84,7 @@ class FaultLedger:
         self._labels = list(labels)
         self._place_of = {label: place for place, label in enumerate(self._labels)}
         self._runs: dict[Impairment, dict[int | None, LinkRows]] = {}
-        """By what is wrong and since when (None: before the first record), the links."""
+        """The links, by impairment and its beginning (None: before the first record)."""
         self._stopped: dict[str, tuple[StopKind, int | None]] = {}
         self._burst_us: int | None = None
         self._latest_us = 0
@@ -94,7 +94,7 @@ class FaultLedger:
 
     @classmethod
     def of(cls, picture: Picture, records: Iterable[Record], labels: Iterable[str] = ()) -> FaultLedger:
-        """Return what is wrong in `picture`; its age comes from `records`, the latest of those that it was folded from."""
+        """Return the faults in `picture`; their age comes from `records`, the latest of its records."""
         known = cls()
         for record in records:
             known.take(record)
@@ -138,7 +138,7 @@ class FaultLedger:
         return self._found
 
     def link_counts(self) -> Mapping[ImpairmentWord, int]:
-        """How many one-way links are in each condition, each counted once, as what is worst about it."""
+        """Return the number of one-way links in each condition, each counted once, by its worst impairment."""
         seen: LinkRows = {}
         counts: dict[ImpairmentWord, int] = {}
         for kind in GLYPHS:
@@ -260,7 +260,7 @@ class FaultLedger:
         return (*heal, *self._restoring(impairment, touched))
 
     def _restoring(self, healed: Impairment, touched: LinkRows) -> Iterator[Command]:
-        """Healing makes links plain: what else was wrong with them has to be done again."""
+        """Healing makes links plain: other impairments have to be commanded again."""
         for impairment, runs in self._runs.items():
             for rows in runs.values() if impairment != healed else ():
                 for targets, sources in sources_by_targets(intersection(rows, touched)).items():
@@ -293,7 +293,7 @@ class FaultLedger:
 
 
 class NothingToUndo(Refusal):
-    """There is no such fault; the message says what there is."""
+    """The fault does not exist; the message names the present faults."""
 
 
 def undo_commands(faults: Sequence[ActiveFault], text: str, chosen: ActiveFault | None = None) -> Sequence[Command]:

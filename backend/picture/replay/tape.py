@@ -24,10 +24,10 @@ CAPACITY = 200_000
 """How many records are remembered by default: more than an hour at 50 events a second."""
 
 SPACING = 5_000
-"""At least so many records lie between two checkpoints, and what is folded for a moment is seldom more."""
+"""The least number of records between two checkpoints; to fold a moment seldom takes more."""
 
 SPACING_A_MEMBER = 25
-"""And so many for each member, because a checkpoint holds a belief of each that has changed."""
+"""The same for each member, because a checkpoint holds each belief that has changed."""
 
 HOLD_US = 100_000
 """So long a record may be overtaken by later ones: members in several processes are that far out of step."""
@@ -71,7 +71,7 @@ class Tape:
         """When each of the records counts as having happened: never before the one before it."""
         self._checkpoints = [_Checkpoint(0, Picture())]
         self._shown = self._checkpoints[0]
-        """The picture that was asked for last; playing on from it costs only what is new."""
+        """The picture requested last; playing on from it costs only the new records."""
         self._base_us: int | None = None
         """The time of the latest record that was forgotten."""
         self._in_order = True
@@ -124,7 +124,7 @@ class Tape:
         return self._records[start : start + count]
 
     def since(self, taken: int, most: int) -> list[Record]:
-        """Return the next records, `most` at most, for a reader that has had so many since the beginning of the run."""
+        """Return the next records, `most` at most, for a reader that has had this number since the beginning of the run."""
         start = max(0, taken - self.forgotten)
         return self._records[start : start + most]
 
@@ -148,7 +148,7 @@ class Tape:
     # Moments
 
     def picture_at(self, at_us: int) -> Picture:
-        """Return what all members believed at a moment: all that had happened up to it, itself included."""
+        """Return the beliefs of all members at a moment, after all its events."""
         position = self.forgotten + bisect_right(self._times, at_us)
         if self._shown.position != position:
             self._shown = self._folded_to(position)
@@ -170,7 +170,7 @@ class Tape:
         return mark
 
     def moment_of(self, name: str) -> int | None:
-        """Return the moment of this bookmark; None when there is no such bookmark."""
+        """Return the moment of this bookmark, or None."""
         return next((mark.at_us for mark in self.bookmarks if mark.name == name), None)
 
     # Order
@@ -224,7 +224,7 @@ class Tape:
                 self._shown = self._checkpoints[0]
 
     def _folded_to(self, position: int) -> _Checkpoint:
-        """Return the picture after so many records, from the nearest one before it that is there."""
+        """Return the picture after this number of records, from the nearest earlier checkpoint."""
         place = bisect_right(self._checkpoints, position, key=attrgetter("position"))
         start = self._checkpoints[place - 1]
         if start.position < self._shown.position <= position:
@@ -248,7 +248,7 @@ class ReorderBuffer:
         self._most = most
         self._held: list[Record] = []
         self._latest_us = -1
-        """Time of the latest record that was there at the last turn."""
+        """Time of the latest record at the last turn."""
 
     def take(self, records: Iterable[Record]) -> None:
         self._held += records
@@ -274,13 +274,13 @@ class ReorderBuffer:
 Mode = Literal["following", "paused", "playing"]
 
 SPEEDS = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
-"""What `faster` and `slower` choose from: seconds of the run in one second."""
+"""The choices of `faster` and `slower`: seconds of the run in one second."""
 
 GREATEST_SPEED = 1_000.0
 
 
 class BadSpeed(Refusal):
-    """A speed that nothing can be played at. The message says what can be asked for."""
+    """An impossible speed. The message names the possible ones."""
 
 
 def checked_speed(speed: float) -> float:
@@ -294,7 +294,7 @@ Number = TypeVar("Number", int, float)
 
 
 def beside(ordered: Sequence[Number], value: Number, *, forward: bool) -> Number | None:
-    """Return the next greater one of `ordered`, or the next smaller one; None when there is none."""
+    """Return the next greater one of `ordered`, or the next smaller one; None at the end."""
     place = bisect_right(ordered, value) if forward else bisect_left(ordered, value) - 1
     return ordered[place] if 0 <= place < len(ordered) else None
 
@@ -309,7 +309,7 @@ class Playhead:
         self.shown_us = 0
         """The moment that is shown."""
         self.jumps = 0
-        """Grows whenever what is shown next does not simply follow on what was: what was gathered on the way is void."""
+        """A number that grows whenever the next picture does not simply follow the last one: data gathered on the way is void."""
         self._tape = tape
         self._now_us = 0
         self._awaited_us: int | None = None
@@ -322,7 +322,7 @@ class Playhead:
 
     @property
     def now_us(self) -> int:
-        """The newest moment there is."""
+        """The newest moment of the tape."""
         return max(self._now_us, self._tape.end_us)
 
     def tick(self, steady_us: int, now_us: int) -> None:
@@ -345,7 +345,7 @@ class Playhead:
     # How it moves
 
     def follow(self) -> None:
-        """Show what happens now, from now on."""
+        """Show the present, from now on."""
         if self.shown_us < self.now_us:
             self.jumps += 1
         self._follow()
@@ -369,7 +369,7 @@ class Playhead:
             self.pause()
 
     def set_speed(self, speed: float) -> None:
-        """Play at so many seconds of the run in one second. Raises `BadSpeed`."""
+        """Play at this number of seconds of the run in one second. Raises `BadSpeed`."""
         self.speed = checked_speed(speed)
 
     # Where it goes
@@ -384,11 +384,11 @@ class Playhead:
             self.mode = "paused"
 
     def go_by(self, by_us: int) -> None:
-        """Go so much later, or earlier when it is negative."""
+        """Go later by this time, or earlier when it is negative."""
         self.go(self.shown_us + by_us)
 
     def step(self, forward: bool) -> bool:
-        """Stand still at the next moment at which anything happened, or at the one before; whether there is one."""
+        """Stand still at the next moment with an event, or at the one before. Return whether the tape has such a moment."""
         moment = self._tape.moment_beside(self.shown_us, forward=forward)
         self.mode = "paused"
         if moment is None:
@@ -399,7 +399,7 @@ class Playhead:
         return True
 
     def go_among(self, moments: Sequence[int], *, forward: bool) -> int | None:
-        """Go to the next of these moments, which are in order, or to the one before; None when there is none."""
+        """Go to the next of these moments, which are in order, or to the one before; None at the end."""
         moment = beside(moments, self.shown_us, forward=forward)
         if moment is not None:
             self.go(moment)

@@ -1,4 +1,4 @@
-"""The whole tape as a strip: how much happened when, what stands out, and where the playhead is. Column by column, to paint.
+"""The whole tape as a strip: the density of events, the moments that stand out, and the playhead.
 
 Splits and merges, claims, and the faults that were made stand out: they are landmarks. People name a moment of the tape in
 seconds, from where they are, by an event, or by a bookmark.
@@ -38,11 +38,11 @@ NOTED: frozenset[type] = frozenset((
     MemberWitnessed, events.MemberStarted, events.MemberStopped, events.JoinFailed, events.MemberMerging,
     events.ListInstalled, events.MasterChanged, ProcessKilled, ProcessPaused, ProcessResumed, ConnectionChanged,
 ))  # fmt: skip
-"""What says which member leads or is frozen."""
+"""Events that decide which member leads or is frozen."""
 
 
 class Landmark(NamedTuple):
-    """A moment that stands out. `times`: how many of its kind there are in the same moment."""
+    """A moment that stands out. `times`: the number of events of its kind at the same moment."""
 
     at_us: int
     lane: LandmarkLane
@@ -67,7 +67,7 @@ class Landmarks:
         self._split_us: int | None = None
 
     def follow(self, tape: Tape) -> None:
-        """Follow what is new on the tape; of very much only a part, and the rest at the next calls."""
+        """Follow new records of the tape; of a large number only a part, and the rest at the next calls."""
         if self.taken < tape.forgotten:
             self._begin_at(tape)
         fresh = tape.since(self.taken, RECORDS_AT_ONCE)
@@ -84,7 +84,7 @@ class Landmarks:
             self.marks.popleft()
 
     def _begin_at(self, tape: Tape) -> None:
-        """Begin at the start of the tape. What came before is not remembered, except which members led."""
+        """Begin at the start of the tape. Earlier records are not remembered, except which members led."""
         self.taken = tape.forgotten
         self._picture = tape.picture_at(tape.start_us).copy()
         self._masters = {label for label, belief in self._picture.members.items() if belief.is_master}
@@ -115,7 +115,7 @@ class Landmarks:
         ]
 
     def _standing(self, label: str) -> tuple[bool, str, bool] | None:
-        """Return what decides whether a member leads."""
+        """Return the facts that decide whether a member leads."""
         belief = self._picture.members.get(label)
         return None if belief is None else (belief.is_master, belief.status, belief.reached)
 
@@ -153,13 +153,13 @@ class Landmarks:
 OBSERVED_LEGEND = (
     "S split  M merged  C claim  D done  A abandoned  O observed  m migrations  E a log ends  ! violation  B bookmark"
 )
-"""The same where what is observed stands in the place of faults."""
+"""The same for members whose faults are observed, not injected."""
 
 LEGEND = (
     "S split  M merged  C claim  D done  A abandoned  K killed  P paused  R resumed  L link bad  H link healed  "
     "! violation  B bookmark"
 )
-"""What the letters mean, for people."""
+"""The meaning of the letters, for people."""
 
 
 LANES: tuple[LandmarkLane, ...] = ("bookmarks", "violations", "splits", "claims", "faults")
@@ -187,7 +187,7 @@ class Signal(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """A strip of so many columns for the time from `from_us` to `to_us`."""
+    """A strip of this number of columns for the time from `from_us` to `to_us`."""
 
     from_us: int
     to_us: int

@@ -1,4 +1,4 @@
-"""One thing to say about a member, for a painter of fact sheets; and what is shown where a thing is not known.
+"""One fact about a member, for a painter of fact sheets; and its replacement where the fact is not known.
 
 It is never shown as none or well, and with it goes what would make it known.
 """
@@ -24,7 +24,7 @@ class Sign(NamedTuple):
 
 
 class Fact(Struct, frozen=True):
-    """One thing to say, of one paragraph. An empty heading: it goes on under the one before."""
+    """One fact of one paragraph. An empty heading: it goes on under the fact before."""
 
     heading: str
     text: str
@@ -53,11 +53,11 @@ NOT_REPORTED = "not reported"
 
 LOGS_TELL: frozenset[Aspect] = frozenset(("suspicions", "claims", "merge-verdicts", "losses", "cluster-state"))
 CLIENTS_ARE_TOLD: frozenset[Aspect] = frozenset(("owners", "migration-ends", "losses", "cluster-state", "join-list"))
-"""What the log of a member of Hazelcast contains, and what it sends to its clients. Everything else only the member knows."""
+"""The aspects that the log of a member of Hazelcast contains, and those that it sends to its clients."""
 
 
 def not_told(aspect: Aspect, sources: Collection[Source]) -> str:
-    """Say that `aspect` is not reported, and what an operator can give so that it is, when all is known from `sources`."""
+    """Say that `aspect` is not reported, and the source that an operator can add, when all is known from `sources`."""
     if aspect in LOGS_TELL and "logs" not in sources:
         return f"{NOT_REPORTED}: give logs with --logs"
     if aspect in CLIENTS_ARE_TOLD and "client-protocol" not in sources:

@@ -1,4 +1,4 @@
-"""Amounts in words: lengths of time, sizes of data, counts of things; and what a filter selects among texts."""
+"""Amounts in words: lengths of time, sizes of data, counts; and the selection of a filter among texts."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def counted(number: int, what: str, several: str = "") -> str:
 
 
 def listed(parts: Sequence[str], most: int, joint: str = ", ") -> str:
-    """Return the first `most` of `parts` in a row, and how many more there are."""
+    """Return the first `most` of `parts` in a row, and the number of the rest."""
     if len(parts) <= most:
         return joint.join(parts)
     return f"{joint.join(parts[:most])}{joint.strip(', ')} and {len(parts) - most} more"
@@ -88,7 +88,7 @@ def with_names(text: str, name_of: NameOf) -> str:
 
 
 def names_text(addresses: Iterable[Address], name_of: NameOf) -> str:
-    """Return the names of `addresses`, or of so many of them as fit a line."""
+    """Return the names of `addresses`, or of as many as fit a line."""
     return listed([name_of(address) for address in addresses], NAMES_SPELT_OUT) or "no member"
 
 
@@ -135,7 +135,7 @@ def bars(numbers: Sequence[float], highest: float) -> str:
 
 
 class Refusal(ValueError):
-    """Something that was asked for and cannot be done. The message says why, and what to write instead."""
+    """A request that cannot be done. The message says why, and the right form of it."""
 
 
 def text_filter(text: str) -> Callable[[str], bool]:

@@ -1,4 +1,4 @@
-"""An episode: something that happened, with all that came of it, as one line would report it; and what finds that of a record."""
+"""An episode: an incident with all its consequences, in one line; and the search for the episode of a record."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MOST_RECORDS = 1_000
 """Records that an episode keeps, to be unfolded."""
 
 MOST_FREQUENT = 500
-"""Of those that come by the thousand, so many."""
+"""The number of kept records of frequent kinds."""
 
 
 class MigrationProgress(Struct):
@@ -56,7 +56,7 @@ class Episode(Struct, eq=False):
     """
 
     number: int
-    """Counts from 1; what it is known by."""
+    """The episode's number, counted from 1, by which it is known."""
     kind: EpisodeKind
     first: Record
     """The record that it began with."""
@@ -125,7 +125,7 @@ class Episode(Struct, eq=False):
     """When the state began that this episode ends."""
 
     def add(self, record: Record, kind: str, part: EpisodePart) -> bool:
-        """Add a record. Return whether it is kept. What comes in the background, at any time later, is not its end."""
+        """Add a record. Return whether it is kept. Later background records do not end the episode."""
         if part != "background" or not self.count:
             self.end_us = max(self.end_us, record.at)
         self.count += 1
@@ -153,7 +153,7 @@ START_US = 3_000_000
 """The same for starts of members, each of which takes a while."""
 
 QUIET_US = 10_000_000
-"""An episode of what goes on by itself, such as calls of clients, is over after a silence of this length."""
+"""The length of a silence after which an episode of background work, such as calls of clients, is over."""
 
 FORGIVEN_US = 60_000_000
 """A suspicion that led to nothing for this time has nothing to do with a new one."""
@@ -183,7 +183,7 @@ class BoundedMap(Generic[Key, Value]):
         self._young[key] = value
 
     def get(self, key: Key) -> Value | None:
-        """Return what was put in under `key`; None when nothing was, or when it is forgotten."""
+        """Return the value under `key`; None when no value was put in, or it is forgotten."""
         found = self._young.get(key)
         return found if found is not None else self._old.get(key)
 
@@ -198,7 +198,7 @@ class OpenEpisodes:
     def __init__(self, name_of: NameOf) -> None:
         self.episodes: deque[Episode] = deque()
         self.begun = 0
-        """How many episodes there were since the beginning."""
+        """The number of episodes since the beginning."""
         self.latest: dict[EpisodeKind, Episode] = {}
         """The latest of each kind."""
         self.about: dict[str, list[Episode]] = {}
@@ -230,7 +230,7 @@ class OpenEpisodes:
         self._name_of = name_of
         self._kept = 0
         self._stripped: deque[Episode] = deque()
-        """Those that still have their records, oldest first."""
+        """The episodes that still have their records, oldest first."""
 
     # Names
 
@@ -279,30 +279,30 @@ class OpenEpisodes:
             self._concern(label, episode)
 
     def recent(self, kind: EpisodeKind, record: Record, within_us: int) -> Episode | None:
-        """Return the latest episode of this kind, if it has had a record within so much time."""
+        """Return the latest episode of this kind, if it has had a record within this time."""
         found = self.latest.get(kind)
         return found if found is not None and record.at - found.end_us <= within_us else None
 
     def named(self, record: Record, within_us: int, *key: object) -> Episode | None:
-        """Return the episode of what is named so, if it has had a record within so much time."""
+        """Return the episode of this name, if it has had a record within this time."""
         found = self.keyed.get(key)
         return found if found is not None and record.at - found.end_us <= within_us else None
 
     def named_or_begun(
         self, record: Record, within_us: int, key: tuple[object, ...], kind: EpisodeKind, note: str = ""
     ) -> Episode:
-        """Return the episode of what is named so, or begin one."""
+        """Return the episode of this name, or begin one."""
         episode = self.named(record, within_us, *key)
         if episode is None:
             episode = self.keyed[key] = self.begin(kind, record, note=note)
         return episode
 
     def of(self, record: Record | RecordId) -> Episode | None:
-        """Return the episode that a record belongs to, as long as that is known; None for what comes by the thousand."""
+        """Return the episode that a record belongs to, as long as it is known; None for frequent kinds."""
         return self._by_record.get((record.uuid, record.seq))
 
     def cause_of(self, record: Record) -> Episode | None:
-        """Return the episode of the record that this one names as its cause. What comes of a late heartbeat is another one."""
+        """Return the episode of the record's named cause. A late heartbeat's consequences are another episode."""
         found = self.of(record.because) if record.because is not None else None
         return found if found is not None and found.kind != "late" else None
 
@@ -314,7 +314,7 @@ class OpenEpisodes:
         return None
 
     def forget(self, label: str) -> None:
-        """Forget what befell `label` so far: it begins anew."""
+        """Forget the earlier episodes of `label`: the member begins anew."""
         self.about.pop(label, None)
         self.watching.pop(label, None)
 

@@ -72,7 +72,7 @@ class Episodes:
             known.keep(episode, record, KINDS[kind], part)
 
     def of(self, record: Record) -> Episode | None:
-        """Return the episode that a record belongs to, as long as that is known; None for what comes by the thousand."""
+        """Return the episode that a record belongs to, as long as it is known; None for frequent kinds."""
         return self._known.of(record)
 
     @property
@@ -85,7 +85,7 @@ class Episodes:
         return list(islice(found, max(0, len(found) - most), None))
 
     def after(self, number: int) -> list[Episode]:
-        """Return those that began after the one of this number, oldest first."""
+        """Return the episodes that began after the one of this number, oldest first."""
         return self.latest(max(0, self._known.begun - number))
 
     @property
@@ -120,7 +120,7 @@ def deciding_record(episode: Episode) -> Record:
 
 
 class BusySecond(Struct):
-    """What came by the thousand in one second. It grows until the second is over."""
+    """The count of frequent events in one second. It grows until the second is over."""
 
     first: Record
     begun: int = 0
@@ -143,7 +143,7 @@ class BusySecond(Struct):
         return self.first.utc
 
     def count(self, event: events.Event) -> bool:
-        """Count an event. Return whether there is a word for it."""
+        """Count an event. Return whether its kind has a word."""
         match event:
             case partition_events.MigrationStarted():
                 self.begun += 1
@@ -184,13 +184,13 @@ class BusySecond(Struct):
 
 
 class Decisions:
-    """Picks the decisions out of records, and counts what comes by the thousand, second by second."""
+    """Picks the decisions out of records, and counts frequent events, second by second."""
 
     def __init__(self) -> None:
         self._second: BusySecond | None = None
 
     def lines(self, records: Iterable[Record]) -> Iterator[Record | BusySecond]:
-        """Yield what of `records` is shown: each decision, and each second when its first record comes."""
+        """Yield the shown parts of `records`: each decision, and each second when its first record comes."""
         for record in records:
             if is_decision(record):
                 yield record

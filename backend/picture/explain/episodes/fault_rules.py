@@ -1,4 +1,4 @@
-"""Which episode a record of a fault, a request or a setting belongs to: what operators do to a cluster."""
+"""The episode that a record of a fault, a request or a setting belongs to."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FAULT_EVENTS = (ProcessKilled, ProcessPaused, ProcessResumed, LinkChanged, Journ
 
 
 def fault_episode(known: OpenEpisodes, record: Record, event: Event) -> Episode | None:
-    """Return the episode of one of `FAULT_EVENTS`: what befalls the processes of members and their links."""
+    """Return the episode of one of `FAULT_EVENTS`: faults of the processes of members and of their links."""
     match event:
         case LinkChanged():
             condition = condition_text(event)
@@ -63,7 +63,7 @@ REQUEST_EVENTS = (
 
 
 def request_episode(known: OpenEpisodes, record: Record, event: Event) -> Episode | None:
-    """Return the episode of one of `REQUEST_EVENTS`: what is asked of members, and how they are set up."""
+    """Return the episode of one of `REQUEST_EVENTS`: requests to members, and their configuration."""
     match event:
         case events.JoinListChanged():
             return _join_list_changed(known, record, event)

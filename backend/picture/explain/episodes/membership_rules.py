@@ -1,4 +1,4 @@
-"""Which episode a record of suspicions, claims, incarnations, member lists or merges belongs to, and what it adds to it."""
+"""The episode that a record of suspicions, claims, incarnations, member lists or merges belongs to, and its addition to it."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def suspicion_episode(known: OpenEpisodes, record: Record, event: Event) -> Epis
 def suspicion_of(
     known: OpenEpisodes, record: Record, label: str, cause: str, kind: EpisodeKind = "suspicion"
 ) -> Episode:
-    """Return the episode in which `record.member` misses or suspects `label`, a new one when there is none that goes on."""
+    """Return the episode in which `record.member` misses or suspects `label`, a new one when none goes on."""
     observer = record.member
     found = known.befalling(label, observer)
     if found is not None and not _is_over(found, record, kind):

@@ -1,4 +1,4 @@
-"""Which episode a record of partitions, migrations, data or a witness belongs to, and what it adds to it."""
+"""The episode that a record of partitions, migrations, data or a witness belongs to, and its addition to it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An episode as a sentence: what happened, what came of it, and how long that took."""
+"""An episode as a sentence: the incident, its consequences, and its duration."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BESIDE_US = 100_000
 
 
 class Sentence(NamedTuple):
-    """What a line says of an episode."""
+    """The text of an episode's line."""
 
     text: str
     tone: Tone
@@ -32,7 +32,7 @@ class Sentence(NamedTuple):
 
 
 def sentence_of(episode: Episode) -> Sentence:
-    """Return what happened so far, as one line without control characters."""
+    """Return the incident so far, as one line without control characters."""
     parts = filter(None, (HEADS[episode.kind](episode), *_outcome(episode)))
     head, *rest = parts
     joint = ", " if ": " in head.replace(f"({episode.evidence})", "") else ": "
@@ -40,7 +40,7 @@ def sentence_of(episode: Episode) -> Sentence:
 
 
 def names(labels: Iterable[str]) -> str:
-    """Return the first few of `labels`, and how many more there are."""
+    """Return the first few of `labels`, and the number of the rest."""
     return listed(list(labels), NAMES_SHOWN)
 
 
