@@ -30,10 +30,10 @@ SNAPSHOTS = "snapshots"
 """Stands among what a cluster lacks when its members do not report all that they know, so that no copy goes on from there."""
 
 NOT_REMOTE = frozenset(command.tag for command in CATALOGUE if command.http is None and command.operation is None)
-"""What no member does that is asked over HTTP."""
+"""Operations that no member does over HTTP."""
 
 NO_DIAGNOSTICS = frozenset(command.tag for command in CATALOGUE if command.ability == "diagnostics")
-"""What takes members that write diagnostics, as ours do not."""
+"""Operations for members that write diagnostics, which ours do not."""
 
 
 class Cluster(Protocol):
@@ -50,7 +50,7 @@ class Cluster(Protocol):
 
     @property
     def labels(self) -> Sequence[str]:
-        """Labels of all members there ever were, in order of first appearance."""
+        """Labels of all members, the ended ones included, in order of first appearance."""
 
     def now_us(self) -> int:
         """Now on the run's monotonic clock, in microseconds."""
@@ -82,7 +82,7 @@ class LimitedCluster(Protocol):
 
 
 def lacks_of(cluster: object) -> frozenset[str]:
-    """Return what `cluster` cannot do."""
+    """Return the operations that `cluster` cannot do."""
     return cluster.lacks if isinstance(cluster, LimitedCluster) else NO_DIAGNOSTICS
 
 
@@ -108,7 +108,7 @@ Contact = Literal["connecting", "connected", "stale"]
 
 
 class ConnectionStatus(Struct, frozen=True):
-    """How one member is reached. What is known of a stale one is what it believed when it was last heard."""
+    """How one member is reached. The known belief of a stale member is its last one."""
 
     url: str
     contact: Contact
@@ -118,13 +118,13 @@ class ConnectionStatus(Struct, frozen=True):
     why: str = ""
     """Why it is not connected."""
     refused: bool = False
-    """It does answer, but turns us away."""
+    """Whether the member answers, but turns us away."""
     state: str = ""
     """The `ConnectionState` of a member of Hazelcast; empty for other members, and before it is known."""
     incomplete: str = ""
-    """What is missing of its history; empty when nothing is."""
+    """The missing part of its history; empty for a whole history."""
     is_gone: bool = False
-    """It was reached before, its host answers, and no process is there any more: the member has ended."""
+    """Whether the member has ended: it was reached before, its host answers, and its process is gone."""
 
 
 def watcher_of(status: Mapping[str, ConnectionStatus], since_us: int | None = None) -> Watcher:
@@ -146,7 +146,7 @@ def watcher_of(status: Mapping[str, ConnectionStatus], since_us: int | None = No
 
 
 class ProcessFacts(NamedTuple):
-    """What a member's process reports of itself besides its records; None for what it does not report."""
+    """The report of a member's process besides its records; None for a value that it does not report."""
 
     cluster_name: str
     """Empty where it is not known."""
@@ -166,7 +166,7 @@ class ConnectionStatusSource(Protocol):
 
     @property
     def environment(self) -> str:
-        """What the operator calls the place, such as PROD; may be empty."""
+        """The operator's name of the place, such as PROD; may be empty."""
 
     def connection_status(self) -> Mapping[str, ConnectionStatus]:
         """How each of the `labels` is reached now."""
@@ -195,7 +195,7 @@ class WatchedCluster(Cluster, ConnectionStatusSource, Protocol):
         """Whether every known member has reported a first full state, or is known not to be reached."""
 
     def process_facts(self) -> Mapping[str, ProcessFacts]:
-        """Return what the process of each member that was met reports, by label."""
+        """Return the report of each met member's process, by label."""
 
     def present_state(self, *, tables: bool = False) -> Future[Sequence[Record]]:
         """Ask connected members for what records alone may not show, and return it as records.
@@ -227,7 +227,7 @@ class TimeControl(Protocol):
         """Let time go on."""
 
     def run_on(self, by_us: int) -> None:
-        """Let so much time pass and then stand still."""
+        """Let this time pass and then stand still."""
 
     def run_to_next_event(self) -> None:
         """Let time pass until anything is recorded, and then stand still."""
@@ -247,7 +247,7 @@ class ClusterWithStory(Protocol):
 
     @property
     def story(self) -> LogStory:
-        """What is observed; it may grow."""
+        """The observations; their number may grow."""
 
 
 class Fork(Cluster, Protocol):

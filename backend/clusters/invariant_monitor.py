@@ -29,7 +29,7 @@ class InvariantMonitor:
 
     @property
     def violations(self) -> Sequence[Violation]:
-        """What was found so far, the first found first."""
+        """The findings so far, the first one first."""
         return self._checker.violations
 
     def take(self, records: Iterable[Record], now_us: int) -> None:
@@ -43,5 +43,5 @@ class InvariantMonitor:
             self._checker.observe(record)
 
     def finish(self) -> None:
-        """No more records come: judge those that wait."""
+        """Judge the waiting records: no more records come."""
         self.take((), NEVER_US)

@@ -19,7 +19,7 @@ class MapKey(NamedTuple):
     map: str
     key: str
     type: KeyType = "string"
-    """What the key is to members of Hazelcast. To ours all keys are text."""
+    """The type of the key for members of Hazelcast. For ours all keys are text."""
 
 
 class KeyOwner(NamedTuple):

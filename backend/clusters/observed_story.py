@@ -1,4 +1,4 @@
-"""What is observed of members of Hazelcast, for people: as notes, as marks on a strip of time, and among the questions."""
+"""The observations of members of Hazelcast, for people: as notes, as marks on a strip of time, and among the questions."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _BAD = frozenset(("full-stop", "halves-apart", "lone-master", "partition-lost"))
 
 
 def latest_observations(story: LogStory, now_us: int) -> list[Observation]:
-    """Return what was observed up to now, the latest first."""
+    """Return the observations up to now, the latest first."""
     return sorted((seen for seen in story.observations if seen.start_us <= now_us), key=lambda seen: -seen.start_us)
 
 
 def story_facts(story: LogStory, now_us: int) -> Iterator[Fact]:
-    """Answer what was observed up to now, the latest first; what goes on is followed by what helps."""
+    """Answer with the observations up to now, the latest first; a remedy follows each that goes on."""
     heading = "what was observed"
     begun = latest_observations(story, now_us)
     if not begun:

@@ -15,11 +15,11 @@ from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.simulation.prediction import future
 
 SNAPSHOT_SECONDS = 10.0
-"""How long is waited for the members to report what they know."""
+"""How long the predictor waits for the members' states."""
 
 
 class Predictor:
-    """Predicts what comes of commands, one plan at a time. All but the computing is done in the thread of the caller."""
+    """Predicts the outcome of commands, one plan at a time. Only the computing is done in another thread than the caller's."""
 
     def __init__(self) -> None:
         self._wanted: object = None

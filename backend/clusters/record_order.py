@@ -28,18 +28,18 @@ Held = TypeVar("Held")
 
 
 class HeldInOrder(Generic[Held]):
-    """Holds what has just come, until it has waited long enough for what happened before it and comes later."""
+    """Holds new entries until they have waited long enough for earlier ones that come later."""
 
     def __init__(self) -> None:
         self._held: list[tuple[int, int, Held]] = []
         """When each happened, and until when it waits."""
 
     def add(self, at_us: int, due_us: int, held: Held) -> None:
-        """Hold what happened at `at_us` until `due_us`."""
+        """Hold an entry of the time `at_us` until `due_us`."""
         self._held.append((at_us, due_us, held))
 
     def release(self, now_us: int) -> list[tuple[int, Held]]:
-        """Return what has waited long enough, each with when it happened, after all that happened before it."""
+        """Return the entries that have waited long enough, each with its time, after all earlier entries."""
         latest_us = max((at_us for at_us, due_us, _ in self._held if due_us <= now_us), default=None)
         if latest_us is None:
             return []
@@ -66,11 +66,11 @@ class RecordMerge:
         """Sources that are sending their history, and since when."""
 
     def begin_history(self, source: str, now_us: int) -> None:
-        """Note that what `source` adds from now on is long past: others wait for it."""
+        """Note that further entries of `source` are long past: others wait for them."""
         self._history_sources[source] = now_us
 
     def end_history(self, source: str) -> None:
-        """Note that what `source` adds from now on has just happened: others need not wait for it."""
+        """Note that further entries of `source` have just happened: others need not wait for them."""
         self._history_sources.pop(source, None)
 
     def add(self, source: str, record: Record, now_us: int) -> bool:
@@ -106,7 +106,7 @@ class RecordNumbering:
         self._held.add(at_us, now_us + self.hold_us, (member, uuid, event))
 
     def release(self, now_us: int) -> list[Record]:
-        """Return the records of what has waited long enough, with all that happened before."""
+        """Return the records of the entries that have waited long enough, with all earlier ones."""
         numbered = (self._numbered(at_us, *heard) for at_us, heard in self._held.release(now_us))
         return [record for record in numbered if record is not None]
 

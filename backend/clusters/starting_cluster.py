@@ -30,7 +30,7 @@ class StartingCluster:
     def __init__(
         self, labels: Sequence[str], make: Callable[[], LiveCluster], *, name: str, writable: bool = True
     ) -> None:
-        """`make` makes the cluster of these labels; what it needs may be imported by then."""
+        """`make` makes the cluster of these labels; its modules may be imported by then."""
         self.labels, self.name, self.writable = tuple(labels), name, writable
         self.started: Future[None] = Future()
         self._make = make

@@ -1,4 +1,4 @@
-"""Traffic on a map of a running cluster, as much as is wanted, so that there is something to move and to lose.
+"""Traffic on a map of a running cluster, at a chosen rate, so that migrations move entries and faults can lose some.
 
 The operations are those of a workload in a scenario (`backend.scenarios.workload`), drawn from a seed. The caller that makes
 the traffic calls `step` every now and then: what is due is asked for then, the puts of one member together. What a cluster does
@@ -36,7 +36,7 @@ LAST_ANSWERS_US = 5 * SECOND_US
 
 
 class Traffic:
-    """What `load` describes, on `cluster`, from `now_us` on. Call `step` some times a second."""
+    """The traffic that `load` describes, on `cluster`, from `now_us` on. Call `step` some times a second."""
 
     def __init__(self, cluster: Cluster, load: LoadAction, now_us: int, *, seed: int = 1) -> None:
         self._cluster, self.load = cluster, load
@@ -45,7 +45,7 @@ class Traffic:
         self._workloads.begin(load, now_us)
         self._until_us = now_us + load.lasting_us
         self._ended: deque[tuple[int, str]] = deque()
-        """How many operations ended at once, and their problem; written in whatever thread they end in."""
+        """The number of operations that ended at once, and their problem; written in whatever thread they end in."""
         self._asked = 0
         self._most_open = MOST_OPEN_REMOTE if isinstance(cluster, ConnectionStatusSource) else MOST_OPEN
         self.over = False
@@ -55,7 +55,7 @@ class Traffic:
         """The last one."""
 
     def step(self, now_us: int, running: Sequence[str]) -> None:
-        """Ask the `running` members, one after the other, for what is due, as far as they keep up."""
+        """Ask the `running` members, one after the other, for the due operations, as far as they keep up."""
         self._count_ended()
         puts: dict[str, list[tuple[str, bytes]]] = {}
         taken = 0
@@ -83,12 +83,12 @@ class Traffic:
         self.over = now_us >= self._until_us and not waits
 
     def finish(self, now_us: int) -> None:
-        """Ask for nothing that is due later than now. It is over when what was asked for has been answered."""
+        """Ask for no operation that is due later than now. The traffic is over when all requests have been answered."""
         self._until_us = min(self._until_us, now_us)
 
     @property
     def text(self) -> str:
-        """What it is, and how it goes, in a few words."""
+        """The load and its progress, in a few words."""
         load = self.load
         failed = f", {self.failed} failed" if self.failed else ""
         late = f", {self.left_out} left out" if self.left_out else ""
@@ -123,10 +123,10 @@ class Traffic:
 
 
 WORDS = ("rate", "keys", "bytes", "skew", "reads", "map", "for")
-"""What may be said of a load. The first may be given without its name."""
+"""The words of a load. The first may be given without its name."""
 
 FIELDS = {"bytes": "value-bytes"}
-"""What a word is called in a scenario, where that is something else."""
+"""The name of a word in a scenario, where it differs."""
 
 NONE_TO_ASK = "no member runs that could be asked"
 

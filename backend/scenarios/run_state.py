@@ -67,7 +67,7 @@ class RunState:
         self._counted_from = len(self.recent) if expect.since == "here" else 0
 
     def missing(self, expect: Expect) -> str:
-        """Return the unmet parts of `expect`, in words; empty when all hold. Keys are read by `writes_missing` alone.
+        """Return the unmet parts of `expect`, in words; empty when all hold.
 
         It reads no keys: see `writes_missing`.
         """

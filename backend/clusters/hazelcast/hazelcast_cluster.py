@@ -43,7 +43,7 @@ WAKE_SECONDS = 0.1
 MISSED = ("gone", "silent", "merging")
 """How a member is reached that all expect and that is not there. One that refuses us may be of another cluster."""
 ADDRESSES_WRITTEN = 10
-"""So many addresses at most are written into a command line, unless more were given."""
+"""The number of addresses that a command line gets at most, unless more were given."""
 
 READ_ONLY = "this cluster is watched read-only; connect with --write to change something"
 
@@ -85,7 +85,7 @@ class HazelcastCluster:
         self._began_utc_us, self._began_us = time.time_ns() // 1_000, time.monotonic_ns() // 1_000
         has_logs = bool(logs) or settings.route.follows_logs
         self._lock = threading.Lock()
-        """Guards what both threads look into: records, labels and connections."""
+        """Guards the data of both threads: records, labels and connections."""
         self._numbering = RecordNumbering(run, self._began_utc_us, HOLD_US if has_logs else 0)
         self._clocks = LogClocks()
         following = LogFollowing(
@@ -113,7 +113,7 @@ class HazelcastCluster:
 
     @property
     def labels(self) -> Sequence[str]:
-        """The addresses of all members that were ever listed or heard; then those that were looked for and did not answer."""
+        """The addresses of all members ever listed or heard; then the addresses that were looked for and did not answer."""
         with self._lock:
             return tuple(self._known())
 
@@ -181,7 +181,7 @@ class HazelcastCluster:
         return done
 
     def notes(self) -> Sequence[str]:
-        """Return what is to be said of the watching itself."""
+        """Return the notes about the watching itself."""
         return (self._not_followed,) if self._not_followed else ()
 
     def execute(self, command: Command) -> Future[None]:
@@ -253,7 +253,7 @@ class HazelcastCluster:
                 self._clocks.heard(event.address, event.event, self._began_utc_us + event.at_us)
 
     def _read(self, logged: Logged) -> None:
-        """Read what a member has logged. What was logged before the watching began is left to the replay of logs."""
+        """Read the log of a member. Earlier lines than the watching are left to the replay of logs."""
         at_us, now_us = logged.utc_us - self._began_utc_us, self.now_us()
         with self._lock:
             self._take(self._witness.logs(logged.member, now_us))

@@ -1,4 +1,4 @@
-"""Follows the logs of real members beside the connections to them: what only logs show, at our own time."""
+"""Follows the logs of real members beside the connections to them: facts that only logs show, at our own time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from quarterdeck.backend.hazelcast.wire.route import GrowingLog, Route
 from quarterdeck.backend.hazelcast.witness.log_witness import LogClocks, Logged, LogWitness
 
 MOST_HISTORY_BYTES = 8 << 20
-"""So much of what a file held before is read, to learn who speaks there."""
+"""The number of bytes that are read of a file's earlier content, to learn its member."""
 
 MOST_AT_ONCE_BYTES = 1 << 20
 MOST_FILES = 200
@@ -63,7 +63,7 @@ class GrowingFile:
         self._identity = (0, 0)
 
     def lines(self) -> list[str]:
-        """Return the whole lines that have come since; a file that is not there has none."""
+        """Return the whole new lines; a missing file has none."""
         try:
             file_status, before = self._path.stat(), b""
             identity = (file_status.st_dev, file_status.st_ino)
@@ -101,7 +101,7 @@ def files_of(source: LogSource) -> list[Path]:
 
 
 class StandardInput:
-    """What is piped into this program, read by a thread of its own, which ends with the program."""
+    """The lines piped into this program, read by a thread of its own, which ends with the program."""
 
     has_begun = True
 
@@ -119,21 +119,21 @@ class StandardInput:
 
 POLL_SECONDS = 0.1
 QUIET_POLLS = 2
-"""After so many looks at which nothing came, what was written last is whole."""
+"""The number of looks without a new line after which the last record counts as whole."""
 LOOK_FOR_FILES_POLLS = 50
 HOLD_US = 600_000
-"""How long what is heard waits for what the logs show of the same moment."""
+"""How long a heard event waits for the logs of the same moment."""
 
 
 class _Stream:
-    """One file, or standard input, and what its lines were understood as."""
+    """One file, or standard input, and the meaning of its lines."""
 
     def __init__(self, reader: GrowingLog, source: LogSource) -> None:
         self.reader = reader
         self.witness = LogWitness(source.member)
         self.quiet = 0
         self.is_live = False
-        """Whether all is read that was there before: what comes now has just been written."""
+        """Whether all earlier lines are read: new ones have just been written."""
 
 
 class LogFollowing:

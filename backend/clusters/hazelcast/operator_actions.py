@@ -35,7 +35,7 @@ DIAGNOSTICS = {
         ),
     }.items()
 }  # fmt: skip
-"""What is written: what no other source has. The rest, which fills logs, is off."""
+"""The diagnostics that are written: those that no other source has. The rest, which fills logs, is off."""
 MINUTE_US = 60_000_000
 MOST_MINUTES = 24 * 60
 
@@ -48,7 +48,7 @@ REQUESTS: dict[type[Command], Callable[[Any], wire.Command]] = {
         min(-(-command.for_us // MINUTE_US), MOST_MINUTES), DIAGNOSTICS
     ),
 }
-"""What a member is asked for each command over the client protocol."""
+"""The request to a member for each command over the client protocol."""
 
 CAN_DO = frozenset(described(kind).tag for kind in (*REQUESTS, SetJoinList))
 """Tags of the commands that have a counterpart in members of Hazelcast."""
@@ -61,7 +61,7 @@ REST_SECONDS = 10.0
 JOIN_LIST_PATH = "/hazelcast/rest/config/tcp-ip/member-list"
 
 REST_LINES = "hazelcast.network.rest-api: {enabled: true, endpoint-groups: {CLUSTER_WRITE: {enabled: true}}}"
-"""What a member's configuration needs, as YAML in one line."""
+"""The settings that a member's configuration needs, as YAML in one line."""
 
 OLD_MEMBERS = (
     "as members before 5.2 do: they take no edit of the join list while they run; write it into their configuration and "
@@ -88,7 +88,7 @@ class OperatorActions:
         self._settings, self._configuration_of = settings, configuration_of
 
     async def do(self, command: Command) -> str:
-        """Do the command, and return what the member answered.
+        """Do the command, and return the member's answer.
 
         Raises `CommandRefused` when it was not done, or that is not known.
         """

@@ -29,7 +29,7 @@ NOISE = re.compile(r"^[EWI]\d{4} .*?\] ?|^(error|Error from server(?: \(\w+\))?)
 
 
 class KubectlFailed(Exception):
-    """`kubectl` ended with an error, which is the message. `denied`: we may not; `not_found`: what was named is not there."""
+    """`kubectl` ended with an error, which is the message. `denied`: we may not; `not_found`: the named object is missing."""
 
     def __init__(self, said: str) -> None:
         lines = [line.strip() for line in NOISE.sub("", said).splitlines() if line.strip()]
@@ -42,7 +42,7 @@ class Kubectl:
     """The program, with the context that was current at the beginning: another one chosen meanwhile is for other work."""
 
     def __init__(self) -> None:
-        """Find the program, or the one that `KUBECTL` names. Raises `BadService` when there is none."""
+        """Find the program, or the one that `KUBECTL` names. Raises `BadService` when it is missing."""
         if (program := shutil.which(os.environ.get(PROGRAM_VARIABLE, "kubectl"))) is None:
             raise BadService("kubectl is not installed here; install it and log in with it, for k8s:// uses its login")
         self._words = [program]
@@ -52,7 +52,7 @@ class Kubectl:
             self._words.append(f"--context={self.call('config', 'current-context').strip()}")
 
     def call(self, *words: str) -> str:
-        """Return what a call writes. Raises `KubectlFailed`."""
+        """Return the output of a call. Raises `KubectlFailed`."""
         try:
             done = subprocess.run(
                 [*self._words, *words], stdin=subprocess.DEVNULL, capture_output=True, timeout=CALL_SECONDS, check=False
@@ -64,7 +64,7 @@ class Kubectl:
         return done.stdout.decode(errors="replace")
 
     async def ask(self, *words: str) -> str:
-        """Return what a call writes, as `call` does, beside other work."""
+        """Return the output of a call, as `call` does, beside other work."""
         process = await self.start(*words)
         try:
             async with asyncio.timeout(CALL_SECONDS):
@@ -110,7 +110,7 @@ class Kubectl:
 
 
 class RunningKubectl:
-    """A process. `said` is the latest of what it wrote on stderr."""
+    """A process. `said` is its latest line on stderr."""
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self._process = process
@@ -125,7 +125,7 @@ class RunningKubectl:
         return self._process.returncode
 
     async def lines(self) -> AsyncIterator[str]:
-        """Yield what it writes, line by line, to its end."""
+        """Yield the output, line by line, to its end."""
         assert self._process.stdout is not None
         rest = b""
         while data := await self._process.stdout.read(READ_AT_ONCE):
@@ -141,7 +141,7 @@ class RunningKubectl:
         return self.code is not None and all(task.done() for task in self._tasks)
 
     def read_on(self) -> None:
-        """Read what else it writes, so that it never waits for a reader."""
+        """Read the rest of the output, so that the process never waits for a reader."""
         self._tasks.append(asyncio.create_task(self._drain()))
 
     async def failure(self) -> KubectlFailed:
@@ -151,7 +151,7 @@ class RunningKubectl:
         return KubectlFailed(self.said)
 
     def forget(self) -> None:
-        """Forget what it has said, so that `spoke` waits for new words."""
+        """Forget the words of the process, so that `spoke` waits for new ones."""
         self.said = ""
         if self.code is None:
             self.spoke.clear()
@@ -182,10 +182,10 @@ class RunningKubectl:
 
 
 HISTORY_LINES = 1_000
-"""So many lines of what a pod has logged before are read, to learn who speaks there."""
+"""The number of earlier log lines of a pod that are read, to learn its member."""
 FIRST_LINE_SECONDS = 3.0
 QUIET_SECONDS = 0.5
-"""After so long without a line, what was written before is read."""
+"""The time without a line after which the earlier lines count as read."""
 AGAIN_SECONDS = 2.0
 
 

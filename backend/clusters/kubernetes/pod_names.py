@@ -128,7 +128,7 @@ class DnsRoute(NamedRoute):
 
 
 class PodNames:
-    """The names of pods in the place of their addresses, in what members write."""
+    """The names of pods in the place of their addresses, in texts of members."""
 
     def __init__(self, hosts: Mapping[str, str], pods: Mapping[tuple[str, str, str], str]) -> None:
         """`hosts` has names by address; `pods` by the name of a pod, of its service and of its namespace, as DNS joins them."""

@@ -23,7 +23,7 @@ EXPLANATION_SECONDS = 0.3
 """So long after the end of a connection `kubectl` is expected to say why."""
 FORWARDING = re.compile(r"Forwarding from 127\.0\.0\.1:(\d+) ->")
 NO_PROCESS = re.compile(r"error forwarding port .*connection refused", re.IGNORECASE)
-"""What the host of the pod says. That the API refuses connections says nothing about the pod."""
+"""Answers of the pod's host. An API that refuses connections says nothing about the pod."""
 
 
 class Pod(NamedTuple):
@@ -126,7 +126,7 @@ class PodRoute(NamedRoute):
             await asyncio.sleep(SETTLE_SECONDS)
 
     def _know(self) -> None:
-        """Take in which pods there are now: under which name, at which address, and as which of those of that name."""
+        """Take in the present pods: name, address, and number among the pods of that name."""
         several = len({service.namespace for service in self._services.values()}) > 1
         present: dict[str, tuple[Service, Pod]] = {}
         for service, pods in self._pods.items():
@@ -160,7 +160,7 @@ class PodRoute(NamedRoute):
     # What a watch asks of its route
 
     async def pause(self, seconds: float) -> None:
-        """Return when there are other pods, after so many seconds at the latest."""
+        """Return when the pods have changed, after this number of seconds at the latest."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._changed.wait()
@@ -196,7 +196,7 @@ class PodRoute(NamedRoute):
         return "127.0.0.1", near_port
 
     async def why_ended(self, endpoint: Address) -> tuple[str, Ending] | None:
-        """Return what `kubectl` says about the end of a connection, if it says something soon."""
+        """Return the words of `kubectl` about the end of a connection, if they come soon."""
         forward = self._forwards.get(host_of(endpoint))
         if forward is None or not forward.done() or forward.cancelled() or forward.exception() is not None:
             return None

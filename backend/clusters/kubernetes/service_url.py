@@ -8,13 +8,13 @@ from typing import NamedTuple
 from quarterdeck.backend.core.address import DEFAULT_PORT, Address, BadAddress, make_address, parse_port
 
 PODS = "k8s://"
-"""The beginning of such a URL."""
+"""The beginning of a service's URL."""
 FORM = "write k8s://NAMESPACE/SERVICE[:PORT]"
 NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 
 
 class BadService(ValueError):
-    """A text that names no service, or a service that is not there."""
+    """A text that names no service, or a service that does not exist."""
 
 
 class Service(NamedTuple):

@@ -91,7 +91,7 @@ class LineColumns(msgspec.Struct, frozen=True):
 
 
 class ImportedLogs(msgspec.Struct, frozen=True):
-    """What an imported journal does not hold of its logs."""
+    """The facts of its logs that an imported journal does not hold."""
 
     logs: str
     """Where they stood."""
@@ -148,7 +148,7 @@ def keep_imported(directory: Path, imported: ImportedLogs) -> None:
 
 
 def imported_logs(directories: Sequence[Path]) -> ImportedLogs | None:
-    """Return what is kept in the first of these folders that keeps something; None where nothing can be read."""
+    """Return the facts kept in the first of these folders that keeps some; None where none can be read."""
     for directory in directories:
         try:
             return msgspec.json.decode((directory / IMPORTED_FILE).read_bytes(), type=ImportedLogs)

@@ -22,7 +22,7 @@ from quarterdeck.backend.judgement.observations.run_reader import News, follow_r
 
 IN_THREAD_BYTES = 16 << 20
 READER = (sys.executable, "-P", "-c", f"from {__name__} import run_reader; run_reader()")
-"""A process that reads the logs that stdin names, and writes what it reads to stdout."""
+"""A process that reads the logs that stdin names, and writes the records to stdout."""
 LOOK_SECONDS = 0.5
 """How often logs that are followed are looked at."""
 
@@ -37,10 +37,10 @@ ReadPiece = News | ReadingFailed
 
 
 class LogReading:
-    """What was read, as it comes. Call `close` when no more is wanted."""
+    """The records of logs, as they come. Call `close` when no more is wanted."""
 
     def __init__(self, path: Path, options: LogOptions, *, follow: bool = False) -> None:
-        """Begin to read. Raises `NoLogs` when there is no file."""
+        """Begin to read. Raises `NoLogs` when no file exists."""
         self._path, self._options, self._follow = path, options, follow
         self._pieces: SimpleQueue[ReadPiece] = SimpleQueue()
         self._closed = threading.Event()
@@ -52,7 +52,7 @@ class LogReading:
         self._thread.start()
 
     def news(self) -> Iterator[ReadPiece]:
-        """Yield what came since. It never waits."""
+        """Yield the new records. It never waits."""
         with suppress(Empty):
             while True:
                 yield self._pieces.get_nowait()
@@ -88,7 +88,7 @@ class LogReading:
 
 
 class Assignment(msgspec.Struct, frozen=True):
-    """What a process is to read."""
+    """The request to a reading process."""
 
     path: str
     options: LogOptions

@@ -28,7 +28,7 @@ from quarterdeck.backend.picture.text.formatting import bytes_text, counted
 
 
 class PastRun:
-    """Its name and its members. Nothing is done to it: `refusal` says so."""
+    """The name and the members of a recorded cluster. No command reaches it: `refusal` says so."""
 
     source: Source = "recorded"
     writable = False
@@ -64,7 +64,7 @@ class PastRun:
 
     @property
     def labels(self) -> Sequence[str]:
-        """Those that were seen in what was read so far."""
+        """The members seen in the records read so far."""
         return tuple(self._labels)
 
     def execute(self, command: Command) -> Future[None]:
@@ -79,7 +79,7 @@ RECORDS_A_DRAIN = 4_000
 """Records read at once, some 20 ms of work: a journal of gigabytes is read in the course of many calls."""
 
 MOST_RECORDS = 1_000_000
-"""Records that are read when a moment was named; what comes after both is left out."""
+"""Records that are read when a moment was named; records after both are left out."""
 
 PROBLEMS_TOLD = 5
 RUNS_NAMED = 8
@@ -99,7 +99,7 @@ class RecordedCluster(PastRun):
     def __init__(
         self, path: Path, *, run: str = "", until_us: int | None = None, most_records: int = MOST_RECORDS
     ) -> None:
-        """`run` names the one that is meant, where there are several."""
+        """`run` names the run that is meant, where the journal has several."""
         self.journal_path = path
         files = _files_by_run(path)
         super().__init__(_only(path, list(files), run))
@@ -156,7 +156,7 @@ class RecordedCluster(PastRun):
         self._records = None
 
     def notes(self) -> Sequence[str]:
-        """How far the reading is, what is left out, and what is wrong with the journal."""
+        """Return the progress of the reading, the records left out, and the problems of the journal."""
         notes = []
         total = sum(self._sizes.values())
         if self._records is not None:
@@ -221,7 +221,7 @@ class _Problems(list[JournalProblem]):
 
 
 def _files_by_run(path: Path) -> dict[str, list[Path]]:
-    """Return the files of each run, by what the first readable line of each says where its directory does not."""
+    """Return the files of each run, by the run of the first readable line of each where its directory does not name the run."""
     runs: dict[str, list[Path]] = {}
     for file in journal_files(path):
         directory = file.parent.name

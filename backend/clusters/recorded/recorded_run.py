@@ -1,4 +1,4 @@
-"""Opens what was recorded of a run: a journal, or the logs of real members. Which of the two it is, is looked up.
+"""Opens the records of a run: a journal, or the logs of real members.
 
 Logs become records as of any other run, each with the line of the log that made it.
 """
@@ -87,7 +87,7 @@ class LogCluster(LoggedCluster, PastRun):
         return fresh
 
     def notes(self) -> Sequence[str]:
-        """How far the reading is, what went wrong with it, and what is observed."""
+        """Return the progress of the reading, its problems, and the observations."""
         if self.failure:
             return [f"reading stopped: {self.failure}"]
         if not self._is_read:
@@ -180,5 +180,5 @@ class ImportedRun(LoggedCluster, RecordedCluster):
         self.lines = RecordLines.of(imported.lines)
 
     def notes(self) -> Sequence[str]:
-        """How the reading goes, and what is observed."""
+        """Return the progress of the reading, and the observations."""
         return [*super().notes(), *story_notes(self.story)]

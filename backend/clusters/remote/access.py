@@ -29,7 +29,7 @@ NOT_OURS = "something else listens there, no member of Quarterdeck"
 
 
 def connection_failure_text(problem: BaseException) -> str:
-    """Return what is at the bottom of a failed request; several kinds of failure have no text of their own."""
+    """Return the root cause of a failed request; several kinds of failure have no text of their own."""
     if isinstance(problem, httpx.TimeoutException):
         return "no answer in time"
     causes = list(_causes(problem))
@@ -71,7 +71,7 @@ LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "::1")
 
 
 class BadUrl(ValueError):
-    """A text that is no URL of a member. The message names the text, what is wrong with it, and what to write."""
+    """A text that is no URL of a member. The message names the text, its mistake, and the right form."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class MemberCredentials:
     key: Path | None = None
 
     def headers(self) -> dict[str, str]:
-        """Return the header with our credentials, if there are any."""
+        """Return the header with our credentials; empty without any."""
         if self.token:
             return {"Authorization": f"Bearer {self.token}"}
         if self.user:
@@ -149,5 +149,5 @@ def url_of_other(address: Address, known_url: str, known_address: Address) -> st
 
 
 def is_unencrypted(url: str) -> bool:
-    """Whether what is sent there can be read on the way."""
+    """Whether requests to it can be read on the way."""
     return url.startswith("http://") and host_of(address_in(url)) not in LOOPBACK_HOSTS

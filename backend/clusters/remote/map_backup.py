@@ -45,7 +45,7 @@ class BadExportFolder(ValueError):
 
 
 class ExportHead(Struct, frozen=True):
-    """What the folder is an export of. An empty `map` means all."""
+    """The source of the folder's export. An empty `map` means all."""
 
     form: int
     cluster: str
@@ -54,7 +54,7 @@ class ExportHead(Struct, frozen=True):
 
 
 class ExportedFile(Struct, frozen=True):
-    """One partition that is exported, as it was at the owner at one moment. Without entries it has no file."""
+    """One exported partition, as it was at the owner at one moment. Without entries it has no file."""
 
     partition: int
     entries: int
@@ -73,7 +73,7 @@ class ImportedPartition(Struct, frozen=True):
 
 
 class ExportFolder:
-    """One export. `files` are the partitions that are there."""
+    """One export. `files` are the present partitions."""
 
     def __init__(self, path: Path, head: ExportHead) -> None:
         self.path, self.head = path, head
@@ -81,7 +81,7 @@ class ExportFolder:
 
     @classmethod
     def begun(cls, path: Path, wanted: ExportHead) -> ExportFolder:
-        """Begin an export in `path`, or go on with one that was begun there. Raises `BadExportFolder`, OSError."""
+        """Begin an export in `path`, or go on with one begun earlier. Raises `BadExportFolder`, OSError."""
         path.mkdir(parents=True, exist_ok=True)
         if not (path / HEAD).exists():
             if any(name.name not in (HEAD + ".part",) for name in path.iterdir()):
@@ -94,7 +94,7 @@ class ExportFolder:
 
     @classmethod
     def opened(cls, path: Path) -> ExportFolder:
-        """Open what is there. Raises `BadExportFolder`, OSError."""
+        """Open the present export. Raises `BadExportFolder`, OSError."""
         try:
             head = msgspec.json.decode((path / HEAD).read_bytes(), type=ExportHead)
         except FileNotFoundError:
@@ -118,7 +118,7 @@ class ExportFolder:
         self.files[partition] = file
 
     def check(self) -> None:
-        """Raise `BadExportFolder` unless every partition is there and is what was exported."""
+        """Raise `BadExportFolder` unless every partition is present and unchanged since its export."""
         if self.missing:
             missing = f"{len(self.missing)} of {self.head.partitions} partitions are missing"
             raise BadExportFolder(f"{self.path}: {missing}; run the export again to go on")
@@ -134,7 +134,7 @@ class ExportFolder:
                 raise BadExportFolder(f"{self._file(partition)}:{number}: {problem}") from None
 
     def imported(self, map: str, members: Iterable[str]) -> set[int]:
-        """Return the partitions that are stored already, if one of `members` was there when the last was; else nothing counts."""
+        """Return the partitions already stored, if one of `members` has run since the last of them; else none."""
         done = list(_read_lines(self.path / IMPORTED, ImportedPartition))
         if not done or done[-1].map != map or not set(members) & set(done[-1].members):
             (self.path / IMPORTED).unlink(missing_ok=True)
@@ -146,7 +146,7 @@ class ExportFolder:
         _append(self.path / IMPORTED, ImportedPartition(partition, map, tuple(sorted(members))))
 
     def end_import(self) -> None:
-        """Forget what was imported, for all of it is: another import begins anew."""
+        """Forget the import, for all of it is done: another import begins anew."""
         (self.path / IMPORTED).unlink(missing_ok=True)
 
     def _file(self, partition: int) -> Path:
@@ -165,7 +165,7 @@ class ExportFolder:
 
 
 def _write_whole(path: Path, content: bytes) -> None:
-    """Write a file that only its user may read, so that it is there whole or not at all."""
+    """Write a file that only its user may read, so that it exists whole or not at all."""
     part = path.with_name(path.name + ".part")
     with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
         file.write(content)
@@ -196,13 +196,13 @@ def _read_lines(path: Path, kind: type[Line]) -> Iterator[Line]:
 
 
 BATCH_ENTRIES = 500
-"""What is stored with one call at most."""
+"""The largest amount that is stored with one call."""
 AGAIN_SECONDS = 0.3
 """How long to wait for owners that moved or ended."""
 LONGEST_WAIT_SECONDS = 60.0
 """After so long in which no partition could be exported, the export ends. It can go on later."""
 IN_THE_WAY = (409, 503)
-"""What a member answers that is not, or not now, the owner."""
+"""The answers of a member that is not, or not now, the owner."""
 
 
 async def export_maps(client: MemberClient, urls: list[str], path: Path, map: str) -> ExportFolder:
@@ -271,7 +271,7 @@ async def _store(client: MemberClient, urls: list[str], batch: PutAll) -> None:
 
 
 def batches(folder: ExportFolder, partition: int, map: str = "") -> Iterator[PutAll]:
-    """Yield what to store of a partition, each map for itself, a bounded number of entries and bytes at a time."""
+    """Yield the entries of a partition to store, each map for itself, a bounded number of entries and bytes at a time."""
     wanted = (entry for entry in folder.entries(partition) if map in ("", entry.map))
     for name, entries in groupby(wanted, attrgetter("map")):
         for batch in in_batches(((entry.key, value_of(entry) or b"") for entry in entries), BATCH_ENTRIES):
@@ -279,7 +279,7 @@ def batches(folder: ExportFolder, partition: int, map: str = "") -> Iterator[Put
 
 
 async def _any_member(client: MemberClient, urls: list[str]) -> tuple[ThisMember, str]:
-    """Return what the first member that answers says of itself, and its URL. Raises `CommandRefused` when none does."""
+    """Return the identity of the first member that answers, and its URL. Raises `CommandRefused` when none does."""
     problem = CommandRefused("no member is named")
     for url in dict.fromkeys(urls):
         try:

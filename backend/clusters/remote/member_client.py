@@ -1,4 +1,4 @@
-"""One HTTP client for all members of a cluster: what a member says of itself, and of the others that it knows.
+"""One HTTP client for all members of a cluster: their answers about themselves, and about the others that they know.
 
 It sends requests, and turns what can go wrong into errors for people.
 """
@@ -28,16 +28,16 @@ from quarterdeck.backend.picture.text.formatting import one_line
 Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
 
 ANSWER_SECONDS = 5.0
-"""How long a member may take to say what it knows anyway."""
+"""How long a member may take for an answer that it knows already."""
 
 COMMAND_TIMEOUT_SECONDS = 600.0
-"""How long it may take for what it has to do: giving all its data away, an operation that is tried again and again."""
+"""How long a member may take for work: to give all its data away, or an operation with many tries."""
 
 Decoded = TypeVar("Decoded")
 
 
 class Unreachable(CommandRefused):
-    """The member gave no answer: no process listens there, the network fails, or it is too slow."""
+    """The member gave no answer: its process is gone, the network fails, or it is too slow."""
 
 
 class RequestRefused(CommandRefused):
@@ -53,15 +53,15 @@ class BadResponse(CommandRefused):
 
 
 class HttpRequest(Struct, frozen=True):
-    """One thing to ask of one member: `path` below the interface's root, `body` as JSON."""
+    """One request to one member: `path` below the interface's root, `body` as JSON."""
 
     method: Method
     path: str
     body: object = None
     may_end: bool = False
-    """The member may be gone before it has answered: then it has done what it was asked."""
+    """Whether the member may be gone before it has answered: then it has done the request."""
     may_take_long: bool = False
-    """It may have to wait for others before it can answer."""
+    """Whether it may have to wait for others before it can answer."""
 
 
 class MemberClient:
@@ -87,11 +87,11 @@ class MemberClient:
         await self._http.aclose()
 
     async def get(self, url: str, path: str, answer: type[Decoded]) -> Decoded:
-        """Return what the member at `url` answers at `path`. Raises as `send` does."""
+        """Return the answer of the member at `url` at `path`. Raises as `send` does."""
         return decoded(Decoder(answer), await self.send(url, HttpRequest("GET", path)), url)
 
     async def facts(self, url: str) -> ThisMember:
-        """Return what the member at `url` says of itself. Raises as `send` does."""
+        """Return the identity of the member at `url`. Raises as `send` does."""
         return await self.get(url, "/member", ThisMember)
 
     async def records(self, url: str, after: tuple[str, int] | None, limit: int) -> RecordPage:
@@ -126,7 +126,7 @@ class MemberClient:
 
 
 def decoded(decoder: Decoder[Decoded], content: bytes | str, url: str) -> Decoded:
-    """Decode what the member at `url` said. Raises `BadResponse` when it cannot be read."""
+    """Decode the answer of the member at `url`. Raises `BadResponse` when it cannot be read."""
     try:
         return decoder.decode(content)
     except msgspec.DecodeError as problem:

@@ -43,7 +43,7 @@ class StreamTimings(NamedTuple):
     first_retry: float = 0.25
     longest_retry: float = 5.0
     after_refusal: float = 30.0
-    """One that does not want us is not asked often: it may count that as attempts to get in."""
+    """The pause after a refusal: the member may count more requests as attempts to get in."""
 
 
 class StreamBackoff:
@@ -65,7 +65,7 @@ class StreamBackoff:
 
 
 class StreamObserver(Protocol):
-    """Receives what a stream brings, in the event loop of the stream."""
+    """Receives the messages of a stream, in the stream's event loop."""
 
     def identified(self, stream: MemberStream, facts: ThisMember) -> bool:
         """Note who the member is. Return whether to go on following it."""
@@ -108,9 +108,9 @@ class MemberStream:
         self.contact: Contact = "connecting"
         self.since_us, self.heard_us = now_us, 0
         self.why, self.refused, self.is_gone = "", False, False
-        """Why it is not connected; whether it turned us away, or no process listens there."""
+        """Why it is not connected; whether it turned us away, or its process is gone."""
         self.incomplete = self.label = ""
-        """What is missing of its history; its label, once it has said who it is."""
+        """The missing part of its history; its label, once it has said its name."""
         self.facts: ThisMember | None = None
         self.clock_ahead_us = 0
         self._records = records
@@ -224,7 +224,7 @@ class MemberStream:
 
 
 def error_text(problem: Exception) -> str:
-    """Return what is wrong, in one line."""
+    """Return the problem, in one line."""
     if isinstance(problem, TimeoutError) and not str(problem):
         return "it gives no sign of life"
     if isinstance(problem, ConnectionClosed):

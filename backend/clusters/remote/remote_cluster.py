@@ -216,7 +216,7 @@ class RemoteCluster:
             self.lost(stream, "gone", f"it is not followed any more, for this program failed: {failure!r}")
 
     async def _poll_for_members(self) -> None:
-        """Members may know of others that are on no list: of the other half of what was one cluster, for instance."""
+        """Members may know other members that no list has: of the other half of a former cluster, for instance."""
         while True:
             await asyncio.sleep(LOOK_AROUND_SECONDS)
             connected = [member.url for member in self._followed.values() if member.contact == "connected"]

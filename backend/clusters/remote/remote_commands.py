@@ -41,14 +41,14 @@ class CommandTarget(NamedTuple):
 
 
 class MemberRequest(NamedTuple):
-    """What is asked over HTTP of the member called `label`."""
+    """The request over HTTP to the member called `label`."""
 
     label: str
     http: HttpRequest
 
 
 def requests_for(command: Command, members: Mapping[str, CommandTarget]) -> tuple[MemberRequest, ...]:
-    """Return what to ask of which member. Raises `CommandRefused` when it cannot wholly be done: then nothing is to be begun."""
+    """Return the request to each member. Raises `CommandRefused` when not all can be sent: then none is to be sent."""
     description = description_of(command)
     member = getattr(command, "member", "")
     refuse_outside_simulation(command)
@@ -73,7 +73,7 @@ def requests_for(command: Command, members: Mapping[str, CommandTarget]) -> tupl
 
 
 def _body(command: Command, form: HttpForm, members: Mapping[str, CommandTarget]) -> dict[str, object] | None:
-    """Return the arguments that are sent along, other members as addresses; None when there are none."""
+    """Return the arguments that are sent along, other members as addresses; None without any."""
     command = with_addresses(command, {label: target.address for label, target in members.items()})
     return {name: getattr(command, name) for name in form.body} or None
 
@@ -171,7 +171,7 @@ async def remote_snapshot(
 
 
 async def _asked(client: MemberClient, target: CommandTarget) -> MemberReport | str:
-    """Return what the member reports, or why it has reported nothing. What cannot be read was not reported either."""
+    """Return the member's report, or why it has given none. A report that cannot be read was not given either."""
     if target.why:
         return f"it is not reached: {target.why}"
     try:
@@ -198,16 +198,16 @@ def _links(reports: Iterable[MemberReport], label_of: Mapping[Address, str]) -> 
 Answered = TypeVar("Answered")
 
 BODY_BYTES = 2 * 1024 * 1024
-"""So many bytes of keys and values, at most, are sent in one request of many entries; one entry may be longer."""
+"""The largest number of bytes of keys and values in one request of many entries; one entry may be longer."""
 
 LENGTH_IN_JSON = 2
-"""A byte that is no plain letter takes up to so many in JSON or base64."""
+"""The largest number of bytes in JSON or base64 of a byte that is no plain letter."""
 
 PROBLEMS = (HTTPStatus.CONFLICT, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.GATEWAY_TIMEOUT)
-"""What a member answers when an operation has failed, not the asking for it."""
+"""The answer of a member when an operation has failed, not the request for it."""
 
 RESERVED_KEYS = ("size", "keys")
-"""What stands in the place of a key in paths that ask something about the whole map."""
+"""The placeholder for a key in paths of requests about the whole map."""
 
 
 async def call_map(client: MemberClient, url: str, operation: Operation) -> Answer:
@@ -247,7 +247,7 @@ async def call_map(client: MemberClient, url: str, operation: Operation) -> Answ
 
 
 def in_batches(entries: Iterable[tuple[str, bytes]], most: int = sys.maxsize) -> Iterator[list[tuple[str, bytes]]]:
-    """Yield the entries, at most so many at a time, and not more than fit into one request."""
+    """Yield the entries, at most this number at a time, and not more than fit into one request."""
     batch: list[tuple[str, bytes]] = []
     size = 0
     for key, value in entries:
@@ -269,7 +269,7 @@ def _body_of(value: bytes) -> dict[str, str]:
 
 
 def value_of(entry: Entry | ExportedEntry) -> bytes | None:
-    """Return the value of an entry as it is stored; None when there is none."""
+    """Return the value of an entry as it is stored; None without one."""
     if entry.value_base64 is not None:
         return base64.b64decode(entry.value_base64)
     return None if entry.value is None else entry.value.encode()

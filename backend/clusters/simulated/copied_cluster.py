@@ -22,7 +22,7 @@ FORM = 1
 
 
 class BadCopy(ValueError):
-    """A folder that holds no copy that can be gone on with. The message names the file and what is wrong."""
+    """A folder without a usable copy. The message names the file and the mistake."""
 
 
 class _Copy(msgspec.Struct, frozen=True):
@@ -34,7 +34,7 @@ _DECODER = msgspec.msgpack.Decoder(_Copy)
 
 
 def is_copy(folder: Path) -> bool:
-    """Whether there is a snapshot in this folder."""
+    """Return whether this folder holds a snapshot."""
     return (folder / SNAPSHOT_FILE).is_file()
 
 
@@ -64,7 +64,7 @@ ASSUMED = "messages take 0.2 to 1 ms, calls of clients and connections are not i
 
 
 class CopiedCluster(SimulatedCluster):
-    """The cluster of `snapshot`, in simulated time under `seed`. `past` first gives what had happened before, if it is given."""
+    """The cluster of `snapshot`, in simulated time under `seed`. `past`, if given, first gives the earlier records."""
 
     source: Source = "copy"
 
@@ -106,12 +106,12 @@ class CopiedCluster(SimulatedCluster):
         super().close()
 
     def notes(self) -> Sequence[str]:
-        """How its time goes, of what it is a copy, and what is assumed."""
+        """Return the course of its time, the origin of the copy, and its assumptions."""
         return [*filter(None, [self._failure]), *super().notes()[:1], *copy_notes(self.snapshot_taken)]
 
 
 def copy_notes(snapshot: ClusterSnapshot) -> Sequence[str]:
-    """Of what a copy is one, and what it assumes; one line each."""
+    """Return the origin of a copy, and its assumptions; one line each."""
     when, reporters = f"{snapshot.at_us / SECOND_US:.3f} s", counted(len(snapshot.members), "member")
     notes = [f"a copy of {one_line(snapshot.name)} as it was at {when}, of {reporters} that reported all"]
     notes += [

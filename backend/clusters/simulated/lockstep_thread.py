@@ -25,7 +25,7 @@ class LockstepThread:
         self._thread.start()
 
     def run_slice(self) -> None:
-        """Let the work go on until it gives back. Raises what it raised."""
+        """Let the work go on until it gives back. Raises the work's own exception."""
         if self._thread.is_alive():
             self._begin.release()
             self._over.acquire()
@@ -33,7 +33,7 @@ class LockstepThread:
             raise self._failure
 
     def yield_slice(self) -> None:
-        """Wait for the next turn; called by the work. Raises `LockstepEnded` when there is none."""
+        """Wait for the next turn; called by the work. Raises `LockstepEnded` at the end."""
         self._over.release()
         self._begin.acquire()
         if self._ending:

@@ -57,7 +57,7 @@ class ScenarioProgress:
             self._missed.append(outcome)
 
     def lines(self) -> Sequence[str]:
-        """Return what the scenario says, what it does, and what it missed."""
+        """Return the texts of the scenario, its actions, and its missed expectations."""
         met = f"{counted(self._met, 'expectation')} met" + (f", {len(self._missed)} missed" if self._missed else "")
         doing = f"the scenario is over: {met}" if self.finished else f"{self._doing} ({met})"
         missed = [f"✕ missed: step {step.step}, {step.text}: {step.missing}" for step in self._missed[-MISSES_TOLD:]]
@@ -68,10 +68,10 @@ BUDGET_US = 15_000
 """How long one turn may compute, so that keys are never kept waiting."""
 
 CATCH_UP_BUDGET_US = 50_000
-"""The same while a fork is computed up to its moment: there is nothing to see yet."""
+"""The same while a fork is computed up to its moment: it shows nothing yet."""
 
 SLICE_EVENTS = 200
-"""So many events are computed between two looks at the clock, about a millisecond's worth."""
+"""The number of events computed between two looks at the clock, about a millisecond's worth."""
 
 LONGEST_SEARCH_US = 60_000_000
 """Where nothing is recorded for so long, the search for the next event ends."""
@@ -93,7 +93,7 @@ class ScheduledCommand(NamedTuple):
 
 
 class _PendingCommand(NamedTuple):
-    """What a caller asks for. `for_answer`: the future is for the answer to the operation, not for its beginning."""
+    """A caller's request. `for_answer`: the future is for the answer to the operation, not for its beginning."""
 
     command: Command
     watched: bool
@@ -128,7 +128,7 @@ class SimulatedCluster:
         self.started: Future[None] = Future()
         """Done when all `scheduled` are carried out; fails when the cluster refuses one."""
         self.commands: list[ScheduledCommand] = []
-        """What was carried out, in order."""
+        """The commands carried out, in order."""
         self.speed = checked_speed(speed)
         self.paused = False
         self._scenario, self._seed, self._begin, self._clock_us = scenario, seed, begin, clock_us
@@ -173,7 +173,7 @@ class SimulatedCluster:
         return self._world.fingerprint()
 
     def drain(self) -> list[Record]:
-        """Let the time that is due pass, as far as it can be computed in one turn; what was recorded in it."""
+        """Let the due time pass, as far as it can be computed in one turn; return its records."""
         now_us = self._clock_us()
         passed_us = 0 if self._drained_us is None else now_us - self._drained_us
         self._drained_us = now_us
@@ -203,7 +203,7 @@ class SimulatedCluster:
         return done
 
     def close(self) -> None:
-        """End it; what was asked for and is not done is refused."""
+        """End it; requests that are not done are refused."""
         if not self._closed:
             self._closed = True
             self._lockstep.end()
@@ -213,7 +213,7 @@ class SimulatedCluster:
             self._settle()
 
     def notes(self) -> Sequence[str]:
-        """How its time goes, how far the scenario is, and what it said last."""
+        """Return the course of its time, the progress of the scenario, and its last text."""
         if self.now_us() < self._catch_up_us:
             return [f"computing the run up to the fork: {self.now_us() * 100 // self._catch_up_us} %"]
         slower = ", slower than asked for: more is going on than can be computed" if self._lagging else ""

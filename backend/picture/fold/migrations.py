@@ -1,4 +1,4 @@
-"""The fold of migrations: the plan, the running ones, and their ends. See Avoid Data Loss on Migration, 2 and 3.
+"""The fold of migrations: the plan, the running ones, and their ends.
 
 See Avoid Data Loss on Migration, 2 and 3.
 """

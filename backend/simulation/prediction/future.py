@@ -65,7 +65,7 @@ class Foundation:
 
 
 def foundation_of(picture: Picture) -> Foundation:
-    """Return the present clusters of `picture`. A member on several lists belongs to the cluster that it follows.
+    """Return the present clusters of `picture`.
 
     A member on several lists belongs to the cluster that it follows.
     """
