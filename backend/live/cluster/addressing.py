@@ -65,7 +65,7 @@ def _take(host: str, port: int) -> socket.socket | None:
 
 
 def checked_labels(labels: Sequence[str] | int) -> tuple[str, ...]:
-    """Return the labels of that many members, or these.
+    """Return the labels of this number of members, or these labels.
 
     Raises:
         ValueError: There is none, or one is empty or there twice.

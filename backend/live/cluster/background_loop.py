@@ -46,7 +46,7 @@ class BackgroundLoop:
             return not self._closed
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        """Do `work` beside everything else; call it in the thread. What is not done when the loop is closed is cancelled."""
+        """Do `work` beside everything else; call it in the thread. Closing the loop cancels unfinished work."""
         task = self.loop.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -74,9 +74,9 @@ class BackgroundLoop:
         return done
 
     def close(self, end: Callable[[], Coroutine[Any, Any, None]] | None = None) -> bool:
-        """Cancel what was spawned, let `end` run to its end, then end the thread.
+        """Cancel spawned work, let `end` run to its end, then end the thread.
 
-        Closing twice is harmless; whether this was the first time.
+        Return whether this was the first call; further calls are harmless.
         """
         with self._closing:
             already, self._closed = self._closed, True

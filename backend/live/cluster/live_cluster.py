@@ -117,7 +117,7 @@ class LiveCluster(ABC):
         """Where a member's present incarnation is to end; its next one, while it is down."""
         self._background = BackgroundLoop(f"cluster {name}")
         self._turn = asyncio.Lock()
-        """Held by the command that is being carried out; those that wait for it get it in their order."""
+        """Held by the command that is being carried out; waiting commands get it in their order."""
         self._background.start(lambda: self._background.spawn(self._start_all()))
 
     @abstractmethod
@@ -155,7 +155,7 @@ class LiveCluster(ABC):
         return done
 
     def snapshot(self) -> Future[ClusterSnapshot]:
-        """Return what its members know now. Paused members that are processes are in it without a state."""
+        """Return the present state of its members. Paused members that are processes are in it without a state."""
         return self._background.ask(self._take_snapshot, f"the cluster {self.name}")
 
     async def _take_snapshot(self) -> ClusterSnapshot:

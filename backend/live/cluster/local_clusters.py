@@ -61,7 +61,7 @@ ANSWER_TIMEOUT_SECONDS = 10.0
 """How long a process may take to begin, or to carry out a command, before it is given up."""
 
 STATE_TIMEOUT_SECONDS = 2.0
-"""How long it may take to report what it knows."""
+"""How long a process may take to report its state."""
 
 _LOG = logging.getLogger(__name__)
 
@@ -79,7 +79,7 @@ class ProcessHost:
         self._began: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._numbers = itertools.count(1)
         self._waiting: dict[int, Callable[[pipe.Reply], None]] = {}
-        """What to do with the reply to each request."""
+        """The handlers of the replies to each request."""
         self._following: asyncio.Task[None] | None = None
         self._started = False
         self._killed = False
@@ -173,7 +173,7 @@ class ProcessHost:
         self._signal(signal.SIGCONT)
 
     def links_changed(self, conditions: Sequence[LinkChanged]) -> None:
-        """Send the new conditions to the process; it applies them to what its member sends."""
+        """Send the new conditions to the process; it applies them to its member's messages."""
         self._order(pipe.SetLinks(tuple(conditions)))
 
     # The pipes

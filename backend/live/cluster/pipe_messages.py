@@ -65,7 +65,7 @@ PipeRequest = StartIncarnation | ExecuteCommand | BeginCall | SetLinks | Capture
 
 
 class IncarnationStarted(Struct, frozen=True, tag=True):
-    """The incarnation has begun; or not, when a `reason` is given, with the system's number of the error if there is one."""
+    """The incarnation has begun; or not, when a `reason` is given, with the system's number of the error if it has one."""
 
     reason: str = ""
     errno: int | None = None
@@ -78,14 +78,14 @@ class EventRecorded(Struct, frozen=True, tag=True):
 
 
 class Reply(Struct, frozen=True, tag=True):
-    """What became of the request of this number: it was carried out, or begun; or refused, when a `refusal` is given."""
+    """The fate of the request of this number: it was carried out, or begun; or refused, when a `refusal` is given."""
 
     number: int
     refusal: str = ""
     answer: Answer | None = None
     """Of an operation."""
     captured: CapturedMember | None = None
-    """All that the member knows, where that was asked for."""
+    """The whole state of the member, as requested."""
 
 
 class IncarnationEnded(Struct, frozen=True, tag=True):

@@ -1,4 +1,4 @@
-"""What a live cluster writes down: every event of its members, and what the operator and the network did to them."""
+"""The records of a live cluster: every event of its members, and the actions of the operator and the network."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class RunRecorder:
             self._journal.append(record)
 
     def record(self, event: Event) -> None:
-        """Record what the operator, the network or the disk did, under the name of the cluster. From any thread."""
+        """Record an event of the operator, the network or the disk, under the name of the cluster. From any thread."""
         with self._lock:
             self._own_seq += 1
             at = self._clock.now_us()
@@ -61,7 +61,7 @@ class RunRecorder:
 
 
 def log_record(record: Record, *, legacy: bool) -> None:
-    """Write what `record` says into the log, if it belongs there; `legacy` is the list format without a version."""
+    """Write the text of `record` into the log, if it belongs in the log; `legacy` is the list format without a version."""
     if not _LOG.isEnabledFor(logging.INFO):
         return
     match record.event:

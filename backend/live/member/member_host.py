@@ -1,4 +1,4 @@
-"""One incarnation of one member, running: its clock, what runs it anywhere, who observes it, and how it runs in this process."""
+"""One incarnation of one member, running: its clock, its host, its observers, and its work in this process."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class RunClock(Struct, frozen=True):
     """
 
     origin_ns: int
-    """What the machine's monotonic clock showed when this clock showed 0."""
+    """The machine's monotonic clock when this clock showed 0."""
     utc_origin_us: int
     """UTC at 0, in microseconds since 1970."""
 
@@ -56,7 +56,7 @@ class RunClock(Struct, frozen=True):
 
 
 MemberCommand = MemberOrder | CallMap | KillAt
-"""What a member does when an operator asks for it. In a join list stand addresses only, no labels."""
+"""The operations of a member for an operator. In a join list stand addresses only, no labels."""
 
 AnswerCallback = Callable[[Answer], None]
 
@@ -83,10 +83,10 @@ class Host(Protocol):
         """
 
     def call(self, operation: Operation, watched: bool, on_answer: AnswerCallback) -> None:
-        """Ask the member for an operation; `on_answer` is given the answer, once, whatever becomes of the member."""
+        """Ask the member for an operation; `on_answer` is given the answer, once, also when the member ends."""
 
     async def captured_state(self) -> CapturedMember:
-        """All that the member knows. Raises `CommandRefused` when it cannot be asked, TimeoutError when it is not heard."""
+        """Return the member's whole state. Raises `CommandRefused` when it cannot be asked, TimeoutError without an answer."""
 
     async def wait_ended(self) -> bool:
         """Return when the incarnation has ended and the port is free: whether it ended by its own decision."""
@@ -102,7 +102,7 @@ class Host(Protocol):
 
 
 class HostObserver(Protocol):
-    """Receives what happens to hosts: a cluster, which records it."""
+    """Receives the events of hosts: a cluster, which records them."""
 
     def recorded(self, record: Record) -> None: ...
 
@@ -199,7 +199,7 @@ class MemberHost:
             self.answer(number, Answer(problem=str(refusal), untouched=True))
 
     async def captured_state(self) -> CapturedMember:
-        """All that the member knows, also while it is paused: then what waits in its sockets is not in it."""
+        """Return the whole state of the member, also while it is paused: then data waiting in its sockets is not in it."""
         now_us, now_seconds = self._clock.now_us(), self._loop.time()
         waiting = tuple(
             InFlight(self.machine.address, address, message, now_us + round(seconds * SECOND_US), because)
@@ -216,12 +216,12 @@ class MemberHost:
         self._finish(self.transport.abort)
 
     def pause(self) -> None:
-        """Freeze: read nothing, send nothing, look at no clock. Sockets stay open and what arrives waits in them."""
+        """Freeze: read nothing, send nothing, look at no clock. Sockets stay open and arriving data waits in them."""
         self.transport.pause()
         self._cancel_timer()
 
     def resume(self) -> None:
-        """Go on: what has arrived meanwhile is handled, and what was due meanwhile is due now."""
+        """Go on: handle the data that has arrived meanwhile, and do the work that was due meanwhile."""
         self.transport.resume()
         missed, self._missed = self._missed, []
         for input in missed:
@@ -324,7 +324,7 @@ class MemberHost:
         self._notify(self._observer.recorded, record)
 
     def _notify(self, observe: Callable[..., None], *what: object) -> None:
-        """Call an observer. What it raises is logged, since the member is healthy all the same."""
+        """Call an observer. Its exception is logged, since the member is healthy all the same."""
         try:
             observe(*what)
         except Exception:  # noqa: BLE001 - belongs to the observer

@@ -1,4 +1,4 @@
-"""The cluster's secret: how a member proves that it knows it, without saying it.
+"""The cluster's secret: how a member proves that it knows the secret, without saying it.
 
 Each side adds a number that it has never used before, so that no proof is good twice. A proof covers both numbers, the
 cluster's name, both addresses and uuids, and which of the two sides it comes from, so that it cannot be sent back or used
@@ -24,7 +24,7 @@ from quarterdeck.backend.core.commands import CommandRefused
 NONCE_BYTES = 32
 
 KEY_ROUNDS = 100_000
-"""What one guess at a short secret costs an attacker that has got hold of a proof; paid once in each incarnation of a member."""
+"""The cost of one guess at a short secret for an attacker who holds a proof; paid once in each incarnation of a member."""
 
 FINGERPRINT_DIGITS = 12
 
@@ -34,7 +34,7 @@ _ENCODER = msgspec.msgpack.Encoder()
 
 
 class Exchange(Struct, frozen=True, array_like=True):
-    """All that a proof is about."""
+    """The facts that a proof is about."""
 
     protocol: int
     cluster: str
@@ -67,11 +67,11 @@ class ClusterSecret:
 
     @property
     def fingerprint(self) -> str:
-        """What people know it by. A reader can check guesses at the secret by it, so only operators see it."""
+        """The name by which people know the secret. A reader can check guesses at it, so only operators see it."""
         return hmac.digest(self._key, b"fingerprint", "sha256").hex()[:FINGERPRINT_DIGITS]
 
     def proof(self, side: Side, exchange: Exchange) -> bytes:
-        """Return what `side` sends to prove that it knows the secret."""
+        """Return the proof of `side` that it knows the secret."""
         return hmac.digest(self._key, _ENCODER.encode((side, exchange)), "sha256")
 
     def proven(self, side: Side, exchange: Exchange, proof: bytes) -> bool:
@@ -80,7 +80,7 @@ class ClusterSecret:
 
 
 class ClusterKeyring:
-    """The secrets that a member accepts, the one that it uses first: never none, and at most two."""
+    """The secrets that a member accepts, the one that it uses first: one or two."""
 
     def __init__(self, secret: ClusterSecret) -> None:
         self.accepted: tuple[ClusterSecret, ...] = (secret,)

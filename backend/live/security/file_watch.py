@@ -18,7 +18,7 @@ class FileWatch:
         self._looked_at = seconds()
 
     def changed(self) -> dict[Path, bool]:
-        """Return the files that have changed since they were looked at last, each with whether it is there still."""
+        """Return the files that have changed since the last look, each with whether it still exists."""
         now = self._seconds()
         if now - self._looked_at < LOOK_SECONDS:
             return {}
@@ -27,7 +27,7 @@ class FileWatch:
 
 
 def _stamp_of(path: Path) -> tuple[int, int, int] | None:
-    """Return what differs when the file has changed; None when it is not there, or cannot be looked at."""
+    """Return the state of a file, to be compared; None when the file is missing, or cannot be looked at."""
     try:
         state = path.stat()
     except OSError:

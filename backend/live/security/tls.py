@@ -27,13 +27,13 @@ READ_BYTES = 32 * 1024
 an unidentified peer's, although TLS packs no more than 16 KiB together; it has no argument for that, only this number for all."""
 
 OTHER_VERSION_ALERT = bytes((21, 3, 3, 0, 2, 2, 70))
-"""The alert ``protocol_version`` (RFC 8446, 6.2): for a peer that begins with TLS where there is none, or the other way round."""
+"""The alert ``protocol_version`` (RFC 8446, 6.2): for a peer that begins with TLS at a port without it, or the reverse."""
 
 _LOG = logging.getLogger(__name__)
 
 
 class BadCertificate(ValueError):
-    """Files of which no TLS can be made. The message names the field and the file, and says what to do."""
+    """Files of which no TLS can be made. The message names the field and the file, and the remedy."""
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ def is_tls_refusal(problem: ssl.SSLError) -> bool:
 
 
 def tls_reason(problem: ssl.SSLError) -> str:
-    """Return what has failed, in words: the system's, without the place in its source."""
+    """Return the failure in words: the system's, without the place in its source."""
     if isinstance(problem, ssl.SSLCertVerificationError):
         return f"TLS: its certificate is not accepted: {problem.verify_message}"
     said = (problem.reason or str(problem)).replace("_", " ").lower()
@@ -216,7 +216,7 @@ def _load_authority(context: ssl.SSLContext, files: TlsFiles) -> None:
 
 @dataclass(frozen=True)
 class WireSecurity:
-    """Everything empty: any member of a cluster with our name is one of us, and what is said can be read on the way."""
+    """Everything empty: any member of a cluster with our name is one of us, and others can read messages on the way."""
 
     secret: str = field(default="", repr=False)
     """Shared by all members of the cluster; proven by challenge and response, never sent
@@ -238,7 +238,7 @@ FIELDS_BEFORE_VALIDITY = 3
 
 
 def not_after(path: Path) -> datetime | None:
-    """When the first certificate in the PEM file `path` expires; None when there is none that can be read."""
+    """Return when the first certificate in the PEM file `path` expires; None when none can be read."""
     try:
         text = path.read_text()
         first = text[text.index(BEGINNING) : text.index(END) + len(END)]

@@ -40,13 +40,13 @@ PAUSE_SECONDS = 1.0
 LOG_SECONDS = 60.0
 
 HEARD_BYTES = 4096
-"""How much of what a refused peer has said is read. What is left unread when a connection is closed resets it."""
+"""The number of bytes of a refused peer's words that are read. Unread ones reset the connection when it is closed."""
 
 _LOG = logging.getLogger(__name__)
 
 
 def first_words(descriptor: int) -> bytes:
-    """Read what a peer has said by now, at most `HEARD_BYTES`."""
+    """Read the peer's words so far, at most `HEARD_BYTES`."""
     try:
         return os.read(descriptor, HEARD_BYTES)
     except OSError:
@@ -100,7 +100,7 @@ class Acceptor:
             self._loop.add_reader(listening, self._accept, listening)
 
     async def _resolved(self, host: str, port: int) -> Iterable[tuple[int, Any]]:
-        """Family and address of what to bind. A number needs no lookup, which takes a thread."""
+        """Return family and address to bind. A number needs no lookup, which takes a thread."""
         with suppress(ValueError):
             return [(socket.AF_INET if isinstance(ip_address(host), IPv4Address) else socket.AF_INET6, (host, port))]
         found = await self._loop.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)

@@ -48,7 +48,7 @@ class CausedMessage(Struct, frozen=True, tag="caused", array_like=True):
 MESSAGE: msgspec.msgpack.Decoder[Message | CausedMessage] = msgspec.msgpack.Decoder(Message | CausedMessage)
 
 WRITE_BACKLOG_BYTES = 1024 * 1024
-"""A receiver that leaves this much of what is urgent unread is not sent anything more until it reads again."""
+"""A receiver that leaves this many urgent bytes unread gets no more messages until it reads again."""
 
 BULK_AHEAD_BYTES = 256 * 1024
 """Bulk waits for its turn while more than this is on its way to the system, so that this is all that urgent frames wait for."""
@@ -69,7 +69,7 @@ for longer than members wait for heartbeats."""
 GOODBYE = bytes(frames.PREFIX_BYTES)
 
 TLS_ALERT = re.compile(rb"\x15\x03[\x00-\x04]\x00\x02[\x01\x02]")
-"""What a member says that expects TLS and is called without. No frame of a handshake begins so."""
+"""The first bytes of a member that expects TLS and is called without. No frame of a handshake begins so."""
 
 
 def reason_of(problem: Exception | None) -> str:
@@ -118,7 +118,7 @@ class ConnectionOwner(Protocol):
 
     def peer_rejected(self, remote: str, reason: str, cause: RefusalCause) -> None: ...
     def lost(self, connection: PeerConnection, reason: str) -> None:
-        """Note that the connection is over. `reason` says what befell it; empty when one side ended it on purpose."""
+        """Note that the connection is over. `reason` is its failure; empty when one side ended it on purpose."""
 
 
 class PeerConnection(asyncio.BufferedProtocol):
@@ -168,12 +168,12 @@ class PeerConnection(asyncio.BufferedProtocol):
 
     @property
     def host(self) -> str:
-        """What the other end cannot change at will: its host, as the system knows it, or the network of its host."""
+        """The origin that the other end cannot change at will: its host, as the system knows it, or the network of its host."""
         return network_of(self._remote.rpartition(":")[0])
 
     @property
     def certificate(self) -> Mapping[str, Any] | None:
-        """What the other side has shown of itself, as `ssl.SSLSocket.getpeercert` gives it."""
+        """The certificate of the other side, as `ssl.SSLSocket.getpeercert` gives it."""
         return self._transport.get_extra_info("peercert") if self._transport is not None else None
 
     @property
@@ -202,12 +202,12 @@ class PeerConnection(asyncio.BufferedProtocol):
             self._bulk_bytes += len(frame)
 
     def _write_bulk(self, transport: asyncio.Transport, frame: bytes) -> None:
-        """Hand it to asyncio, which may choke the connection; what is urgent has its own room behind it."""
+        """Hand the bytes to asyncio, which may choke the connection; urgent ones have their own room behind it."""
         self._bulk_ahead_bytes = len(frame)
         transport.write(frame)
 
     def abort(self) -> None:
-        """End it at once; what was not yet written is lost."""
+        """End it at once; unwritten bytes are lost."""
         self._end()
         if self._transport is not None:
             self._transport.abort()
@@ -232,7 +232,7 @@ class PeerConnection(asyncio.BufferedProtocol):
         self.abort()
 
     def pause(self) -> None:
-        """Read no more; what arrives waits in the kernel, as for a frozen process."""
+        """Read no more; arriving bytes wait in the kernel, as for a frozen process."""
         if self._transport is not None and not self._transport.is_closing():
             self._transport.pause_reading()
 
@@ -274,7 +274,7 @@ class PeerConnection(asyncio.BufferedProtocol):
         self.take(self._owner.buffer[:nbytes])
 
     def take(self, data: memoryview) -> None:
-        """Hear what the other side has said."""
+        """Take the words of the other side."""
         try:
             for payload in self._parser.feed(data):
                 if self.closed:

@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 class BadFrame(Exception):
-    """Bytes that are no frame of ours; the message says what is wrong with them."""
+    """Bytes that are no frame of ours; the message names the mistake."""
 
 
 class FrameTooLarge(BadFrame):
@@ -46,7 +46,7 @@ def frame_of(content: msgspec.Struct, limit: int = MAX_FRAME_BYTES) -> bytes:
 
 
 def content_of(decoder: msgspec.msgpack.Decoder[T], payload: memoryview) -> T:
-    """Return what `payload` says.
+    """Return the message in `payload`.
 
     Raises:
         BadFrame: It is not what `decoder` expects.

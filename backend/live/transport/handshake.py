@@ -1,4 +1,4 @@
-"""The handshake: what is said first on a connection, the rules by which peers are refused, and its two sides.
+"""The handshake: the first messages on a connection, the rules by which peers are refused, and its two sides.
 
 The initiator sends `HandshakeHello`, the responder answers `Welcome` or `HandshakeRejection`. When they share a secret, a
 `Challenge` and a `Proof` come in between, and the welcome carries a proof as well. The sides are state machines without a
@@ -49,7 +49,7 @@ class HandshakeHello(Struct, frozen=True, tag="quarterdeck-hello", array_like=Tr
     address: Address
     uuid: str
     nonce: bytes = b""
-    """For the proof of the cluster's secret, when there is one."""
+    """The fresh number for the proof of the cluster's secret, where the cluster has one."""
     newest: int = 0
     """The newest version that it speaks; members of version 2 do not say it."""
 
@@ -74,7 +74,7 @@ class Welcome(Struct, frozen=True, tag="quarterdeck-welcome", array_like=True):
     address: Address
     uuid: str
     proof: bytes = b""
-    """That it knows the secret as well, when there is one."""
+    """The proof of the secret, where the cluster has one."""
     newest: int = 0
     """The newest version that it speaks; members of version 2 do not say it."""
 
@@ -92,7 +92,7 @@ class HandshakeRejection(Struct, frozen=True, tag="quarterdeck-refused", array_l
     joined: bool = False
     """The one who was dialled is in a cluster, which the other one therefore should not found anew."""
     proof: bytes = b""
-    """That it knows the secret, when both have proven it."""
+    """The proof that it knows the secret, where both sides have proven it."""
     without_secret: bool = False
     """It refuses those that have a secret, since it has none: it cannot prove anything."""
 
@@ -104,7 +104,7 @@ ANSWER: msgspec.msgpack.Decoder[Welcome | HandshakeRejection | Challenge] = msgs
 )
 
 QUOTED_CHARACTERS = 100
-"""How much of what an unidentified peer has sent is repeated to people."""
+"""The number of letters of an unidentified peer's words that are repeated to people."""
 
 
 def hello_of(cluster: str, address: Address, uuid: str) -> HandshakeHello:

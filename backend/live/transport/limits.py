@@ -51,7 +51,7 @@ class TransportLimits(Struct, frozen=True):
 DEFAULT_LIMITS = TransportLimits()
 
 REMEMBERED_HOSTS = 4_096
-"""Of how many hosts the failures are remembered; the one that has not failed for longest is forgotten first."""
+"""The number of hosts whose failures are remembered; the host without a failure for longest is forgotten first."""
 
 
 OWN_DESCRIPTORS = 32
@@ -75,7 +75,7 @@ def limits_within(descriptors: int) -> TransportLimits:
 
 
 def network_of(host: str) -> str:
-    """Return what a remote cannot change at will: its address, or for IPv6 the network of its address."""
+    """Return the origin that a remote cannot change at will: its address, or for IPv6 the network of its address."""
     if ":" not in host:
         return host
     try:
@@ -149,7 +149,7 @@ class ConnectionSlots:
         return partial(self._give_back, host, holder)
 
     def make_room(self) -> bool:
-        """Break one connection off because something else is short; whether there was one."""
+        """Break one connection off because another resource is short. Return whether one was open."""
         for host in self._greediest_first():
             if victim := self._giving_way(host):
                 self._give_back(*victim)
@@ -175,7 +175,7 @@ class ConnectionSlots:
         return None
 
     def _greediest_first(self) -> list[str]:
-        """Return the hosts: strangers before those that are known, and those that hold most places first."""
+        """Return the hosts: strangers before known hosts, and the holders of most places first."""
         return sorted(self._holders, key=lambda host: (host in self._known, -len(self._holders[host])))
 
     def _giving_way(self, host: str) -> tuple[str, SlotHolder] | None:

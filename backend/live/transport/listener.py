@@ -35,7 +35,7 @@ TLS_BEGINS = 0x16
 
 
 def _refusal(status: str, body: bytes, *headers: str) -> bytes:
-    """Return an answer in the form in which the HTTP face refuses, for those that it never gets to see."""
+    """Return an answer in the HTTP face's form of a refusal, for clients that the face never gets to see."""
     lines = [f"HTTP/1.1 {status}", *headers, "Connection: close", "Content-Type: application/json"]
     return "\r\n".join([*lines, f"Content-Length: {len(body)}", "", ""]).encode() + body
 
@@ -53,7 +53,7 @@ it back, which in the long run wears out the heap: after 50,000 bad requests it 
 
 TOO_BUSY = "came while too many connections had not said yet what they are; it may call again"
 TOO_MANY_FAILURES = "comes from a host with too many failed handshakes; it may call again"
-"""What is said to members that are over a limit."""
+"""The answer to members that are over a limit."""
 
 BUSY_ALERT = bytes((21, 3, 3, 0, 2, 2, 80))
 """The same where TLS is spoken: the alert ``internal_error`` (RFC 8446, 6.2)."""
@@ -64,7 +64,7 @@ _LOG = logging.getLogger(__name__)
 
 
 class Listener:
-    """The sockets that a member listens on, and the pending connections that were accepted there."""
+    """The sockets that a member listens on, and their pending connections."""
 
     def __init__(
         self, owner: ConnectionOwner, http: HttpHandover | None, tls: Tls | None, limits: TransportLimits
@@ -80,7 +80,7 @@ class Listener:
         self._acceptors: list[Acceptor] = []
         self.waiting: set[PendingConnection] = set()
         self._http_connections: dict[asyncio.Transport, Callable[[], None]] = {}
-        """Connections handed over as HTTP, with what gives their place back."""
+        """Connections handed over as HTTP, each with the function that gives its place back."""
 
     async def listen(self, host: str, port: int, *, frames: bool = True) -> None:
         """Bind and accept; without `frames` clients of the HTTP face only. Raises OSError when the port is not free."""
@@ -101,7 +101,7 @@ class Listener:
             pending.resume()
 
     def close(self) -> None:
-        """Accept no more connections, and break off what is pending; HTTP connections are their new owner's to end."""
+        """Accept no more connections, and break off pending ones; HTTP connections are their new owner's to end."""
         for acceptor in self._acceptors:
             acceptor.close()
         for pending in tuple(self.waiting):
@@ -129,13 +129,13 @@ class Listener:
         return True
 
     def refusal_of(self, first_words: bytes, secured: bool) -> bytes:
-        """Return what is said to a peer for which there is no room: in plain TLS unless that is `secured`, or not used."""
+        """Return the answer to a peer without a place: in plain TLS unless that is `secured`, or not used."""
         if not secured:
             return BUSY_ALERT
         return TOO_MANY if first_words[:1].isupper() else self.rejection(TOO_BUSY)
 
     def rejection(self, reason: str) -> bytes:
-        """Return what is said to members: why they are refused."""
+        """Return the refusal of a member for this reason."""
         return frame_of(HandshakeRejection(reason, joined=self.owner.joined()))
 
     def _make_room(self) -> None:
@@ -158,7 +158,7 @@ class HttpConnection:
 
 
 class PendingConnection(asyncio.BufferedProtocol):
-    """One connection, from its beginning until it is known whom it is for."""
+    """One connection, from its beginning until its receiver is known."""
 
     def __init__(self, listener: Listener, frames: bool) -> None:
         self._listener = listener
@@ -253,7 +253,7 @@ class PendingConnection(asyncio.BufferedProtocol):
             self._securing = self._loop.create_task(self._secure(self._transport, self._listener.tls.accepting))
 
     async def _secure(self, transport: asyncio.Transport, context: ssl.SSLContext) -> None:
-        """Shake hands; what is said before this returns is only collected."""
+        """Shake hands; messages before this returns are only collected."""
         AlertingContext.alerts_to.set(transport)
         try:
             secure = await self._loop.start_tls(

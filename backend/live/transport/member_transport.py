@@ -44,7 +44,7 @@ CLOSED_LOOK_SECONDS = 0.005
 
 
 class Receiver(Protocol):
-    """Receives what the network brings."""
+    """Receives the events of the network."""
 
     def received(self, sender: Address, message: Message, because: RecordId | None) -> None: ...
     def unreachable(self, address: Address, reason: str, cause: UnreachableCause) -> None: ...
@@ -146,7 +146,7 @@ class MemberTransport:
             peer.blackhole = self._loop.call_later(self.timeouts.connect_seconds, self._blackhole_is_over, peer)
 
     def link_changed(self, condition: LinkChanged, target: Address) -> None:
-        """Take a new condition of the link to `target`: break what a reset breaks, release what a delay held."""
+        """Take a new condition of the link to `target`: break connections that it resets, release messages that a delay held."""
         if (peer := self.peers.get(target)) is None:
             return
         if condition.blocked == "reset" and peer.connection is not None:
@@ -207,7 +207,7 @@ class MemberTransport:
 
     @property
     def queues(self) -> WireQueues:
-        """What waits, and who is connected that is no member."""
+        """Return the waiting messages, and the connections of peers that are no members."""
         backlogs = [connection.bulk_backlog for connection in self._connections]
         return WireQueues(
             sum(len(peer.queue) for peer in self.peers.values()),
@@ -417,7 +417,7 @@ class MemberTransport:
             peer.queue.popleft().write_to(connection)
 
     def _forget_attempt(self, peer: TransportPeer, but: PeerConnection | None = None) -> None:
-        """Give up whatever dial is under way; `but` is the connection that it has just made, if it has."""
+        """Give up every dial under way; `but` is the connection that a dial has just made, if one has."""
         self._forget_blackhole(peer)
         attempt, dial = peer.attempt, peer.dial
         peer.attempt = peer.dial = None

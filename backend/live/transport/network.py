@@ -52,7 +52,7 @@ class LiveNetwork:
         return links.of(self._labels.get(source, source), self._labels.get(target, target))
 
     def copies(self, condition: LinkChanged, message: Message) -> int:
-        """How often `message` gets across a link in this condition: not at all, once, or twice. Draws what is by chance."""
+        """Return how often `message` crosses a link in this condition: not at all, once, or twice. Draws by chance."""
         draw, kind = self._randomness.random, str(message.__struct_config__.tag)
         if kind in condition.dropped_kinds:
             return 0
@@ -66,7 +66,7 @@ class LiveNetwork:
         return delay_us(conditions_by_kind(condition)[0], self._randomness.random)
 
     def delay_of_kind_us(self, condition: LinkChanged, message: Message) -> int:
-        """Return what it adds besides to messages of this one's kind."""
+        """Return the delay that it adds besides to messages of this one's kind."""
         found = conditions_for(condition, str(message.__struct_config__.tag))
         return sum(delay_us(part, self._randomness.random) for part in found[1:])
 

@@ -1,4 +1,4 @@
-"""All that a member's transport keeps of one other address, and the frames that wait for it."""
+"""The state of a member's transport about one other address, and the frames that wait for it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ QUEUE_MESSAGES = 256
 
 
 BULK = frozenset((*get_args(PartitionMessage), *get_args(DataMessage)))
-"""What is said about tables and data. It may be long, and stays in order among itself; everything else goes ahead of it."""
+"""Messages about tables and data. They may be long, and stay in order among themselves; all others go ahead of them."""
 
 
 VERSION_OF_KIND: dict[type[Message], int] = {LiteChangeRequest: 3, LiteChangeRefusal: 3}
@@ -43,7 +43,7 @@ class QueuedFrame(NamedTuple):
     version: int = 0
     """The protocol version that its receiver must speak."""
     because: RecordId | None = None
-    """The record that brought the message about; for those that know of causes it goes around the message."""
+    """The record that caused the message; it goes around the message to members that know of causes."""
 
     def write_to(self, connection: PeerConnection) -> None:
         """Write the frame, unless the receiver would not know what it is. Who needs an answer to it gives up in time."""
@@ -78,15 +78,15 @@ def queued_frame_of(message: Message, because: RecordId | None = None) -> Queued
 
 
 class WireQueues(NamedTuple):
-    """What waits in a member's connections, and how many of them are not those of members."""
+    """The numbers of waiting frames of a member's connections, and of connections that are not those of members."""
 
     messages_for_dials: int
-    """To addresses with which there is no connection yet."""
+    """Frames to addresses without a connection so far."""
     bulk_frames: int
     """Of tables and data, until their receivers have read enough."""
     bulk_bytes: int
     strangers: int
-    """Connections that have not said yet what they are."""
+    """Connections that have not said yet whose they are."""
     http_connections: int
 
 
@@ -97,7 +97,7 @@ def message_of(frame: bytes) -> Message:
 
 @dataclass(eq=False)
 class TransportPeer:
-    """All there is to know of one other address."""
+    """The facts about one other address."""
 
     address: Address
     connection: PeerConnection | None = None
