@@ -23,8 +23,10 @@ contain of it at all. What a log does not contain within that, and what stands t
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from hashlib import sha256
 from itertools import groupby
 from math import inf
@@ -50,6 +52,7 @@ LOGGED_ASPECTS: tuple[Aspect, ...] = ("suspicions", "claims", "merge-verdicts", 
 Of another one the last is unknown: only changes of the cluster's state are logged, and the last may be older than the log.
 """
 UNKNOWN_UUID_PREFIX = "unknown-"
+_ROTATED = re.compile(r"\.(\d{1,4})(?:\.gz)?$")
 _REST_US = 6 * SECOND_US
 """How long before a gap in heartbeats a member may have begun to start or merge."""
 MAX_PENDING_EVENTS = 4096
@@ -277,13 +280,25 @@ class InterpretedMessage(Struct, frozen=True, gc=False):
         return events.MemberMerging in self.kinds or events.MemberStopped in self.kinds
 
 
-def log_order(placed: MemberMessage) -> tuple[str, int, int, str, int]:
-    """Sort by run, then by time; at the same time older files come first, and each file keeps its order."""
-    return placed.run, placed.at_us, placed.file_us, placed.file, placed.rank
+def sort_messages(placed: list[MemberMessage]) -> None:
+    """Sort by run, then by time; at the same time the member that logged first comes first, and each keeps its order."""
+    firsts: dict[str, int] = {}
+    for message in placed:
+        firsts[message.member] = min(message.at_us, firsts.get(message.member, message.at_us))
+    placed.sort(
+        key=lambda one: (one.run, one.at_us, firsts[one.member], one.member, one.file_us, *_age(one.file), one.rank)
+    )
+
+
+@lru_cache(maxsize=4096)
+def _age(file: str) -> tuple[int, str]:
+    """Return what sorts files that begin at one time: of rotated ones, the greatest number is the oldest."""
+    found = _ROTATED.search(file)
+    return -int(found[1]) if found else 0, file
 
 
 def interpret_messages(placed: Iterable[MemberMessage], whole: LogSet) -> Iterator[InterpretedMessage]:
-    """Interpret messages that are in `log_order`. Those of one member are in the order in which it logged them."""
+    """Interpret messages that `sort_messages` has sorted. Those of one member are in the order in which it logged them."""
     for run, messages in groupby(placed, key=lambda message: message.run):
         interpreter = MessageInterpreter(run, whole.run_began_us(run))
         for message in messages:

@@ -154,6 +154,8 @@ class LogSet:
         self._run_ended_us: dict[str, int] = {}
         self._ahead_us: dict[str, int] = {}
         self._clocks: dict[str, dict[str, ClockReading]] = {}
+        self._lasts_us: dict[str, dict[str, int]] = {}
+        """By run and member, when it logged last."""
         self.aligned_clocks: list[AlignedClock] = []
         self._notes: dict[str, dict[str, None]] = {}
         """By file, what is to be said of how it was read."""
@@ -235,6 +237,10 @@ class LogSet:
         reading.zoned |= whole.zoned
         times = (whole.first_us, *whole.lasts_us.values(), reading.first_us, reading.last_us)
         known = [us for us in times if us is not None]
+        lasts_us = self._lasts_us.setdefault(self.run_of(file), {})
+        for member, last_us in whole.lasts_us.items():
+            member = member or self._clock_of(file)
+            lasts_us[member] = max(last_us, lasts_us.get(member, last_us))
         reading.first_us, reading.last_us = min(known, default=None), max(known, default=None)
         for part in parts:
             for state in part.streams.values():
@@ -280,9 +286,7 @@ class LogSet:
         ahead = {clock.member: clock.ahead_us or 0 for clock in self.aligned_clocks if clock.run == run}
         began = self.run_began_us(run)
         return {
-            member: clock.last_us - ahead.get(member, 0) - began
-            for member, clock in self._clocks.get(run, {}).items()
-            if clock.last_us is not None
+            member: last_us - ahead.get(member, 0) - began for member, last_us in self._lasts_us.get(run, {}).items()
         }
 
     def line_number(self, file: str, index: int, number: int) -> int:

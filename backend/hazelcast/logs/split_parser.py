@@ -140,15 +140,14 @@ class SplitSummary(Struct):
     def of(cls, split: FileSplit) -> SplitSummary:
         """Begin the counts of a split. Raises `OSError`."""
         form = form_of(split.file, split.modified_us)
-        is_turned = form.is_falling and form.carries_lines
         return cls(
             split.file,
             split.index,
             split.modified_us,
             notes=form.notes,
             ambiguous_zone=form.ambiguous_zone,
-            is_falling=form.is_falling and not is_turned,
-            is_turned=is_turned,
+            is_falling=form.is_falling and not form.is_turned,
+            is_turned=form.is_turned,
         )
 
     def begin_torn(self, line: str) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from quarterdeck.backend.core.events import Record
-from quarterdeck.backend.hazelcast.logs.interpretation import interpret_messages, log_order
+from quarterdeck.backend.hazelcast.logs.interpretation import interpret_messages, sort_messages
 from quarterdeck.backend.hazelcast.logs.lines.file_splits import FileSplit, plan_splits
 from quarterdeck.backend.hazelcast.logs.log_files import log_files
 from quarterdeck.backend.hazelcast.logs.log_set import AMBIGUOUS_MEMBER, LogSet, MemberMessage, total_counts
@@ -87,7 +87,8 @@ def records_of(splits: Sequence[ParsedSplit], whole: LogSet) -> LogRecords:
         if not whole.is_joined(of.file, of.index, one.number)
     ]
     quarantine.sort(key=lambda entry: (entry.file, entry.line))
-    made = list(records_and_stories(interpret_messages(sorted(placed, key=log_order), whole), whole))
+    sort_messages(placed)
+    made = list(records_and_stories(interpret_messages(placed, whole), whole))
     records = sorted(
         (record for record in made if isinstance(record, Record)), key=lambda record: (record.run, record.member)
     )

@@ -20,7 +20,7 @@ from quarterdeck.backend.hazelcast.logs.interpretation import (
     InterpretedMessage,
     MessageInterpreter,
     interpret_messages,
-    log_order,
+    sort_messages,
 )
 from quarterdeck.backend.hazelcast.logs.lines.file_splits import context_of, end_of_last_line, whole_file
 from quarterdeck.backend.hazelcast.logs.lines.message_assembly import Message, MessageAssembler
@@ -148,7 +148,7 @@ def placed_messages(heard: list[HeardMessage], whole: LogSet) -> list[MemberMess
         file, index, message = heard.pop()
         if (place := whole.place(file, index, message)) is not None:
             placed.append(place)
-    placed.sort(key=log_order)
+    sort_messages(placed)
     return placed
 
 

@@ -89,7 +89,7 @@ def strip_envelope(line: str, form: FileForm = PLAIN) -> EnvelopedLine:
 
 def undressed(line: str, form: FileForm) -> tuple[str, str]:
     """Return a line without its end, colours and what stands before every line of its file; and where that says it is from."""
-    text = line.rstrip("\r\n")
+    text = line.rstrip("\r\n").removeprefix("\ufeff")
     if "\x1b" in text:
         text = _ANSI.sub("", text)
     if form.has_bare_colours:

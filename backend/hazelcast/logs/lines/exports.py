@@ -43,22 +43,22 @@ def export_kind(head: bytes) -> Export:
 def converted(source: BinaryIO, kind: Export) -> BinaryIO:
     """Return the records of an export as JSON lines."""
     rows = _csv_rows(source) if kind == "csv" else _objects(source, is_array=kind == "array")
-    return _spooled(json.dumps(row, ensure_ascii=False).encode("utf-8", "replace") + b"\n" for row in rows)
+    return spooled(json.dumps(row, ensure_ascii=False).encode("utf-8", "replace") + b"\n" for row in rows)
 
 
 def in_order_of_time(source: BinaryIO, form: FileForm) -> BinaryIO:
     """Return the lines of a file whose newest ones stand first. Lines of one moment keep their order where lists are whole so."""
     places, times = array("q", [0]), array("q")
-    is_turned = False
+    is_turned = True
     before = ""
     while line := source.readline():
         carried = strip_envelope(line.decode("utf-8", "replace"), form)
-        is_turned |= carried.text.startswith("Members ") and before.startswith("\tMember ")
+        is_turned &= not (carried.text.startswith("\tMember ") and before.startswith("Members "))
         before = carried.text
         times.append(carried.collected.us if carried.collected else times[-1] if times else 0)
         places.append(source.tell())
     order = sorted(range(len(times)), key=lambda number: (times[number], -number if is_turned else number))
-    return _spooled(_lines_at(source, places, order))
+    return spooled(_lines_at(source, places, order))
 
 
 def _lines_at(source: BinaryIO, places: Iterable[int], order: Iterable[int]) -> Iterator[bytes]:
@@ -69,7 +69,8 @@ def _lines_at(source: BinaryIO, places: Iterable[int], order: Iterable[int]) -> 
         yield line if line.endswith(b"\n") else line + b"\n"
 
 
-def _spooled(lines: Iterable[bytes]) -> BinaryIO:
+def spooled(lines: Iterable[bytes]) -> BinaryIO:
+    """Return a file of these lines, which can be read from any place; a great one stands on disk."""
     made = SpooledTemporaryFile(max_size=_KEPT_BYTES)  # closed by who reads it
     made.writelines(lines)
     made.seek(0)

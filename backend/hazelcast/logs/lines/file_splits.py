@@ -25,6 +25,7 @@ from quarterdeck.backend.hazelcast.logs.lines.exports import (
     converted,
     export_kind,
     in_order_of_time,
+    spooled,
 )
 from quarterdeck.backend.hazelcast.logs.lines.form import FileForm
 from quarterdeck.backend.hazelcast.logs.lines.form_detection import learned_form
@@ -218,18 +219,20 @@ def opened(file: str) -> BinaryIO:
     """Open a file for its bytes, unpacked, as UTF-8. Raises `OSError`."""
     source = _unpacked(file)
     if encoding := encoding_of(file):
-        return cast(BinaryIO, codecs.EncodedFile(source, "utf-8", encoding, errors="replace"))
+        source = cast(BinaryIO, codecs.EncodedFile(source, "utf-8", encoding, errors="replace"))
     if export := export_of(file):
         with source:
-            return converted(source, export)
+            return converted(spooled(source) if encoding else source, export)
     return source
 
 
 def opened_in_order(file: str, form: FileForm) -> BinaryIO:
     """Open a file for its bytes as `opened` does; where its lines are those of printed lines, the newest first, turned round."""
     source = opened(file)
-    if not (form.is_falling and form.carries_lines):
+    if not form.is_turned:
         return source
+    if encoding_of(file):
+        source = spooled(source)
     with source:
         return in_order_of_time(source, form)
 
@@ -238,7 +241,10 @@ def export_of(file: str) -> Export:
     """Return how a log store has exported a file; "" for a log."""
     try:
         with _unpacked(file) as source:
-            return export_kind(source.read(HEAD_BYTES))
+            head = source.read(HEAD_BYTES)
+            return export_kind(
+                head if not (encoding := encoding_of(file)) else head.decode(encoding, "replace").encode()
+            )
     except UNREADABLE:
         return ""
 

@@ -73,17 +73,17 @@ LAYOUTS = (
     LogLayout(
         "logger behind, in braces",
         _twice("2026-11-21 12:15:50,000 INFO  {} {{com.hazelcast.core.LifecycleService}}"),
-        behind=r"\s*\{((?:[a-z]\w*\.)*[A-Z]\w*)\}\s*$",
+        behind=r"\s*\{((?:[a-z]\w*\.)+\w+|[A-Z]\w*)\}\s*$",
     ),
     LogLayout(
         "logger behind, in parentheses",
         _twice("[2026-11-21 12:15:50,000] INFO {} (com.hazelcast.core.LifecycleService)"),
-        behind=r"\s*\(((?:[a-z]\w*\.)+[A-Z]\w*)\)\s*$",
+        behind=r"\s*\(((?:[a-z]\w*\.)+\w+)\)\s*$",
     ),
     LogLayout(
         "logger and thread behind bars",
         _twice("2026-11-21 12:15:50,000 | INFO | {} | com.hazelcast.core.LifecycleService | hz.a.cached.thread-2"),
-        behind=r"\s*\| ((?:[a-z]\w*\.)*[A-Z]\w*)(?: \| [\w.-]+)?\s*$",
+        behind=r"\s*\| ((?:[a-z]\w*\.)+\w+|[A-Z]\w*)(?: \| [\w.-]+)?\s*$",
     ),
     LogLayout(
         "log4j2 of the product",
@@ -123,6 +123,8 @@ class FileForm:
     """The name of several zones, which its times have."""
     is_falling: bool = False
     """The newest message stands first."""
+    is_turned: bool = False
+    """So does the newest line: each is carried by itself."""
     columns: int = 0
     """Lines are cut at this column; 0 where they are not."""
     is_read_whole: bool = False

@@ -71,6 +71,7 @@ _LEAST_COLUMNS = 60
 _LANDMARK = re.compile(
     rf"(?<![\w.,+])(?:(?P<level>(?:{'|'.join(sorted(LEVELS))})\b)|\d|[A-ZÀ-Ý][^\W\d_]{{2}})|(?<=[-:])\d", re.ASCII
 )
+_KNOWN_BEGINNING = re.compile("|".join(layout.begins for layout in LAYOUTS if layout.begins))
 _LIST_LINES = ("Members {size", "Members [", "\tMember [")
 
 
@@ -124,15 +125,17 @@ def learned_form(lines: Sequence[str], later: Sequence[str] = (), modified_year:
         sample = _dressed(sample)
     sample = sample.changed(is_stamped=_is_stamped(sample))
     sample = _laid_out(sample)
-    form = replace(sample.form, behind=sample.form.behind or _behind(sample), columns=_columns(lines))
-    form = replace(form, is_falling=_is_falling(_times(sample)))
+    is_falling = _is_falling(_times(sample))
+    is_turned = is_falling and (sample.form.carries_lines or _is_carried(sample))
+    ordered = _Sample(lines[::-1], sample.form) if is_turned else sample
+    form = replace(sample.form, behind=sample.form.behind or _behind(ordered), columns=_columns(lines))
+    form = replace(form, is_falling=is_falling, is_turned=is_turned)
     is_dateless = any(
         head.stamp.lacks == "date"
         for head, line in zip(sample.heads, sample.carried, strict=True)
         if head and head.stamp and not line.collected
     )
-    is_turned = form.is_falling and form.carries_lines
-    is_whole = is_dateless or is_turned or any(line.strip() in JSON_OPENS for line in lines)
+    is_whole = is_dateless or form.is_turned or any(line.strip() in JSON_OPENS for line in lines)
     stamps = [head.stamp for head in sample.heads if head and head.stamp]
     zone = next((stamp.zone for stamp in stamps if stamp.zone), "")
     notes = [*_notes(form, lines), *([YEARLESS] if any(stamp.lacks == "year" for stamp in stamps) else [])]
@@ -174,8 +177,12 @@ def _landmark(text: str, end: int, order: DayOrder = "") -> _Landmark | None:
 
 def _dressed(sample: _Sample) -> _Sample:
     """Learn what stands before the times of the product's lines: before all lines, or before first lines of messages only."""
-    befores: set[str] = set()
-    for text in (sample.carried[place].text for place in sample.ours):
+    befores = {
+        line.text[: begins.start()]
+        for line in sample.carried
+        if (begins := _KNOWN_BEGINNING.search(line.text, 0, PREFIX_WITHIN))
+    }
+    for text in (sample.carried[place].text for place in ([] if befores else sample.ours)):
         prefix = PREFIX.search(text)
         landmark = _landmark(text, prefix.start()) if prefix else None
         if landmark is not None:
@@ -253,7 +260,7 @@ def _laid_out(sample: _Sample) -> _Sample:
 
 def _behind(sample: _Sample) -> re.Pattern[str] | None:
     """Return the expression of what stands behind nearly every message of the product, if anything does."""
-    ends = [line.rstrip()[-_LONGEST_BEHIND:] for line in sample.lines]
+    ends = [line.text.rstrip()[-_LONGEST_BEHIND:] for line in sample.carried]
     rows = [re.compile(layout.behind) for layout in LAYOUTS if layout.behind and not layout.begins]
     rows = [row for row in rows if sample.ours and sum(1 for end in ends if row.search(end)) * 2 >= len(sample.ours)]
     if not rows:
@@ -291,8 +298,9 @@ def _is_date(year: int, month: int, day: int, latest_year: int) -> bool:
 
 def _times(sample: _Sample) -> Iterator[tuple[str, int]]:
     """Yield stream and time of each message that has a date."""
+    is_carried = sample.form.carries_lines or _is_carried(sample)
     for head, carried in zip(sample.heads, sample.carried, strict=True):
-        is_own = head is not None and head.stamp is not None and not (sample.form.carries_lines and carried.collected)
+        is_own = head is not None and head.stamp is not None and not (is_carried and carried.collected)
         stamp = head.stamp if head and is_own else carried.collected
         if stamp is not None and stamp.lacks != "date":
             yield carried.stream, stamp.us
@@ -306,6 +314,12 @@ def _is_falling(times: Iterable[tuple[str, int]]) -> bool:
         before = lasts.get(stream, us)
         falls, rises, lasts[stream] = falls + (us < before), rises + (us > before), us
     return falls > 1 and falls >= 0.95 * (falls + rises)
+
+
+def _is_carried(sample: _Sample) -> bool:
+    """Return whether a container engine carries each printed line, with the time at which it got the line."""
+    lines = [line for line in sample.carried if line.text.strip()]
+    return sum(1 for line in lines if line.collected and not line.structured) > _MOST * len(lines)
 
 
 def _columns(lines: Sequence[str]) -> int:

@@ -100,7 +100,7 @@ def second_half(head: MessageHead, text: str) -> MessageHead:
     """Complete `head` of the default layout by the line below it."""
     found = _DEFAULT_SECOND.match(text)
     message = text[found.end() :] if found and found[1] in LEVELS else text
-    return _said(head.stamp, message, logger=head.logger, known_ours=head.ours)
+    return _said(head.stamp, message, logger=head.logger, known_ours=head.ours, thread=head.thread)
 
 
 def has_prefix(text: str) -> bool:
@@ -131,7 +131,9 @@ def _without_leading_time(line: EnvelopedLine, form: FileForm) -> MessageHead | 
     return None
 
 
-def _said(stamp: LogTime | None, rest: str, *, logger: str = "", known_ours: bool = False) -> MessageHead:
+def _said(
+    stamp: LogTime | None, rest: str, *, logger: str = "", known_ours: bool = False, thread: str = ""
+) -> MessageHead:
     """Split `rest`, what follows the time, at the product's prefix if it has one, else at a separator.
 
     Where the `logger` is known, it stands elsewhere, and all of `rest` is message.
@@ -147,10 +149,10 @@ def _said(stamp: LogTime | None, rest: str, *, logger: str = "", known_ours: boo
         member = None
         if _CLIENT.match(message):
             return MessageHead(stamp, message)
-    found, ours, thread = _speaker(before)
+    found, ours, own_thread = _speaker(before)
     is_ours = prefix is not None or known_ours or ours
     cluster = prefix["cluster"] if prefix else ""
-    return MessageHead(stamp, message, member, is_ours, logger or found, thread=thread, cluster=cluster)
+    return MessageHead(stamp, message, member, is_ours, logger or found, thread=own_thread or thread, cluster=cluster)
 
 
 @lru_cache(maxsize=4096)

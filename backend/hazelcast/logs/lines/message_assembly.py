@@ -246,6 +246,9 @@ class MessageAssembler:
         if head is not None:
             if standing is not None:
                 yield self._closed(stream, standing)
+            if further and head.awaits_level:
+                first, _, further = further.partition("\n")
+                head = second_half(head, first)
             self._open[stream] = opened = _OpenMessage(
                 head, offset, number, carried.collected, count, awaits=head.awaits_level
             )

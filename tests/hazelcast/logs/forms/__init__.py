@@ -1,0 +1,1 @@
+"""Recordings in the forms in which people have them: written, read, and compared."""
