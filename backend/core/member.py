@@ -44,7 +44,6 @@ from quarterdeck.backend.core.membership.events import (
 )
 from quarterdeck.backend.core.membership.facts import EvidenceFound
 from quarterdeck.backend.core.membership.failure_detection import connection_loss, heartbeats
-from quarterdeck.backend.core.membership.failure_detection.failure_detector import DeadlineDetector
 from quarterdeck.backend.core.membership.handlers import (
     ADDRESS_TIMER_HANDLERS,
     MEMBERSHIP_TIMER_HANDLERS,
@@ -53,7 +52,7 @@ from quarterdeck.backend.core.membership.handlers import (
     settle,
 )
 from quarterdeck.backend.core.membership.message_checks import MEMBERSHIP_MESSAGE_CHECKS
-from quarterdeck.backend.core.membership.messages import Heartbeat, Leave
+from quarterdeck.backend.core.membership.messages import Leave
 from quarterdeck.backend.core.membership.split_brain import (
     cluster_search,
     merging,
@@ -94,7 +93,7 @@ TIMER_HANDLERS: dict[str, tuple[Callable[[MemberState, int], None], ...]] = {
 class MemberMachine:
     """One member, through all its incarnations: a merge begins another one, with another uuid."""
 
-    __slots__ = ("_context", "_state", "timers", "unmoved")
+    __slots__ = ("_context", "_state", "timers")
 
     def __init__(self, member_configuration: MemberConfiguration, randomness: Randomness) -> None:
         self._adopt(MemberState.born(PartitionContext(member_configuration), randomness))
@@ -105,8 +104,6 @@ class MemberMachine:
         self._context.service = MapService(state)
         self.timers = state.timers
         """Read by drivers on their hot path; `timers.earliest` is `next_deadline`."""
-        self.unmoved: object = None
-        """The same object as long as what `hear` has returned stands."""
 
     @property
     def uuid(self) -> str:
@@ -147,16 +144,6 @@ class MemberMachine:
         """Return a text that two members share only if they have the same future."""
         return snapshots.canonical(self._state)
 
-    def hear(self, now: int, sender: Address, beat: Heartbeat) -> DeadlineDetector | None:
-        """Act on a heartbeat that changes nothing but when its sender was last heard. Return None if it needs a `step`.
-
-        What is returned keeps that time. As long as `unmoved` stays the same object, the same heartbeat changes nothing but that.
-        """
-        detector = heartbeats.hear(self._state, now, sender, beat)
-        if self.unmoved is None and detector is not None:
-            self.unmoved = object()
-        return detector
-
     def step(self, now: int, input: Input, because: RecordId | None = None) -> Sequence[Effect]:
         """Let the member act on `input` at the time `now`, and return what it wants done.
 
@@ -168,7 +155,6 @@ class MemberMachine:
         state, context = self._state, self._context
         if type(input) is Receive:
             # The hot path. A message that asks for nothing and ends no incarnation has no consequences either.
-            self.unmoved = None
             message, context.cause = input.message, input.because
             check = MESSAGE_CHECKS.get(type(message))
             refusal = check(state, input.sender, message) if check is not None else ""
@@ -187,11 +173,7 @@ class MemberMachine:
         if handler is not None:
             context.act_for(because)
             handler(state, now, input)
-            effects = conclude(state, now)
-            # What bears on `hear` comes with another input, or is recorded: a round of heartbeats alone moves nothing.
-            if type(input) is not Tick or len(effects) != 1 or effects[0] is not context.heartbeat_round:
-                self.unmoved = None
-            return effects
+            return conclude(state, now)
         INERT_INPUT_HANDLERS[type(input)](state, input)
         return NOTHING
 

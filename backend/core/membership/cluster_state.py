@@ -41,8 +41,8 @@ def request(state: Membership, now: int, wanted: ClusterState) -> None:
         begin_change(state, state.doing, now, ClusterStanding(wanted))
     elif isinstance(state.doing, Following) and state.master is not None and not state.suspects(state.master):
         until_us = now + state.settings.state_lease_us
-        state.state_change_request = StateChangeRequest(wanted, until_us, state.next_token(), state.context.cause)
-        _pass_on(state, now, state.master, state.state_change_request)
+        state.followed_change.request = StateChangeRequest(wanted, until_us, state.next_token(), state.context.cause)
+        _pass_on(state, now, state.master, state.followed_change.request)
     else:
         reason = "there is no master at present that could change it"
         state.record(now, ClusterStateRefused(wanted, reason, "no-master"))
@@ -50,12 +50,12 @@ def request(state: Membership, now: int, wanted: ClusterState) -> None:
 
 def on_request_timer(state: Membership, now: int) -> None:
     """Ask the master again, until the state is what the operator wants, or the master refuses, or time is up."""
-    pending_request = state.state_change_request
+    pending_request = state.followed_change.request
     if pending_request is None:
         return
     state.context.act_for(pending_request.because)
     if now >= pending_request.until_us:
-        state.state_change_request = None
+        state.followed_change.request = None
         reason = "the master did not change it in time"
         state.record(now, ClusterStateRefused(pending_request.wanted, reason, "not-in-time"))
     elif state.master is not None:
@@ -64,9 +64,9 @@ def on_request_timer(state: Membership, now: int) -> None:
 
 def on_refusal(state: Membership, _: Following, now: int, sender: Address, refusal: messages.StateRefusal) -> None:
     """Record that the master refuses the change."""
-    pending_request = state.state_change_request
+    pending_request = state.followed_change.request
     if pending_request is not None and sender == state.master and refusal.token == pending_request.token:
-        state.state_change_request = None
+        state.followed_change.request = None
         state.record(now, ClusterStateRefused(refusal.wanted, refusal.reason, "master-refused"))
 
 
@@ -85,7 +85,7 @@ def begin_change(state: Membership, leading: Leading, now: int, wanted: ClusterS
 
 def is_changing(state: Membership, now: int) -> bool:
     """Return whether this member holds still for a change."""
-    change, locked = state.state_change, state.state_locked
+    change, locked = state.state_change, state.followed_change.locked
     return (change is not None and not change.decided) or (locked is not None and now < locked.until_us)
 
 
@@ -96,8 +96,8 @@ def adopt(
     if standing.edition <= state.standing.edition and not new_lineage:
         return
     before, state.standing = state.standing, standing
-    if state.state_change_request is not None and state.state_change_request.wanted == standing.state:
-        state.state_change_request = None
+    if state.followed_change.request is not None and state.followed_change.request.wanted == standing.state:
+        state.followed_change.request = None
     if allows_joins(standing.state):
         state.missing.clear()
     if before.state != standing.state:
@@ -137,13 +137,13 @@ def on_lock(state: Membership, following: Following, now: int, sender: Address, 
     """Hold still, in the first phase at a slave. A master leads one change at a time, so a new one ends the one before."""
     if sender != state.master or state.members is None or not state.is_by(lock.token, sender):
         return
-    if lock.token == state.state_decided:
+    if lock.token == state.followed_change.decided:
         return  # it comes again, after its decision
     if lock.version != state.members.version:
         refusal = f"it stands at list version {state.members.version}, not {lock.version}"
     else:
         refusal = ""
-        state.state_locked = StateLocked(lock.token, now + lock.lease_us)
+        state.followed_change.locked = StateLocked(lock.token, now + lock.lease_us)
     state.send(sender, messages.StateLockAnswer(lock.token, refusal))
 
 
@@ -165,9 +165,9 @@ def on_decision(state: Membership, _: Following, now: int, sender: Address, deci
     """Install what was decided, in the second phase at a slave."""
     if sender != state.master or not state.is_by(decision.token, sender):
         return
-    state.state_decided = decision.token
-    if state.state_locked is not None and state.state_locked.token == decision.token:
-        state.state_locked = None
+    state.followed_change.decided = decision.token
+    if state.followed_change.locked is not None and state.followed_change.locked.token == decision.token:
+        state.followed_change.locked = None
     adopt(state, now, decision.standing, "decided", "the master decided it")
     state.send(sender, messages.StateDecisionAck(decision.token))
 

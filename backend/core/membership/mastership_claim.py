@@ -256,7 +256,7 @@ def _conclude(state: Membership, now: int, claim: Claim) -> None:
     state.record(now, ClaimFinished(version, members.lineage, members.addresses[1:], left_out), claim.started)
     publishing.install(state, now, members, state.address, "mastership claim")
     state.report(BecameMaster())
-    state.state_locked = None
+    state.followed_change.locked = None
     await_confirmations(state, now)
     cluster_state.thaw_after_claim(state, now)
     publishing.publish(state)

@@ -9,12 +9,12 @@ from typing import Self
 from msgspec import Struct
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.causes import Evidence, HeldSuspicion, MasterCause, Reason, RecordId, UnreachableCause
+from quarterdeck.backend.core.causes import HeldSuspicion, MasterCause, Reason, RecordId, UnreachableCause
 from quarterdeck.backend.core.cluster_profile import ClusterStanding, ClusterState
 from quarterdeck.backend.core.effects import Disconnect, Effect, Halt, Happened, Incarnations, Transmit
 from quarterdeck.backend.core.events import FORM, NOTES, Event, Record
 from quarterdeck.backend.core.membership import undertakings
-from quarterdeck.backend.core.membership.events import MasterChanged, MergeVerdict
+from quarterdeck.backend.core.membership.events import MasterChanged
 from quarterdeck.backend.core.membership.facts import Fact
 from quarterdeck.backend.core.membership.failure_detection.failure_detector import Peer, late_after_us, pause_us
 from quarterdeck.backend.core.membership.messages import JoinRequest, MastershipClaim
@@ -122,20 +122,12 @@ class Membership(Process):
     peers: dict[Address, Peer] = field(default_factory=dict)
     suspicions: dict[str, HeldSuspicion] = field(default_factory=dict)
     """The suspected incarnations, by uuid: what is known of an address says nothing about the next incarnation there."""
-    probing: dict[Address, undertakings.ProbeSchedule] = field(default_factory=dict)
     asking_to_join: dict[Address, JoinRequest] = field(default_factory=dict)
     """Requests that came while an admission was under way."""
     incarnation_checks: dict[Address, undertakings.IncarnationCheck] = field(default_factory=dict)
     """Incarnations that were asked whether they are alive, since another one of their address is known."""
-    watched: dict[Address, str] = field(default_factory=dict)
-    """In the ring topology: whom this member watches, address and uuid."""
-    watch_is_current: bool = False
-    asked_silent: set[Address] = field(default_factory=set)
-    """In the ring topology: who was silent at the last look, and was asked."""
-    reported_silent: dict[Address, Evidence] = field(default_factory=dict)
-    """In the ring topology: who was reported silent since the last heartbeat, and has been asked."""
-    first_hand_suspects: set[Address] = field(default_factory=set)
-    """In the ring topology: whom this member itself found silent."""
+    ring: undertakings.Ring = field(default_factory=undertakings.Ring)
+    probes: undertakings.LinkProbes = field(default_factory=undertakings.LinkProbes)
     joined_us: int = 0
     last_round_us: int = 0
     all_heard_until_us: int = 0
@@ -145,27 +137,14 @@ class Membership(Process):
     disconnections: undertakings.DisconnectionReports = field(default_factory=undertakings.DisconnectionReports)
     held_back: dict[Address, undertakings.HeldBackMember] = field(default_factory=dict)
     """Whom this master removed because it could not reach others (Decisions: Readmission)."""
-    link_proof: undertakings.LinkProof | None = None
     standing: ClusterStanding = field(default_factory=ClusterStanding)
-    state_locked: undertakings.StateLocked | None = None
-    state_change_request: undertakings.StateChangeRequest | None = None
-    state_decided: str = ""
-    """The token of the last change that was decided."""
+    followed_change: undertakings.FollowedStateChange = field(default_factory=undertakings.FollowedStateChange)
     missing: set[Address] = field(default_factory=set)
     """Members that left while no joins were allowed; they may come back."""
-    search_announced: tuple[int, int] = (0, 0)
-    """When the next search for other clusters was last said to be due, and every how many microseconds one follows."""
-    merge_not_before_us: int = 0
-    merge_delay_us: int = 0
-    """The back-off after a merge whose links were not proven; 0 after anything else."""
-    verdicts: dict[Address, tuple[MergeVerdict, RecordId]] = field(default_factory=dict)
-    """The last verdict on each other cluster, and its record."""
-    not_merging: dict[Address | None, str] = field(default_factory=dict)
-    """Why this master is not merging, for each cluster that it has met; under None what keeps it from meeting any."""
+    other_clusters: undertakings.OtherClusters = field(default_factory=undertakings.OtherClusters)
+    merge_backoff: undertakings.MergeBackoff = field(default_factory=undertakings.MergeBackoff)
     unusable: dict[Address, Reason[UnreachableCause]] = field(default_factory=dict)
     """Addresses at which this member looks for others in vain, though not for silence (chapter `remembered_addresses`)."""
-    unanswered: set[Address] = field(default_factory=set)
-    """Addresses that have not answered since the last search for other clusters."""
     put_off_claim: tuple[Address, MastershipClaim] | None = None
     """The last question of a claimant that was refused for now, since this member did not suspect all older ones."""
     refused_messages: dict[Address, undertakings.RefusedMessages] = field(default_factory=dict)
@@ -234,7 +213,7 @@ class Membership(Process):
     @property
     def last_heard_us(self) -> dict[Address, int]:
         """When something came last from each member that it watches."""
-        watched = self.watched if self.settings.heartbeat_topology == "ring" else self.peers
+        watched = self.ring.watched if self.settings.heartbeat_topology == "ring" else self.peers
         return {address: self.peers[address].detector.last_heard_us for address in watched if address in self.peers}
 
     @property
@@ -290,7 +269,7 @@ class Membership(Process):
     def beliefs_changed(self) -> None:
         """Drop what was derived from the list, the master or the suspicions, for they have changed."""
         self.context.heartbeat_round = None
-        self.watch_is_current = False
+        self.ring.is_current = False
         self.all_heard_until_us = 0
 
     def next_token(self) -> str:

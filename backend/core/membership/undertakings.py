@@ -8,8 +8,9 @@ from typing import Literal, NamedTuple
 from msgspec import Struct
 
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.causes import Reason, RecordId, UnreachableCause
+from quarterdeck.backend.core.causes import Evidence, Reason, RecordId, UnreachableCause
 from quarterdeck.backend.core.cluster_profile import ClusterProfile, ClusterStanding, ClusterState
+from quarterdeck.backend.core.membership.events import MergeVerdict
 from quarterdeck.backend.core.membership.failure_detection.failure_detector import Peer
 from quarterdeck.backend.core.membership.messages import JoinRequest, MembersUpdate
 from quarterdeck.backend.core.membership.views.member_list import MemberList
@@ -138,6 +139,22 @@ class ProbeSchedule:
 
 
 @dataclass(slots=True)
+class Ring:
+    """Whom this member of a ring watches, and what it found (chapter `heartbeat_ring`)."""
+
+    watched: dict[Address, str] = field(default_factory=dict)
+    """Address and uuid of the members that this one watches."""
+    is_current: bool = False
+    """Whether `watched` belongs to the present list, master and suspicions."""
+    asked: set[Address] = field(default_factory=set)
+    """The members that were silent at the last look, and were asked."""
+    reported: dict[Address, Evidence] = field(default_factory=dict)
+    """The members that were reported silent since the last heartbeat, and have been asked."""
+    first_hand: set[Address] = field(default_factory=set)
+    """The members that this one itself found silent."""
+
+
+@dataclass(slots=True)
 class LinkProof:
     """The proof of links to the members of another cluster, asked for by this member's master (chapter `link_probes`)."""
 
@@ -145,6 +162,14 @@ class LinkProof:
     asked_by: Address
     missing: dict[Address, str]
     deadline_us: int
+
+
+@dataclass(slots=True)
+class LinkProbes:
+    """The probes of suspects, and of the members of another cluster (chapter `link_probes`)."""
+
+    schedule: dict[Address, ProbeSchedule] = field(default_factory=dict)
+    proof: LinkProof | None = None
 
 
 @dataclass(slots=True)
@@ -188,6 +213,16 @@ class StateChangeRequest:
 
 
 @dataclass(slots=True)
+class FollowedStateChange:
+    """What a member that does not lead knows of changes of the cluster's state (chapter `cluster_state`)."""
+
+    locked: StateLocked | None = None
+    request: StateChangeRequest | None = None
+    decided: str = ""
+    """The token of the last change that was decided."""
+
+
+@dataclass(slots=True)
 class StateChange:
     """A cluster state change that this master leads (chapter `cluster_state`)."""
 
@@ -197,6 +232,29 @@ class StateChange:
     deadline_us: int
     because: RecordId | None = None
     decided: bool = False
+
+
+@dataclass(slots=True)
+class OtherClusters:
+    """What a master knows of other clusters (chapter `cluster_search`)."""
+
+    announced: tuple[int, int] = (0, 0)
+    """When the next search for them was last said to be due, and every how many microseconds one follows."""
+    verdicts: dict[Address, tuple[MergeVerdict, RecordId]] = field(default_factory=dict)
+    """The last verdict on each other cluster, and its record."""
+    not_merging: dict[Address | None, str] = field(default_factory=dict)
+    """Why this master is not merging, for each cluster that it has met; under None what keeps it from meeting any."""
+    unanswered: set[Address] = field(default_factory=set)
+    """Addresses that have not answered since the last search."""
+
+
+@dataclass(slots=True)
+class MergeBackoff:
+    """The back-off after a merge whose links were not proven (chapter `merging`)."""
+
+    not_before_us: int = 0
+    delay_us: int = 0
+    """0 after anything else than an unproven link."""
 
 
 @dataclass(slots=True)

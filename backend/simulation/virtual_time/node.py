@@ -33,7 +33,8 @@ class SimulatedNode:
 
     __slots__ = (
         "address", "clock", "cluster_name", "code", "deliveries", "inbox", "index", "kill_point", "label", "machine",
-        "member_configuration", "needs_slow_path", "paused", "process", "schedule", "silent", "starts", "wake_at",
+        "member_configuration", "needs_slow_path", "paused", "process", "schedule", "silent", "starts", "unmoved",
+        "wake_at",
     )  # fmt: skip
 
     process: MemberProcess
@@ -63,6 +64,8 @@ class SimulatedNode:
         self.inbox: list[tuple[SimulatedNode, Receive | PeerUnreachable]] = []
         """The messages that have arrived while the member is paused, with their senders."""
         self.wake_at = NEVER
+        self.unmoved = object()
+        """The same object as long as the member has only noted heartbeats and sent the same round of its own."""
 
     def set_paused(self, paused: bool) -> None:
         self.paused = paused
@@ -84,17 +87,20 @@ Waiting = Receive | PeerUnreachable | None
 """An input of a node: a message, the news that it could not reach another node, or None for a wake-up."""
 
 
-UNHEARD = object()
-
-
 class RepeatedHeartbeat(Struct, gc=False):
-    """What a heartbeat that is sent in each round anew did when it was heard last: it noted its time in `detector`.
+    """The last effect of a heartbeat that is sent anew in each round, if that was to note its time in `detector`.
 
-    It does just that again as long as the member that heard it is `unmoved`, as that was then.
+    The same heartbeat does just that again as long as its receiver is `unmoved`. So the simulation need not step the member.
     """
 
-    unmoved: object = UNHEARD
+    unmoved: object = None
     detector: DeadlineDetector | None = None
+
+    def note(self, node: SimulatedNode, machine: MemberMachine, at_us: int, received: Receive) -> None:
+        """Keep the detector in which `machine` has noted the heartbeat `received`, in a step without effects."""
+        peer = machine.inspect().peers.get(received.sender)
+        if peer is not None and type(peer.detector) is DeadlineDetector and peer.detector.last_heard_us == at_us:
+            self.unmoved, self.detector = node.unmoved, peer.detector
 
 
 Arrival = tuple[int, int, SimulatedNode, Waiting, SimulatedNode, RepeatedHeartbeat | None]

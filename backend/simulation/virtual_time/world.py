@@ -260,18 +260,16 @@ class World:
             if machine is None or node.needs_slow_path:
                 network.now_us, network.now_order = at, order
                 self._deliver(node, sender, content)
-            elif repeated is not None and repeated.unmoved is machine.unmoved:
+            elif repeated is not None and repeated.unmoved is node.unmoved:
                 repeated.detector.last_heard_us = at  # type: ignore[union-attr]
-            elif content.message.__class__ is Heartbeat and (
-                detector := machine.hear(at, content.sender, content.message)
-            ):
-                if repeated is not None:
-                    repeated.unmoved, repeated.detector = machine.unmoved, detector
             else:
                 network.now_us, network.now_order = at, order
                 effects = machine.step(at, content)
-                if effects:
+                if content.message.__class__ is not Heartbeat or effects:
+                    node.unmoved = object()
                     carry_out(effects, node.process)
+                elif repeated is not None:
+                    repeated.note(node, machine, at, content)
                 if machine.timers.earliest < node.wake_at:
                     network.plan_wake(node)
         self.events = events
@@ -293,7 +291,10 @@ class World:
             elision = self.network.elision
             if elision is not None and elision.is_calm and machine.inspect().all_heard_until_us <= at:
                 self._vouch_for_elided(machine, at)
-            carry_out(machine.step(now_us, TICK), node.process)
+            effects = machine.step(now_us, TICK)
+            if len(effects) != 1 or effects[0] is not machine.inspect().context.heartbeat_round:
+                node.unmoved = object()
+            carry_out(effects, node.process)
         self.network.plan_wake(node)
 
     # What members do
@@ -311,6 +312,7 @@ class World:
             self._carry_out(node, machine.step(node.local_us(self.now_us), content))
 
     def _carry_out(self, node: SimulatedNode, effects: Sequence[Effect]) -> None:
+        node.unmoved = object()
         carry_out(effects, node.process)
         self.network.plan_wake(node)
 

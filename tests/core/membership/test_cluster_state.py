@@ -69,7 +69,7 @@ def test_a_lock_that_comes_again_after_its_decision_locks_nothing() -> None:
     lock = world.messages(StateLock, to="B")[0]
     world.deliver_all()
     world.receive("B", "A", lock)
-    assert state_of(world.machines["B"]).state_locked is None and not world.messages(StateLockAnswer)
+    assert state_of(world.machines["B"]).followed_change.locked is None and not world.messages(StateLockAnswer)
 
 
 def test_a_slave_passes_the_wish_on_to_its_master() -> None:
@@ -123,7 +123,7 @@ def test_one_refusal_ends_it_for_all() -> None:
     assert "another list version" in world.seen("A", ClusterStateRefused)[0].reason
     world.deliver_all()
     assert states(world) == ["ACTIVE"] * 3
-    assert all(state_of(world.machines[name]).state_locked is None for name in "BC")
+    assert all(state_of(world.machines[name]).followed_change.locked is None for name in "BC")
 
 
 def test_a_lagging_slave_refuses() -> None:
@@ -149,7 +149,7 @@ def test_a_slave_waits_for_nobody_longer_than_the_lease() -> None:
     world = three()
     world.change_state("A", "FROZEN")
     world.deliver(StateLock, to="C")
-    locked = state_of(world.machines["C"]).state_locked
+    locked = state_of(world.machines["C"]).followed_change.locked
     assert locked is not None and locked.until_us == 6_000_000
     world.now = 6_000_000
     token = world.token_of("A")

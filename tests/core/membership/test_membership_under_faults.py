@@ -150,7 +150,7 @@ def assert_settled(world: SteppedCluster) -> None:
     for name in NAMES:
         state = state_of(world.machines[name])
         assert not state.suspicions and state.standing.thawed is None
-        under_way = (state.merge, state.state_change, state.claim, state.admission, state.link_proof, state.search)
+        under_way = (state.merge, state.state_change, state.claim, state.admission, state.probes.proof, state.search)
         assert under_way == (None,) * len(under_way), name
 
 

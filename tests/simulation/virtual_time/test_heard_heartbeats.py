@@ -1,42 +1,53 @@
-"""A heartbeat that a member only notes, without a step, has the same consequences as one that it steps."""
+"""A heartbeat that the simulation only notes has the same consequences as a step with it."""
 
 from __future__ import annotations
 
 import pytest
-from msgspec.structs import replace
 
+from quarterdeck.backend.core.inputs import Receive
 from quarterdeck.backend.core.member import MemberMachine
-from quarterdeck.backend.core.membership.failure_detection.failure_detector import DeadlineDetector
-from quarterdeck.backend.core.membership.messages import Heartbeat
 from quarterdeck.backend.simulation.swarm_testing.trial import run_seed
-from tests.core.member_state import state_of
-from tests.core.stepped_cluster import SteppedCluster, address_of
+from quarterdeck.backend.simulation.virtual_time.node import RepeatedHeartbeat, SimulatedNode
+from tests.thoroughness import long_after
 
 
-@pytest.mark.parametrize("seed", [2, 9, 14, 23])
+@pytest.mark.parametrize("seed", long_after(3, [2, 9, 14, *range(23, 60)]))
 def test_a_run_in_which_every_heartbeat_is_a_step_is_the_same(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    noted: list[bool] = []
-    hear = MemberMachine.hear
+    noted = []
+    note = RepeatedHeartbeat.note
 
-    def counted(machine: MemberMachine, *heartbeat: object) -> DeadlineDetector | None:
-        detector = hear(machine, *heartbeat)  # type: ignore[arg-type]
-        noted.append(detector is not None)
-        return detector
+    def counted(self: RepeatedHeartbeat, node: SimulatedNode, *received: object) -> None:
+        note(self, node, *received)  # type: ignore[arg-type]
+        noted.append(self.unmoved is node.unmoved)
 
-    monkeypatch.setattr(MemberMachine, "hear", counted)
+    monkeypatch.setattr(RepeatedHeartbeat, "note", counted)
     quick = run_seed(seed)
-    monkeypatch.setattr(MemberMachine, "hear", lambda *_: None)
+    monkeypatch.setattr(RepeatedHeartbeat, "note", lambda *_: None)
     assert run_seed(seed).fingerprint == quick.fingerprint
-    assert {True, False} <= set(noted), "the run has heartbeats of both kinds"
+    assert any(noted), "the run has heartbeats that are only noted"
 
 
-def test_only_a_heartbeat_between_the_present_incarnations_of_members_with_one_list_is_noted() -> None:
-    world = SteppedCluster().with_lists(A=(2, "AB"), B=(2, "AB"))
-    master, slave = world.machines["A"], address_of("B")
-    beat = Heartbeat(world.machines["B"].uuid, master.uuid, master.address, 2)
-    assert master.hear(world.now, slave, beat)
-    assert not master.hear(world.now, address_of("C"), beat)
-    for other in ({"uuid": "earlier"}, {"to_uuid": "earlier"}, {"version": 1}, {"suspects": (master.address,)}):
-        assert not master.hear(world.now, slave, replace(beat, **other)), other
-    state_of(master).peers[slave].behind_since_us = 1
-    assert not master.hear(world.now, slave, beat)
+MOST_COMPARED = 300
+
+
+@pytest.mark.parametrize("seed", long_after(1, range(1, 20)))
+def test_every_heartbeat_that_may_be_noted_would_only_be_noted_by_a_step(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Step a copy of the member with a heartbeat that may be noted: it does nothing but note its time."""
+    compared = 0
+
+    def compare(_: RepeatedHeartbeat, node: SimulatedNode, machine: MemberMachine, at: int, received: Receive) -> None:
+        nonlocal compared
+        state = machine.inspect()
+        peer = state.peers.get(received.sender)
+        if compared < MOST_COMPARED and peer is not None and peer.detector.last_heard_us == at:
+            copy = MemberMachine.restored(machine.snapshot(), state.member_configuration)
+            assert not copy.step(at + 1, received)
+            copy.inspect().peers[received.sender].detector.last_heard_us = at
+            assert copy.canonical() == machine.canonical()
+            compared += 1
+
+    monkeypatch.setattr(RepeatedHeartbeat, "note", compare)
+    run_seed(seed)
+    assert compared > 100

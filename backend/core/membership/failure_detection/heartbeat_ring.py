@@ -25,20 +25,20 @@ def watched_peers(state: Membership, now: int) -> dict[Address, Peer]:
     """Return the members that this member watches. One that it begins to watch counts as heard now."""
     if state.settings.heartbeat_topology == "all":
         return state.peers
-    if not state.watch_is_current:
+    if not state.ring.is_current:
         chosen = [*_next_unsuspected(state, forward=True)]
         chosen += [master for master in _known_master(state) if master not in chosen and not state.suspects(master)]
-        chosen += [held.address for held in state.suspicions.values() if held.address in state.first_hand_suspects]
-        before, state.watched = state.watched, {address: state.peers[address].uuid for address in chosen}
-        for address, uuid in state.watched.items():
+        chosen += [held.address for held in state.suspicions.values() if held.address in state.ring.first_hand]
+        before, state.ring.watched = state.ring.watched, {address: state.peers[address].uuid for address in chosen}
+        for address, uuid in state.ring.watched.items():
             if before.get(address) != uuid:
                 state.peers[address].detector.restart(now)
         for address, uuid in before.items():
             peer = state.peers.get(address)
-            if peer is not None and peer.uuid == uuid and peer.late and address not in state.watched:
+            if peer is not None and peer.uuid == uuid and peer.late and address not in state.ring.watched:
                 silence.end_lateness(state, now, address, peer, silence_us=0)
-        state.watch_is_current = True
-    return {address: state.peers[address] for address in state.watched}
+        state.ring.is_current = True
+    return {address: state.peers[address] for address in state.ring.watched}
 
 
 def receivers(state: Membership) -> Iterator[tuple[Address, Peer]]:
@@ -62,11 +62,11 @@ def findings(state: Membership, now: int, silent: dict[Address, Evidence]) -> di
     """
     if state.settings.heartbeat_topology == "all":
         return silent
-    found = {address: evidence for address, evidence in silent.items() if address in state.asked_silent}
+    found = {address: evidence for address, evidence in silent.items() if address in state.ring.asked}
     for address in silent:
         if address not in found:
             link_probes.probe(state, address, state.peers[address].uuid)
-    state.asked_silent = set(silent) - set(found)
+    state.ring.asked = set(silent) - set(found)
     for address in found:
         add_first_hand_suspect(state, address)
     return found
@@ -75,7 +75,7 @@ def findings(state: Membership, now: int, silent: dict[Address, Evidence]) -> di
 def add_first_hand_suspect(state: Membership, address: Address) -> None:
     """Note own evidence against `address`, which the others of a ring have to hear of."""
     if state.settings.heartbeat_topology == "ring":
-        state.first_hand_suspects.add(address)
+        state.ring.first_hand.add(address)
 
 
 def on_link_proven(state: Membership, now: int, fact: LinkProven) -> None:
@@ -83,35 +83,35 @@ def on_link_proven(state: Membership, now: int, fact: LinkProven) -> None:
     address, peer = fact.address, state.peers.get(fact.address)
     if not fact.knows_us or peer is None or peer.uuid != fact.uuid:
         return
-    state.reported_silent.pop(address, None)
-    if address in state.asked_silent:
-        state.asked_silent.discard(address)
+    state.ring.reported.pop(address, None)
+    if address in state.ring.asked:
+        state.ring.asked.discard(address)
         peer.detector.restart(now)
 
 
 def on_installed(state: Membership, now: int, fact: Installed) -> None:
     """Forget what was found about incarnations that are gone: it does not apply to the next ones at their addresses."""
     for address in fact.gone:
-        state.reported_silent.pop(address, None)
-        state.asked_silent.discard(address)
-        state.first_hand_suspects.discard(address)
+        state.ring.reported.pop(address, None)
+        state.ring.asked.discard(address)
+        state.ring.first_hand.discard(address)
 
 
 def first_hand(state: Membership) -> tuple[Address, ...]:
     """Return the members that this member suspects by its own evidence. Others report the rest themselves."""
     on_ring = state.settings.heartbeat_topology == "ring"
     suspected = state.suspected_addresses
-    return tuple(address for address in suspected if address in state.first_hand_suspects) if on_ring else suspected
+    return tuple(address for address in suspected if address in state.ring.first_hand) if on_ring else suspected
 
 
 def report_findings(state: Membership, now: int) -> None:
     """Report to all others, at each heartbeat, the members that this one has found silent."""
-    if not state.first_hand_suspects:
+    if not state.ring.first_hand:
         return
-    for address in sorted(state.first_hand_suspects):
+    for address in sorted(state.ring.first_hand):
         peer = state.peers.get(address)
         if peer is None or peer.uuid not in state.suspicions:
-            state.first_hand_suspects.discard(address)
+            state.ring.first_hand.discard(address)
         else:
             found = state.suspicions[peer.uuid].evidence
             report = FailureReport(address, peer.uuid, False, found.text, found.cause, found.silence_us)
@@ -120,8 +120,8 @@ def report_findings(state: Membership, now: int) -> None:
 
 def on_suspicion_ended(state: Membership, now: int, fact: SuspicionEnded) -> None:
     """Withdraw the report of a silent member that is heard again."""
-    if fact.address in state.first_hand_suspects:
-        state.first_hand_suspects.discard(fact.address)
+    if fact.address in state.ring.first_hand:
+        state.ring.first_hand.discard(fact.address)
         _spread(state, FailureReport(fact.address, fact.uuid, True, ""))
 
 
@@ -133,17 +133,17 @@ def on_failure_report(state: Membership, doing: Doing, now: int, sender: Address
     if report.withdrawn:
         suspicion.clear(state, now, report.suspect, "report-withdrawn", f"{sender} hears of it again")
     elif peer.uuid not in state.suspicions and not _hears(state, now, report.suspect):
-        if report.suspect not in state.reported_silent:
+        if report.suspect not in state.ring.reported:
             text = f"{sender} reports: {report.reason}"
             found = Evidence(report.cause, text, report.silence, sender, state.context.cause)
-            state.reported_silent[report.suspect] = found
+            state.ring.reported[report.suspect] = found
             link_probes.probe(state, report.suspect, peer.uuid)
 
 
 def suspect_reported_silent(state: Membership, now: int) -> None:
     """Suspect, at the next heartbeat, the reported members that have not answered this member either."""
-    if state.reported_silent:
-        reported_silent, state.reported_silent = state.reported_silent, {}
+    if state.ring.reported:
+        reported_silent, state.ring.reported = state.ring.reported, {}
         state.report(EvidenceFound(reported_silent))
 
 

@@ -13,7 +13,6 @@ from quarterdeck.backend.core.effects import Transmit
 from quarterdeck.backend.core.membership import mastership_claim
 from quarterdeck.backend.core.membership.facts import EvidenceFound
 from quarterdeck.backend.core.membership.failure_detection import explicit_suspicion, heartbeat_ring, silence, suspicion
-from quarterdeck.backend.core.membership.failure_detection.failure_detector import DeadlineDetector
 from quarterdeck.backend.core.membership.failure_detection.silence import discount_own_pause
 from quarterdeck.backend.core.membership.messages import Heartbeat
 from quarterdeck.backend.core.membership.partial_disconnection import disconnection_reports
@@ -64,31 +63,8 @@ def send_round(state: Membership) -> None:
         context.effects.append(context.heartbeat_round)
 
 
-def hear(state: Membership, now: int, sender: Address, beat: Heartbeat) -> DeadlineDetector | None:
-    """Note a heartbeat that changes nothing but the time of the last one, and return its detector. None if it may do more."""
-    peer = state.peers.get(sender)
-    if (
-        peer is None
-        or peer.uuid != beat.uuid
-        or beat.to_uuid != state.uuid
-        or peer.late
-        or peer.faults
-        or peer.behind_since_us
-        or beat.suspects
-        or state.suspicions
-        or state.disconnections.by_reporter
-        or beat.version < state.members.version  # type: ignore[union-attr]
-    ):
-        return None
-    detector = peer.detector
-    if type(detector) is not DeadlineDetector:
-        return None
-    detector.last_heard_us = now
-    return detector
-
-
 def on_heartbeat(state: Membership, doing: Doing, now: int, sender: Address, beat: Heartbeat) -> None:
-    """Note that the sender is alive, and all that may follow from its heartbeat. Most of them need only `hear`."""
+    """Note that the sender is alive, and all that may follow from its heartbeat."""
     peer = state.peers.get(sender)
     if peer is None or peer.uuid != beat.uuid or beat.to_uuid != state.uuid:
         if beat.to_uuid == state.uuid and mastership_claim.heard_of_asked(state, now, sender, beat.uuid):

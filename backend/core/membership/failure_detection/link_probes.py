@@ -42,10 +42,10 @@ def on_reply(state: Membership, doing: Doing, now: int, sender: Address, reply: 
     """Note that the link to `sender` works both ways."""
     if reply.to_uuid != state.uuid:
         return
-    if state.link_proof is not None and state.link_proof.missing.get(sender) == reply.uuid:
-        del state.link_proof.missing[sender]
-        if not state.link_proof.missing:
-            _report(state, now, state.link_proof)
+    if state.probes.proof is not None and state.probes.proof.missing.get(sender) == reply.uuid:
+        del state.probes.proof.missing[sender]
+        if not state.probes.proof.missing:
+            _report(state, now, state.probes.proof)
     peer = state.peers.get(sender)
     if peer is not None and peer.uuid == reply.uuid:
         peer.faults = 0
@@ -64,15 +64,15 @@ def on_suspected(state: Membership, now: int, fact: SuspectedFact) -> None:
     """Begin to probe members that have just become suspected."""
     delay_us = next_delay_us(state, 0)
     for address in fact.newly:
-        state.probing[address] = ProbeSchedule(now + delay_us, delay_us)
+        state.probes.schedule[address] = ProbeSchedule(now + delay_us, delay_us)
     _plan(state)
 
 
 def on_probe_timer(state: Membership, now: int) -> None:
     """Probe the suspects that are due, and forget those that are suspected no more."""
-    for address in [suspect for suspect in state.probing if not state.suspects(suspect)]:
-        del state.probing[address]
-    for address, probing in state.probing.items():
+    for address in [suspect for suspect in state.probes.schedule if not state.suspects(suspect)]:
+        del state.probes.schedule[address]
+    for address, probing in state.probes.schedule.items():
         if probing.next_us <= now:
             if suspicion.may_clear(state, address):
                 probe(state, address, state.peers[address].uuid)
@@ -82,8 +82,8 @@ def on_probe_timer(state: Membership, now: int) -> None:
 
 
 def _plan(state: Membership) -> None:
-    if state.probing:
-        state.timers.set(PROBE, min(probing.next_us for probing in state.probing.values()))
+    if state.probes.schedule:
+        state.timers.set(PROBE, min(probing.next_us for probing in state.probes.schedule.values()))
 
 
 # The proof of all links to another cluster
@@ -97,15 +97,15 @@ def on_prove_links(state: Membership, following: Following, now: int, sender: Ad
 
 def prove(state: Membership, now: int, asked_by: Address, request: ProveLinks) -> None:
     """Probe all targets and report when all have replied, or after a while."""
-    if state.link_proof is not None and state.link_proof.token == request.token:
+    if state.probes.proof is not None and state.probes.proof.token == request.token:
         return
-    state.link_proof = LinkProof(request.token, asked_by, dict(request.targets), now + PROOF_US)
-    _probe_missing(state, now, state.link_proof)
+    state.probes.proof = LinkProof(request.token, asked_by, dict(request.targets), now + PROOF_US)
+    _probe_missing(state, now, state.probes.proof)
 
 
 def on_proof_timer(state: Membership, now: int) -> None:
     """Ask again half-way, for a probe may be lost; then report the members whose replies are missing."""
-    proof = state.link_proof
+    proof = state.probes.proof
     if proof is None:
         return
     if now < proof.deadline_us:
@@ -121,7 +121,7 @@ def _probe_missing(state: Membership, now: int, proof: LinkProof) -> None:
 
 
 def _report(state: Membership, now: int, proof: LinkProof) -> None:
-    state.link_proof = None
+    state.probes.proof = None
     state.timers.clear(PROOF)
     report = LinksReport(proof.token, tuple(proof.missing))
     if proof.asked_by == state.address:

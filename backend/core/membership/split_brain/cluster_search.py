@@ -53,12 +53,12 @@ def on_mastership(state: Membership, now: int, fact: BecameMaster) -> None:
 def plan_search(state: Membership, now: int, due_us: int) -> None:
     """Look for other clusters at `due_us`, and record that unless it follows from what was announced before."""
     state.timers.set(SEARCH, due_us)
-    announced_us, every_us = state.search_announced
+    announced_us, every_us = state.other_clusters.announced
     if every_us == state.settings.merge_next_run_delay_us:
         off_us = (due_us - announced_us) % every_us
         if min(off_us, every_us - off_us) <= every_us // ANNOUNCED_WITHIN:
             return
-    state.search_announced = due_us, state.settings.merge_next_run_delay_us
+    state.other_clusters.announced = due_us, state.settings.merge_next_run_delay_us
     planned = SearchPlanned(due_us - now, state.settings.merge_next_run_delay_us)
     state.record(now, planned, state.context.cause or state.followed)
 
@@ -79,7 +79,7 @@ def search(state: Membership, leading: Leading, now: int) -> None:
         return
     obstacle = _obstacle(state, leading)
     if obstacle is not None:
-        state.unanswered = set()
+        state.other_clusters.unanswered = set()
         explain(state, now, obstacle)
         return
     readmission.forget_old(state, now)
@@ -88,12 +88,12 @@ def search(state: Membership, leading: Leading, now: int) -> None:
         # A cluster that has never lost a member has none to look for.
         known = "every address that it knows is a member already; edit the join list to name others"
         explain(state, now, Reason("nobody-known", known) if state.left else NOTHING)
-    elif state.unanswered >= set(candidates):
+    elif state.other_clusters.unanswered >= set(candidates):
         named = ", ".join(remembered_addresses.described(state, address) for address in candidates)
         explain(state, now, Reason("nobody-answers", f"nobody answers at {named}"), silent=candidates)
-    elif state.unanswered.isdisjoint(candidates):  # else those asked for the first time may answer
+    elif state.other_clusters.unanswered.isdisjoint(candidates):  # else those asked for the first time may answer
         explain(state, now, NOTHING)
-    state.unanswered = set(candidates)
+    state.other_clusters.unanswered = set(candidates)
     state.send_all(candidates, SplitBrainProbe(profile(state)))
 
 
@@ -125,23 +125,23 @@ def explain(
 
     An empty reason: nothing is in the way any more.
     """
-    if state.not_merging.get(remote, "") != reason.text:
-        state.not_merging[remote] = reason.text
+    if state.other_clusters.not_merging.get(remote, "") != reason.text:
+        state.other_clusters.not_merging[remote] = reason.text
         state.record(now, NotMerging(reason.text, remote, reason.cause, silent), reason.because)
 
 
 def _is_answered(state: Membership, now: int, sender: Address) -> None:
     """Note that a member that was asked at the last search answers: so there is a member to merge with."""
-    if sender in state.unanswered:
-        state.unanswered.discard(sender)
+    if sender in state.other_clusters.unanswered:
+        state.other_clusters.unanswered.discard(sender)
         explain(state, now, NOTHING)
 
 
 def on_installed(state: Membership, now: int, fact: Installed) -> None:
     """Forget what was found about the clusters of newcomers: they have come in, and may split off again."""
     for member in fact.newcomers:
-        state.verdicts.pop(member.address, None)
-        state.not_merging.pop(member.address, None)
+        state.other_clusters.verdicts.pop(member.address, None)
+        state.other_clusters.not_merging.pop(member.address, None)
 
 
 def on_probe_of_slave(state: Membership, _: Following, now: int, sender: Address, probe: SplitBrainProbe) -> None:
@@ -203,12 +203,12 @@ def judge(state: Membership, now: int, remote: ClusterProfile) -> MergeDecision:
         readmission.heard_of(state, now, member.address)
     decision = decide_merge(profile(state), remote)
     verdict = MergeVerdict(remote.address, decision.decision, decision.rule, decision.why)
-    known, because = state.verdicts.get(remote.address, (None, None))
+    known, because = state.other_clusters.verdicts.get(remote.address, (None, None))
     if known == verdict:
         state.context.act_for(because)
     else:
         state.record(now, verdict)
-        state.verdicts[remote.address] = verdict, state.latest_record
+        state.other_clusters.verdicts[remote.address] = verdict, state.latest_record
     if decision.decision != "local-merges":
         explain(state, now, Reason("verdict", decision.why), remote.address)
     if decision.rule == "i-am-its-member":

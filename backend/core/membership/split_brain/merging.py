@@ -45,7 +45,7 @@ def on_merge_decided(state: Membership, now: int, fact: facts.MergeDecided) -> N
     leading = state.doing
     if not isinstance(leading, Leading) or not allows_joins(state.standing.state):
         return
-    if leading.merge or leading.state_change or leading.admission or now < state.merge_not_before_us:
+    if leading.merge or leading.state_change or leading.admission or now < state.merge_backoff.not_before_us:
         return
     token, cause = state.next_token(), state.context.cause
     merge = leading.merge = MergeUndertaking(token, fact.remote, now + PHASE_US, "confirming", cause)
@@ -301,14 +301,14 @@ def _ask_for_proof(state: Membership, now: int, merge: MergeUndertaking) -> None
 def _wait_for_links(state: Membership, leading: Leading, now: int, reason: str) -> None:
     """Give up for now and search again after the back-off, which is shorter than the time to the next search."""
     _give_up(state, leading, now, "links-missing", reason)
-    state.merge_delay_us = link_probes.next_delay_us(state, state.merge_delay_us)
-    state.merge_not_before_us = now + min(state.merge_delay_us, state.settings.merge_next_run_delay_us)
-    cluster_search.plan_search(state, now, state.merge_not_before_us)
+    state.merge_backoff.delay_us = link_probes.next_delay_us(state, state.merge_backoff.delay_us)
+    state.merge_backoff.not_before_us = now + min(state.merge_backoff.delay_us, state.settings.merge_next_run_delay_us)
+    cluster_search.plan_search(state, now, state.merge_backoff.not_before_us)
 
 
 def _freeze(state: Membership, leading: Leading, now: int, merge: MergeUndertaking) -> None:
     assert state.members is not None
-    state.merge_delay_us = 0
+    state.merge_backoff.delay_us = 0
     state.record(now, events.MergeStarted(merge.remote.address, state.members.addresses), merge.started)
     merge.started = state.context.cause
     _enter(state, now, merge, "freezing")

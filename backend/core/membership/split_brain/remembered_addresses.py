@@ -47,11 +47,11 @@ def forget_old(state: Membership, now: int) -> None:
         del state.remembered[address]
     if forgotten:
         state.record(now, AddressesRemembered((), forgotten))
-    if not state.verdicts and not state.not_merging:
-        return
-    known = state.remembered.keys() | {*state.join_list, None}
-    state.verdicts = {remote: address for remote, address in state.verdicts.items() if remote in known}
-    state.not_merging = {remote: why for remote, why in state.not_merging.items() if remote in known}
+    others = state.other_clusters
+    if others.verdicts or others.not_merging:
+        known = state.remembered.keys() | {*state.join_list, None}
+        others.verdicts = {remote: verdict for remote, verdict in others.verdicts.items() if remote in known}
+        others.not_merging = {remote: why for remote, why in others.not_merging.items() if remote in known}
 
 
 def possible_addresses(state: Membership, now: int) -> tuple[Address, ...]:

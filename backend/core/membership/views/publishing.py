@@ -134,6 +134,6 @@ def _remove_peer(state: Membership, now: int, address: Address) -> None:
     peer = state.peers.pop(address)
     state.left[peer.uuid] = LeftMember(address, now)
     state.suspicions.pop(peer.uuid, None)
-    state.probing.pop(address, None)
+    state.probes.schedule.pop(address, None)
     if not allows_joins(state.standing.state):
         state.missing.add(address)

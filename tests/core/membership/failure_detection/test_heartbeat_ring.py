@@ -246,6 +246,6 @@ def test_a_finding_about_a_life_that_is_gone_says_nothing_of_the_next_one() -> N
     world = ring()
     world.receive("A", "B", report(world, "F"))
     state = state_of(world.machines["A"])
-    assert address_of("F") in state.reported_silent
+    assert address_of("F") in state.ring.reported
     world.suspect("A", "F")
-    assert not state.reported_silent
+    assert not state.ring.reported

@@ -441,7 +441,7 @@ def test_what_was_found_about_a_cluster_is_void_once_it_has_come_in() -> None:
     state = state_of(world.machines["A"])
     loser = cluster_search.profile(state_of(world.machines["D"]))
     cluster_search.judge(state, world.now, loser)
-    assert loser.address in state.verdicts and loser.address in state.not_merging
+    assert loser.address in state.other_clusters.verdicts and loser.address in state.other_clusters.not_merging
     world.receive("A", "D", JoinRequest("the next incarnation of D", False))
     assert loser.address in state.peers
-    assert loser.address not in state.verdicts and loser.address not in state.not_merging
+    assert loser.address not in state.other_clusters.verdicts and loser.address not in state.other_clusters.not_merging
