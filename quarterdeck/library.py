@@ -78,6 +78,9 @@ def read_journal(path: FilePath) -> Journal:
     Iterate over it for its records, in order of time; `problems` then has the lines that are no records. Each iteration
     reads the files anew.
 
+    Args:
+        path: The journal.
+
     Raises:
         NoJournal: There is none.
     """
@@ -87,8 +90,11 @@ def read_journal(path: FilePath) -> Journal:
 def read_logs(paths: FilePath | Iterable[FilePath], options: LogOptions | None = None) -> LogRecords:
     """Read the log files of Hazelcast members into the same kind of records that a journal holds.
 
-    A path is a file or a folder that is searched for logs. `options` says what the files leave out, such as the time zone.
     All records are held in memory.
+
+    Args:
+        paths: Files, or folders that are searched for logs.
+        options: What the files leave out, such as the time zone.
 
     Raises:
         NoLogs: A path holds no log, or a zone is given for a log that is not there.
@@ -104,12 +110,21 @@ def read_logs(paths: FilePath | Iterable[FilePath], options: LogOptions | None =
 def audit(
     paths: FilePath | Iterable[FilePath], spark: SparkSession | None = None, *, rules: Iterable[str] = ()
 ) -> AuditResult:
-    """Check journals, or logs of members, against the rules of the protocol; `rules`: only these.
+    """Check journals, or logs of members, against the rules of the protocol.
 
-    A path is a folder, a file, or an address such as ``s3a://…``. Up to 640 MB (at addresses 128 MB) are judged on this machine;
-    for more Spark is started, unless the session `spark` is given, which then does all the work. Raises
-    `NoJournal` or `NoLogs` when there is nothing to judge, `PipelineMissing` when Spark or Java is needed and not here,
-    `SparkUnreachable` when Spark breaks off, and ValueError for an unknown rule.
+    Up to 640 MB (at addresses 128 MB) are judged on this machine; for more Spark is started.
+
+    Args:
+        paths: Folders, files, or addresses such as ``s3a://…``.
+        spark: A session that does all the work, whatever the size.
+        rules: The names of the rules to be judged; all, where none is named.
+
+    Raises:
+        NoJournal: There is nothing to judge.
+        NoLogs: There is nothing to judge in a folder of logs.
+        PipelineMissing: A package or Java is needed and not installed.
+        SparkUnreachable: Spark breaks off.
+        ValueError: There is no rule of a name.
     """
     several = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     return _audit([path if isinstance(path, str) else Path(path) for path in several], spark=spark, rules=tuple(rules))
@@ -126,12 +141,23 @@ def campaign(
     resume: bool = False,
     shrinks: bool = True,
 ) -> CampaignSummary:
-    """Run every seed on Spark, of the scenario in a YAML file or, without one, of one drawn for the seed, and judge the runs.
+    """Run every seed on Spark, and judge the runs.
 
-    `sizes`: least and most members of those drawn. `sweep`: settings with the values to be compared. Verdicts and the journals of
-    failures go into `folder`, also where `resume` goes on after a campaign was broken off. With `shrinks` the first seed of each
-    way of failing is made as small as it can be. Raises `BadScenario`, `PipelineMissing` and `SparkUnreachable`, and ValueError
-    when `folder` holds something else or a setting is wrong.
+    Args:
+        seeds: The seeds to run.
+        folder: Where verdicts and the journals of failures are kept.
+        scenario: The scenario's YAML file; by default one is drawn for each seed.
+        spark: A session that does the work; by default one is started.
+        sizes: The fewest and the most members of a scenario that is drawn.
+        sweep: Settings with the values to be compared.
+        resume: Go on with the campaign in `folder`, which was broken off.
+        shrinks: Make the first seed of each way of failing as small as it can be.
+
+    Raises:
+        BadScenario: The file holds no usable scenario.
+        PipelineMissing: A package or Java is needed and not installed.
+        SparkUnreachable: Spark breaks off.
+        ValueError: `folder` holds something else, or a setting is wrong.
     """
     with needing_packages():
         from quarterdeck.backend.pipeline.campaign import driver, plan
@@ -150,7 +176,10 @@ def campaign(
 
 
 def read_scenario(path: FilePath) -> Scenario:
-    """Read the scenario in the YAML file at `path`.
+    """Read a scenario.
+
+    Args:
+        path: Its YAML file.
 
     Raises:
         BadScenario: It is wrong; the message names file, line, field and a remedy.
@@ -161,8 +190,11 @@ def read_scenario(path: FilePath) -> Scenario:
 def simulate(scenario: Scenario | FilePath, *, seed: int = 0, journal: FilePath | None = None) -> Outcome:
     """Run a scenario in simulated time. The same scenario and seed give the same outcome, whatever the machine.
 
-    With `journal` the records are written into that folder, as the run `NAME-seed-SEED`: NAME is that of the file, or the
-    title of a `Scenario`.
+    Args:
+        scenario: The scenario, or its YAML file.
+        seed: Decides what chance decides.
+        journal: The folder into which the records are written, as the run `NAME-seed-SEED`: NAME is that of the file, or the
+            title of the scenario.
 
     Raises:
         BadScenario: The file holds none.

@@ -1,4 +1,4 @@
-"""Spark users at home: the formats ``quarterdeck`` and ``quarterdeck-logs`` in a session of theirs, and all tables as views."""
+"""Spark users at home: the formats ``quarterdeck`` and ``quarterdeck-logs`` in a session of theirs, tables and findings."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,7 @@ from quarterdeck.backend.pipeline.staging import staging_folder
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["register"]
+__all__ = ["findings", "register", "tables"]
 
 FilePath = str | os.PathLike[str]
 
@@ -25,27 +26,96 @@ FilePath = str | os.PathLike[str]
 def register(
     spark: SparkSession, paths: FilePath | Iterable[FilePath] = (), *, prefix: str = "", **options: str
 ) -> tuple[str, ...]:
-    """Make the formats known to the session. With `paths`, also make temporary views; their names are returned.
+    """Make the formats known to the session. With `paths`, also make temporary views of `tables`; their names are returned.
 
-    `paths` are journals, logs of members, or one store that ``quarterdeck pipeline tables`` made; journals and stores may be at
-    addresses such as ``s3a://bucket/journals``. The views are `events`, which
-    has every record once, and all tables that are made of it, under these names after `prefix`; `options` are the format's.
-    Raises `NoJournal` or `NoLogs` when there is nothing to read, and `PipelineMissing`, also where the session's workers run a
-    Python without this package.
+    Args:
+        spark: The session, also one of Spark Connect.
+        paths: As those of `tables`; none make no views.
+        prefix: Begins the names of all views.
+        options: Options of the format.
+
+    Raises:
+        NoJournal: A path holds no journal.
+        NoLogs: A path holds no log.
+        PipelineMissing: A package is missing here, or in the Python that the session's workers run.
     """
+    with _session_in_use(spark):
+        made = _tables(spark, _several(paths), options) if _several(paths) else {}
+        for name, table in made.items():
+            table.createOrReplaceTempView(prefix + name)
+    return tuple(prefix + name for name in made)
+
+
+def tables(paths: FilePath | Iterable[FilePath], spark: SparkSession, **options: str) -> dict[str, DataFrame]:
+    """Return the tables of journals, logs or a store by their names; the first is `events`, which has every record once.
+
+    Args:
+        paths: Journals, logs of members, or one store that ``quarterdeck pipeline tables`` made. Journals and stores may be at
+            addresses such as ``s3a://bucket/journals``.
+        spark: The session, also one of Spark Connect.
+        options: Options of the format.
+
+    Raises:
+        NoJournal: A path holds no journal.
+        NoLogs: A path holds no log.
+        PipelineMissing: A package is missing here, or in the Python that the session's workers run.
+    """
+    with _session_in_use(spark):
+        return _tables(spark, _several(paths), options)
+
+
+def findings(
+    paths: FilePath | Iterable[FilePath],
+    spark: SparkSession,
+    *,
+    rules: Iterable[str] = (),
+    bound_seconds: float | None = None,
+) -> DataFrame:
+    """Return the findings of an audit as a DataFrame, whose runs Spark's tasks judge when its rows are asked for.
+
+    Args:
+        paths: As those of `tables`.
+        spark: The session, also one of Spark Connect.
+        rules: The names of the rules to be judged; all, where none is named.
+        bound_seconds: How long undisturbed members may take to agree; by default what the rules say.
+
+    Raises:
+        NoJournal: A path holds no journal.
+        NoLogs: A path holds no log.
+        PipelineMissing: A package is missing here, or in the Python that the session's workers run.
+        ValueError: There is no rule of a name.
+    """
+    with _session_in_use(spark), staging_folder() as staging:
+        from quarterdeck.backend.pipeline.audit import audit, judged_rules
+        from quarterdeck.backend.pipeline.findings import findings_in
+        from quarterdeck.backend.pipeline.judging.run_judge import AuditQuestion
+        from quarterdeck.backend.pipeline.tables.store import findings_table
+
+        places = [os.fspath(path) for path in _several(paths)]
+        names, bound_us = tuple(rules), None if bound_seconds is None else round(bound_seconds * 1_000_000)
+        found = resolve_input(places, staging, spark=spark)
+        if found.kind == "logs":  # few, which several readings find
+            result = audit(places, rules=names, spark=spark, bound_us=bound_us)
+            return spark.createDataFrame(findings_table(result.findings))
+        return findings_in(spark, found, AuditQuestion(judged_rules(names, found), bound_us))
+
+
+def _several(paths: FilePath | Iterable[FilePath]) -> list[FilePath]:
+    return [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+
+
+@contextmanager
+def _session_in_use(spark: SparkSession) -> Iterator[None]:
+    """Use a session of another owner, to which the formats are known."""
     with needing_packages():
         from quarterdeck.backend.pipeline import data_sources
         from quarterdeck.backend.pipeline.spark.session import using
     _check_workers(spark)
-    several = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     with using(spark):
         spark.dataSource.register(data_sources.JournalSource)
         spark.dataSource.register(data_sources.LogDataSource)
         spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
-        tables = _tables(spark, several, options) if several else {}
-        for name, table in tables.items():
-            table.createOrReplaceTempView(prefix + name)
-    return tuple(prefix + name for name in tables)
+        yield
 
 
 def _check_workers(spark: SparkSession) -> None:

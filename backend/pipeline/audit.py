@@ -6,7 +6,7 @@ code in Spark's tasks. Importing this file imports no Spark.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
 from itertools import groupby
@@ -99,8 +99,7 @@ def audit(
             if place is not None:
                 commit.check(place, TABLES, WRITER)
             found = resolve_input(paths, staging, source, spark)
-        judged = frozenset(filter(holds_for_incomplete_journals, wanted)) if found.kind == "logs" else wanted
-        question = AuditQuestion(tuple(sorted(judged)), bound_us)
+        question = AuditQuestion(judged_rules(rules, found), bound_us)
         most_bytes = FAR_IN_PROCESS_BYTES if found.is_far else IN_PROCESS_BYTES
         if spark is None and (engine.is_spark or (engine.name == "auto" and found.size_bytes > most_bytes)):
             size = f"{found.size_bytes >> 20} MB are more than {most_bytes >> 20} MB"
@@ -114,14 +113,7 @@ def audit(
         verdict = _verdict(found, question, spark, log_options)
         if found.kind == "logs" and not verdict.runs:
             raise NoLogs(f"{', '.join(map(str, found.paths))}: no line of these logs tells an event (quiet logs)")
-        findings = by_weight(
-            [
-                linked(finding, found.replayable_path(run.run))
-                for run in verdict.runs
-                for finding in run.findings
-                if run.run not in found.retired or holds_without_beginning(finding)
-            ]
-        )
+        findings = by_weight(list(reported_findings(verdict, found)))
         result = _result(found, verdict, findings, wanted)
         if place is not None or then is not None:
             with needing_packages():
@@ -133,6 +125,20 @@ def audit(
             if then is not None:
                 then(result, reader)
     return result
+
+
+def reported_findings(verdict: GroupVerdict, found: AuditInput) -> Iterator[Finding]:
+    """Yield the findings that hold although the beginning of their run may be gone, with the commands that show them."""
+    for run in verdict.runs:
+        for finding in run.findings:
+            if run.run not in found.retired or holds_without_beginning(finding):
+                yield linked(finding, found.replayable_path(run.run))
+
+
+def judged_rules(rules: Collection[str], found: AuditInput) -> tuple[str, ...]:
+    """Return the rules of these names, or all, that can be judged from the input. Raises `UnknownRule`."""
+    wanted = wanted_rules(rules)
+    return tuple(sorted(filter(holds_for_incomplete_journals, wanted) if found.kind == "logs" else wanted))
 
 
 def _result(

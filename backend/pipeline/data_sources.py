@@ -7,7 +7,6 @@ one file identifies the member that another names, and shows by how much clocks 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from io import BytesIO
 from itertools import islice
@@ -23,19 +22,21 @@ from pyspark.sql.datasource import (
     DataSource,
     DataSourceReader,
     DataSourceStreamReader,
-    EqualTo,
     Filter,
-    In,
     InputPartition,
 )
 from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailableNow
-from pyspark.sql.types import BinaryType, StringType, StructField, StructType
+from pyspark.sql.types import BinaryType, DateType, StringType, StructField, StructType
 
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.hazelcast.logs.log_files import check_zones, log_files
 from quarterdeck.backend.hazelcast.logs.log_set import LogSet
 from quarterdeck.backend.hazelcast.logs.split_parser import LogOptions
-from quarterdeck.backend.journal.files import NoJournal, as_record, current_path, journal_files
+from quarterdeck.backend.journal.files import (
+    NoJournal,
+    as_record,
+    current_path,
+)
 from quarterdeck.backend.journal.reader import upgraded
 from quarterdeck.backend.judgement.observations.reader import read_logs
 from quarterdeck.backend.pipeline.audit_input import AuditInput, InputFile
@@ -47,6 +48,7 @@ from quarterdeck.backend.pipeline.spark.arrow import batches_of, exit_with_task,
 from quarterdeck.backend.pipeline.tables.batches import TABLES
 from quarterdeck.backend.pipeline.tables.run_events import ROWS_AT_ONCE, RunEvents, record_columns
 from quarterdeck.backend.pipeline.tasks import tasks_of
+from quarterdeck.backend.pipeline.wanted_records import WantedRecords, dates_of
 
 JOURNAL_FORMAT = "quarterdeck"
 LOG_FORMAT = "quarterdeck-logs"
@@ -71,7 +73,9 @@ PLACE = schema(
     """
     file string the file in which the line stands
     line bigint its number there, from 1; null in a stream
-    """
+    date date the day of `utc`, null before the year 1 and after 9999
+    """,
+    date=DateType(),
 )
 SCHEMA = StructType([*LOG_SCHEMA.fields, *PLACE.fields])
 
@@ -166,26 +170,21 @@ class JournalReader(DataSourceReader):
         self._paths = _paths_of(JOURNAL_FORMAT, options)
         self._schema = schema
         self._fails_fast = _fails_fast(_options(JOURNAL_FORMAT, options, ("mode", "columns")))
-        self._mentions: list[list[bytes]] = []
-        """A wanted line has one word of each."""
+        self._wanted = WantedRecords()
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802 - the name is Spark's
-        """Note which runs and kinds of events are wanted: other lines are left out before they are decoded."""
-        for wanted in filters:
-            match wanted:
-                case EqualTo(("run",) | ("kind",) | ("event", "kind"), str(word)):
-                    self._mentions.append(_mentions([word]))
-                case In(("run",) | ("kind",) | ("event", "kind"), words):
-                    self._mentions.append(_mentions(words))
-            yield wanted  # Spark still applies it: a line may only mention the word
+        """Note which runs, days and kinds of events are wanted.
+
+        Folders of other runs are not listed, and lines that mention none of the words are left out before they are decoded.
+        """
+        return [wanted for wanted in filters if not self._wanted.narrow(wanted)]
 
     def partitions(self) -> Sequence[InputPartition]:
         """Return partitions of several files each, of about as many bytes. Raises `NoJournal`."""
-        files = dict.fromkeys(file for path in self._paths for file in journal_files(path))
+        files = dict.fromkeys(file for path in self._paths for file in self._wanted.files(path))
         # A living writer may have finished a file since it was listed.
-        return [
-            InputPartition(some) for some in _tasks(files, lambda file: file.stat().st_size if file.exists() else 0)
-        ]
+        tasks = _tasks(files, lambda file: file.stat().st_size if file.exists() else 0)
+        return [InputPartition(some) for some in tasks or [[]]]  # Spark reads one with no value where there is none
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read the records of the files, as they were written."""
@@ -198,11 +197,10 @@ class JournalReader(DataSourceReader):
         if file is None:
             return
         with file.open("rb") as lines:
-            wanted = (line for line in enumerate(lines, start=1) if self._is_wanted(line[1]))
-            yield from _records(wanted, str(file), self._fails_fast)
-
-    def _is_wanted(self, line: bytes) -> bool:
-        return all(any(word in line for word in words) for words in self._mentions)
+            wanted = (line for line in enumerate(lines, start=1) if self._wanted.may_have(line[1]))
+            for found in _records(wanted, str(file), self._fails_fast):
+                if self._wanted.has(found[0]):
+                    yield found
 
 
 class JournalStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -356,6 +354,7 @@ def _record_batches(
         if "line" in schema.names:
             table = table.append_column("file", pa.array([file for _, _, file, _ in some], pa.string()))
             table = table.append_column("line", pa.array([number for *_, number in some], pa.int64()))
+            table = table.append_column("date", dates_of(table["utc"]))
         yield from table.to_batches()
 
 
@@ -372,13 +371,6 @@ def _fails_fast(options: dict[str, str]) -> bool:
     if mode not in ("DROPMALFORMED", "FAILFAST"):
         raise BadOption(f"mode: {mode} is neither DROPMALFORMED nor FAILFAST")
     return mode == "FAILFAST"
-
-
-def _mentions(words: Iterable[str]) -> list[bytes]:
-    """Return what a line with one of these words contains; any line where a word may be written in several ways."""
-    wanted = list(words)
-    plain = all(re.fullmatch(r"[\w .:-]+", word, re.ASCII) for word in wanted)
-    return [f'"{word}"'.encode() for word in wanted] if plain else [b""]
 
 
 def _paths_of(name: str, options: dict[str, str]) -> list[Path]:

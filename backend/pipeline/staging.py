@@ -15,19 +15,23 @@ LOCK = ".lock"
 
 
 @contextmanager
-def staging_folder() -> Iterator[Path]:
-    """Make a folder that is removed after the block, and remove those of processes that were killed. Raises OSError."""
-    _remove_leftovers(Path(tempfile.gettempdir()))
+def staging_folder(parent: Path | None = None) -> Iterator[Path]:
+    """Make a folder that is removed after the block, and remove those of processes that were killed. Raises OSError.
+
+    It is in `parent`, hidden, or else in the machine's folder for temporary files.
+    """
+    prefix = PREFIX if parent is None else f".{PREFIX}"
+    _remove_leftovers(parent or Path(tempfile.gettempdir()), prefix)
     with (
-        tempfile.TemporaryDirectory(prefix=PREFIX, ignore_cleanup_errors=True) as name,
+        tempfile.TemporaryDirectory(prefix=prefix, dir=parent, ignore_cleanup_errors=True) as name,
         (Path(name) / LOCK).open("w") as lock,
     ):
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield Path(name)
 
 
-def _remove_leftovers(parent: Path) -> None:
-    for lock in parent.glob(f"{PREFIX}*/{LOCK}"):
+def _remove_leftovers(parent: Path, prefix: str) -> None:
+    for lock in parent.glob(f"{prefix}*/{LOCK}"):
         try:
             with lock.open("r+") as file:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -168,6 +168,9 @@ def parallelism(session: SparkSession) -> int:
     """Return how many tasks the session runs at a time, as far as its executors have come up by now."""
     from pyspark.sql import functions as F
 
+    context = getattr(session, "_sc", None)  # a session of Spark Connect has none
+    if context is not None and _is_local(context.master or ""):
+        return int(context.defaultParallelism)
     # Spark cuts a range into as many parts as it has cores, on any kind of cluster and through Connect.
     parts = session.range(0, 100_000).select(F.spark_partition_id().alias("part")).distinct()
     return max(1, parts.count())

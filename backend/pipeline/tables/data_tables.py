@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import lru_cache
 from operator import itemgetter
 from typing import Any
 
@@ -183,6 +184,7 @@ def _outcome(call: Row, done: str, failed: str) -> str:
     return done if call["problem"] == "" else failed
 
 
+@lru_cache(maxsize=1)  # two tables are made of the same calls
 def _calls(events: RunEvents) -> list[Row]:
     """Return each call once: the request beside its answer."""
     calls: dict[Any, Row] = {}

@@ -1,7 +1,9 @@
 """Tables of Delta Lake, in transactions that several processes may make at once, on this machine or at an address.
 
-New lines are merged into `events` by run, incarnation and number, so that a second writing of the same changes nothing. The
-writer does that itself: files that MERGE of deltalake 1.6 writes cannot be filtered by pyarrow 26.
+New lines are merged into `events` by run, incarnation and number, so that a second writing of the same changes nothing. Which
+of two lines is the record depends on where they stand, which no MERGE can say, and pyarrow 26 cannot filter files that MERGE of
+deltalake 1.6 writes: the rows are made as those of Parquet are, here or in Spark's tasks, and deltalake commits them. The
+package delta-spark has no version for this Spark.
 
 Each transaction is of one table. What belongs together is said by the last one, a row of the table `updates` with the version of
 every table: a reader that begins with it sees the tables of one moment, and what an interrupted writer left is not yet in
@@ -16,18 +18,19 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow.dataset import Dataset, dataset
 
-from quarterdeck.backend.pipeline.address import Address
+from quarterdeck.backend.pipeline.address import LOCAL, Address
 from quarterdeck.backend.pipeline.audit_input import AuditInput, InputFile
 from quarterdeck.backend.pipeline.commit import PARQUET, StoreRefused
 from quarterdeck.backend.pipeline.delta_snapshot import (
@@ -38,10 +41,14 @@ from quarterdeck.backend.pipeline.delta_snapshot import (
     newest,
     open_table,
 )
+from quarterdeck.backend.pipeline.spark.engine import HERE, Engine, engine_session
 from quarterdeck.backend.pipeline.staging import staging_folder
 from quarterdeck.backend.pipeline.tables.batches import ARROW, MOST_SMALL, SMALL_BYTES, TARGET_BYTES
 from quarterdeck.backend.pipeline.tables.fold import KEPT, Counts, Fold, fold_in
 from quarterdeck.backend.pipeline.tasks import collector_paused
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 ATTEMPTS = 30
 LONGEST_WAIT_S = 2.0
@@ -65,13 +72,36 @@ class Outdated(Exception):
     """Raised where another process has written a table since it was opened."""
 
 
-def update_delta(store: Address, found: AuditInput, form: str) -> tuple[Counts, int, int, dict[str, int]]:
+def update_delta(
+    store: Address, found: AuditInput, form: str, engine: Engine = HERE
+) -> tuple[Counts, int, int, dict[str, int]]:
     """Merge the journals in `found` into the store; one of another form than `form` is made anew from its lines first.
 
     Return the runs that were read, how many files they were in, how many files were known, and how many rows each table has.
     Raises `StoreRefused`, `PipelineMissing` and OSError.
     """
+    with ExitStack() as until_written:
+        return _update(store, found, form, partial(_session, store, engine, until_written))
+
+
+def _session(store: Address, engine: Engine, until_written: ExitStack) -> SparkSession | None:
+    """Start the Spark that makes the rows, if one does. Raises `StoreRefused` where its tasks would write to no common folder."""
+    is_here = LOCAL.match(str(store)) is not None
+    if engine.name == "here" or not (is_here or engine.is_spark):
+        return None
+    spark = until_written.enter_context(engine_session(engine, "pipeline tables"))
+    if not is_here and not (spark.conf.get("spark.master") or "").startswith("local"):
+        raise StoreRefused(
+            f"{store}: a cluster cannot make tables at an address; name a master of this machine, as local[*]"
+        )
+    return spark
+
+
+def _update(
+    store: Address, found: AuditInput, form: str, start_spark: Callable[[], SparkSession | None]
+) -> tuple[Counts, int, int, dict[str, int]]:
     anew: Counts = {}
+    spark: SparkSession | None = None
     for attempt in range(ATTEMPTS):
         try:
             _make_tables(store)
@@ -80,7 +110,8 @@ def update_delta(store: Address, found: AuditInput, form: str) -> tuple[Counts, 
             if state.form not in ("", form):
                 anew, state = _Update(store, state, form).make_anew()
             new, known = found.without(state.known), len(state.known)
-            counts, state = _Update(store, state, form).merge(new)
+            spark = spark or (start_spark() if new.files else None)
+            counts, state = _Update(store, state, form).merge(new, spark)
         except Outdated:
             time.sleep(random.uniform(0, min(LONGEST_WAIT_S, 0.05 * 2**attempt)))
             continue
@@ -130,24 +161,28 @@ class _Update:
     def __init__(self, store: Address, state: DeltaSnapshot, form: str) -> None:
         self._store, self._state, self._form = store, state, form
         self._tables = {name: open_table(store / name) for name in ARROW}
-        self._kept: dict[str, Dataset] = {name: self._tables[name].to_pyarrow_dataset() for name in KEPT}
+        self._open_kept = partial(_datasets, store, {name: self._tables[name].version() for name in KEPT})
 
     def make_anew(self) -> tuple[Counts, DeltaSnapshot]:
         """Make all tables anew from the lines that are kept."""
         with staging_folder() as folder, collector_paused():
-            fold = Fold(self._kept, folder)
+            fold = Fold(self._open_kept(), folder)
             fold.make_anew()
             for table in ARROW:
                 self._write(table, _made(folder, table), mode="overwrite", schema_mode="overwrite")
         return fold.counts, self._record(())
 
-    def merge(self, new: AuditInput) -> tuple[Counts, DeltaSnapshot]:
-        """Merge the lines of these files, make the tables of runs whose events changed, and record what belongs together."""
+    def merge(self, new: AuditInput, spark: SparkSession | None = None) -> tuple[Counts, DeltaSnapshot]:
+        """Merge the lines of these files, make the tables of runs whose events changed, and record what belongs together.
+
+        The rows are made on Spark where a session is given.
+        """
         unfinished = self._runs_since_state()
         if not unfinished and not new.files:
             return {}, self._state
-        with staging_folder() as folder, collector_paused():
-            fold = fold_in(lambda: self._kept, new, folder, unfinished)
+        parent = Path(self._store.delta_uri) if LOCAL.match(str(self._store)) else None
+        with staging_folder(parent) as folder, collector_paused():
+            fold = fold_in(self._open_kept, new, folder, unfinished, spark)
             for name in ARROW:
                 self._replace(name, fold.replaced[name], _made(folder, name))
         for name, table in self._tables.items():
@@ -203,6 +238,10 @@ class _Update:
             except Outdated:
                 continue
             return DeltaSnapshot(self._store, last.number + 1, self._form, versions)
+
+
+def _datasets(store: Address, versions: Mapping[str, int]) -> dict[str, Dataset]:
+    return {name: open_table(store / name, version).to_pyarrow_dataset() for name, version in versions.items()}
 
 
 def _made(folder: Path, table: str) -> Dataset:

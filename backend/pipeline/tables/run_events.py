@@ -78,8 +78,8 @@ class RunEvents:
         table = self.columns(mask, envelope, event)
         if not table.num_rows:
             return []
-        columns = [column.to_pylist() for column in table.columns]
-        return [dict(zip(table.column_names, row, strict=True)) for row in zip(*columns, strict=True)]
+        columns, names = [column.to_pylist() for column in table.columns], table.column_names
+        return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
 Make = Callable[[RunEvents], "list[Row] | pa.Table"]
@@ -213,10 +213,11 @@ class RunLines:
     def read(self, files: Iterable[InputFile], read: ReadLines = lines_of_file) -> None:
         """Add the lines of files. Raises OSError."""
         for file in files:
-            directory = PurePosixPath(file.place).parent.name
+            place = file.place
+            directory = PurePosixPath(place).parent.name
             run = directory.removeprefix(RUN_PREFIX) if directory.startswith(RUN_PREFIX) else NO_RUN
             for number, line in enumerate(read(file), start=1):
-                self.add(line.rstrip(b"\n"), file.place, number, run)
+                self.add(line.rstrip(b"\n"), place, number, run)
 
     def add(self, raw: bytes, file: str, number: int, run: str) -> None:
         """Add the line of this number in `file`; `run` is that of a line that names none."""

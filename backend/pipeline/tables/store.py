@@ -92,8 +92,8 @@ def update_store(
     `paths` and `store` may be addresses, where only finished files are read. Several processes may write to tables of Delta Lake
     at the same time.
 
-    Spark makes files of Parquet unless the `engine` is ``here``; its tasks write below `store`. Tables of Delta Lake are made
-    here.
+    Spark makes the rows unless the `engine` is ``here``; its tasks write below `store`. Those of tables at an address are made
+    here unless the `engine` names Spark, which must be of this machine.
 
     Raises `NoJournal`, `StoreRefused`, `PipelineMissing`, `SparkUnreachable` or OSError. Whatever fails, and whenever the
     process dies, all tables are either as they were, or as they should be.
@@ -106,7 +106,7 @@ def update_store(
         if isinstance(place, Address):
             if any(file.read.startswith(f"{str(place).rstrip('/')}/") for file in found.files):
                 raise StoreRefused(f"{place} holds a journal, which tables would hide; choose another directory")
-            counts, files_read, files_known, rows = update_delta(place, found, FORMAT)
+            counts, files_read, files_known, rows = update_delta(place, found, FORMAT, engine)
         else:
             counts, files_read, files_known, rows = update_parquet(place, found, FORMAT, engine)
     records, quarantined = (sum(count[which] for count in counts.values()) for which in (0, 1))
@@ -262,8 +262,12 @@ def make_tables(of_runs: Collection[Mapping[str, pa.Table]], findings: Sequence[
         name: pa.concat_tables([ARROW[name].empty_table(), *(made[name] for made in of_runs)])
         for name in MADE_OF_EVENTS
     }
-    rows = [msgspec.to_builtins(finding) for finding in findings]
-    return tables | {"findings": pa.Table.from_pylist(rows, arrow_schema(columns_of(Finding)))}
+    return tables | {"findings": findings_table(findings)}
+
+
+def findings_table(findings: Sequence[Finding]) -> pa.Table:
+    """Return findings as a table."""
+    return pa.Table.from_pylist(list(map(msgspec.to_builtins, findings)), arrow_schema(columns_of(Finding)))
 
 
 def tables_of_run(run: str, lines: RunLines) -> dict[str, pa.Table]:

@@ -43,6 +43,16 @@ def test_the_verdict(severities: tuple[str, ...], verdict: str) -> None:
     assert report.violations + report.warnings == len(severities)
 
 
+@pytest.mark.parametrize("form", [".md", ".html"])
+def test_a_report_begins_with_what_happened(form: str) -> None:
+    text = (
+        as_bytes(report_of(rows_of()), form)
+        .decode()
+        .partition("Report of an audit</h1>" if form == ".html" else "# ")[2]
+    )
+    assert 0 < text.index("split") < text.index("no rule broken") and "✓ sound" not in text
+
+
 def test_what_is_left_out_is_counted() -> None:
     limits = ReportLimits(findings=2, sections=1, lanes=1, rows=1, suspicions=1, migrations=1, metrics=1)
     rows = rows_of(of=50)
