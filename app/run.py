@@ -38,16 +38,18 @@ def run_console(
     at_us: int | None = None,
     view: ViewName | None = None,
     load: str = "",
+    expected_members: int | None = None,
 ) -> None:
     """Show `cluster`, whose members are `starting`, until the operator quits. The caller closes it.
 
     The console opens on `view`, if one is given. With `at_us`, that moment of the run is shown once it has come. Once the members
-    have started, the console puts `load` on them, written as after `:load`.
+    have started, the console puts `load` on them, written as after `:load`. The operator accepts `expected_members` as the size.
 
     Raises:
         SystemExit: The console ended otherwise: by a signal, without a terminal, or with a failure of its own.
     """
     console = Console(cluster, starting, cluster_opener=cluster_opener, settings=settings, state_file=state_file)
+    console.session.accept_size(expected_members)
     if at_us is not None:
         console.session.playhead.wait_for(at_us)
     if view is not None:

@@ -186,6 +186,10 @@ class ConsoleSession:
         """
         return self.cluster.source not in ("remote", "hazelcast", "copy")
 
+    def accept_size(self, expected_members: int | None) -> None:
+        """Judge the cluster by a size that the operator accepts, whatever its records say; None for what they say."""
+        self._follower.expected_members = expected_members
+
     def label_of(self, address: Address) -> str:
         """Return the label of the member at `address`, in the picture that is shown."""
         return self.picture.label_of(address)

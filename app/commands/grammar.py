@@ -106,6 +106,7 @@ class _LineReader:
             "event kind": self._event,
             "flag": self._moment,
             "bytes": str.encode,
+            "count": self._count,
         }
 
     def values(self, rest: str) -> dict[str, Any]:
@@ -197,6 +198,11 @@ class _LineReader:
         if fit is None:
             raise BadLine(f"{text!r} is not a length of time; write a number and us, ms or s: {self._usage}")
         return round(float(fit[1]) * UNIT_US[fit[2]])
+
+    def _count(self, text: str) -> int:
+        if not text.isdecimal() or not int(text):
+            raise BadLine(f"{text!r} is not a number of members; write {self._usage}")
+        return int(text)
 
     def _state(self, wanted: str) -> str:
         for state in CLUSTER_STATES:

@@ -127,7 +127,9 @@ class ConnectionStatus(Struct, frozen=True):
     """Whether the member has ended: it was reached before, its host answers, and its process is gone."""
 
 
-def watcher_of(status: Mapping[str, ConnectionStatus], since_us: int | None = None) -> Watcher:
+def watcher_of(
+    status: Mapping[str, ConnectionStatus], since_us: int | None = None, expected_members: int | None = None
+) -> Watcher:
     """Return the watcher that reaches members as `status` says, and follows them since `since_us`."""
     return Watcher(
         {
@@ -142,6 +144,7 @@ def watcher_of(status: Mapping[str, ConnectionStatus], since_us: int | None = No
             if known.contact != "connected"
         },
         since_us,
+        expected_members,
     )
 
 

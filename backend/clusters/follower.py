@@ -34,7 +34,7 @@ class Follower:
 
         `expected_members` is the size of the cluster that the operator has accepted.
         """
-        self.cluster, self._expected_members = cluster, expected_members
+        self.cluster, self.expected_members = cluster, expected_members
         self.picture = Picture() if picture is None else picture
         """What the members believe after the records that were folded. Each call of `follow` changes it."""
         self._backlog: deque[Record] = deque()
@@ -74,16 +74,16 @@ class Follower:
         """What is known of the watching at this moment: the same object until that changes."""
         if isinstance(self.cluster, ConnectionStatusSource):
             status = self.cluster.connection_status()
-            return self._watching(
-                (status, watched_since(self.picture)), lambda: watcher_of(status, watched_since(self.picture))
-            )
+            since_us, expected = watched_since(self.picture), self.picture.expected_members
+            return self._watching((status, since_us, expected), lambda: watcher_of(status, since_us, expected))
         return self._watching(self._folded, lambda: recorded_watcher(self.picture))
 
     def _watching(self, known: object, watcher_now: Callable[[], Watcher]) -> Watcher:
+        known = known, self.expected_members
         if self._watched is None or self._watched[0] != known:
             watcher = watcher_now()
-            if self._expected_members is not None:
-                watcher = replace(watcher, expected_members=self._expected_members)
+            if self.expected_members is not None:
+                watcher = replace(watcher, expected_members=self.expected_members)
             self._watched = known, watcher
         return self._watched[1]
 

@@ -18,7 +18,7 @@ from quarterdeck.backend.core.operations import Operation
 
 ArgumentKind = Literal[
     "member", "other member", "members", "groups", "block mode", "duration", "probability", "message kinds", "join list",
-    "link faults", "address", "cluster state", "properties", "event kind", "flag", "text", "bytes",
+    "link faults", "address", "cluster state", "properties", "event kind", "flag", "text", "bytes", "count",
 ]  # fmt: skip
 """The kind of an argument. Each room has one table that reads or shows each kind."""
 
@@ -284,6 +284,12 @@ CATALOGUE: tuple[CommandDescription, ...] = (
         "change the state of a member's cluster", "S", cli="cluster state --member={member} {state}",
         http=HttpForm("POST", "/state", ("state",), needs_cluster=True), sentence="change state via {member} to {state}",
         question="Change the cluster of {member} to {state}?", verb="Change", always_asked=True,
+    ),
+    CommandDescription(
+        do.ExpectMembers, "expect", (Argument("size", "count", "N"), ANY_MEMBER),
+        "accept N members as the size of the cluster: those that left are not missed", cli="cluster expect --member={member} {size}",
+        http=HttpForm("POST", "/expect", ("size",)), sentence="accept {size} members as the size of the cluster",
+        needs="",
     ),
     CommandDescription(
         do.SetProperties, "set", (MEMBER, Argument("properties", "properties", "NAME=VALUE")),

@@ -164,6 +164,7 @@ _CHECKS: dict[ArgumentKind, Callable[[Any], str]] = {
     "message kinds": lambda kinds: _unknown("message", kinds, MESSAGE_KINDS),
     "event kind": lambda kind: _unknown("event", (kind,), EVENT_KINDS),
     "address": _address_problem,
+    "count": lambda count: "" if 0 < count < 1 << 63 else f"{count} is not a number of members; write 1 or more",
 }
 """The checks of each kind of argument: the mistake, empty when the argument is valid."""
 _VALUE_CHECKS = {

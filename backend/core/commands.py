@@ -159,6 +159,12 @@ class ChangeState(MemberCommand, frozen=True, tag="change-state"):
     state: ClusterState
 
 
+class ExpectMembers(MemberCommand, frozen=True, tag="expect-members"):
+    """Note through `member` that an operator accepts `size` members as the size of its cluster: none that left is missed."""
+
+    size: int
+
+
 class SetProperties(MemberCommand, frozen=True, tag="set"):
     """Change properties of `member` while it runs: all of them, or none. They hold until its process ends."""
 
@@ -215,7 +221,7 @@ LinkCommand = Partition | CutLink | DelayLink | LoseOnLink | DuplicateOnLink | D
 
 Command = (
     MemberOrder | LinkCommand | StartMember | Diagnose | KillMember | PauseMember | ResumeMember | HoldMessages |
-    ReplayMessages | MoveMember | CallMap | KillAt
+    ReplayMessages | MoveMember | CallMap | KillAt | ExpectMembers
 )  # fmt: skip
 
 

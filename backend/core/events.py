@@ -78,9 +78,16 @@ class JournalChanged(Struct, frozen=True, tag_field="kind", tag="journal-changed
     lost: Int64
 
 
+class MembersExpected(Struct, frozen=True, tag_field="kind", tag="members-expected"):
+    """An operator accepts `size` members as the size of the cluster: members that left before are not missed."""
+
+    size: Int64
+
+
 ClusterEvent = (
     ProcessKilled | ProcessPaused | ProcessResumed | LinkChanged | StrangerRefused | OperatorAsked | JournalChanged
-)
+    | MembersExpected
+)  # fmt: skip
 CLUSTER_EVENTS: frozenset[type] = frozenset(get_args(ClusterEvent))
 """What is recorded under the name of the cluster: the label of such a record is not that of a member."""
 

@@ -60,7 +60,7 @@ def recorded_watcher(picture: Picture) -> Watcher:
         for state, reason, at_us in [belief.connection]
         if state != "connected"
     }
-    return Watcher(missed, watched_since(picture))
+    return Watcher(missed, watched_since(picture), picture.expected_members)
 
 
 def watched_since(picture: Picture) -> int | None:

@@ -70,6 +70,7 @@ def console(
     ] = None,
     seed: Annotated[int | None, option("With --simulate: the same seed gives the same run.")] = None,
     speed: Annotated[float | None, option("With --simulate: seconds of the run in one second.", "X")] = None,
+    expect_members: run_options.ExpectMembersOption = None,
     theme: Annotated[str | None, option("Colours: dark, light, high-contrast, deuteranopia or ansi.", "NAME")] = None,
 ) -> None:
     """Open the console on a new live cluster, or on a running one.
@@ -94,7 +95,7 @@ def console(
         if replay is not None:
             recorded, at_us = RecordingTarget(replay, at, run, zone, date).opened(follow=follow)
             with closing(recorded):
-                show(recorded, console_settings(theme), at_us=at_us)
+                show(recorded, console_settings(theme), at_us=at_us, expected_members=expect_members)
         else:
             assert simulate is not None
             with closing(simulated_cluster(simulate, seed, speed)) as simulated:
@@ -106,7 +107,7 @@ def console(
         if any(here_only):
             problem = "--processes, --property, --empty, --journal and --log are for a cluster that is started here"
             raise BadUsage(problem)
-        open_running_cluster(connection, write=write, theme=theme)
+        open_running_cluster(connection, write=write, theme=theme, expected_members=expect_members)
         return
     if write:
         raise BadUsage("--write is for a running cluster; name it with --connect or --cluster")
@@ -128,7 +129,9 @@ def console(
     )
 
 
-def open_running_cluster(connection: ConnectionTarget, *, write: bool, theme: str | None = None) -> None:
+def open_running_cluster(
+    connection: ConnectionTarget, *, write: bool, theme: str | None = None, expected_members: int | None = None
+) -> None:
     """Open the console on the cluster that `connection` names; the cluster goes on when the console ends."""
     if write:
         connection.require_writable()
@@ -138,7 +141,7 @@ def open_running_cluster(connection: ConnectionTarget, *, write: bool, theme: st
     looks = console_settings(theme)
     with closing(open_cluster(connection, write=write)) as cluster:
         wait_until_met(cluster)
-        show(cluster, looks, cluster.started, write=write)
+        show(cluster, looks, cluster.started, write=write, expected_members=expected_members)
 
 
 def show(
@@ -150,6 +153,7 @@ def show(
     at_us: int | None = None,
     view: ViewName | None = None,
     load: str = "",
+    expected_members: int | None = None,
 ) -> None:
     """Show `cluster` in the console, at the moment `at_us` of a recording; with `write` others may be opened for changes."""
     from quarterdeck.app.run import run_console
@@ -164,6 +168,7 @@ def show(
         at_us=at_us,
         view=view,
         load=load,
+        expected_members=expected_members,
     )
 
 

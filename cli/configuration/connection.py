@@ -45,6 +45,8 @@ class ConnectionTarget:
     """Of members of Hazelcast: by the address that a member names itself, the one where it is reached from here."""
     logs: tuple[str, ...] = ()
     """Where members of Hazelcast log: ADDRESS=PATH, a directory, or - for standard input."""
+    size_file: Path | None = None
+    """Of members of Hazelcast: where the size of their cluster is kept that an operator has accepted."""
     secret_files: tuple[str, ...] = ()
     """The options that name the files of the password and the token, where they came from options."""
 
@@ -52,7 +54,9 @@ class ConnectionTarget:
         """Return the options, all but the URLs, with which another command reaches the same members of Hazelcast."""
         named = ("--cluster", self.label) if self.label else ("--cluster-name", self.cluster_name)
         given = zip(
-            ("--user", "--ca-file", "--certificate-file", "--key-file"), (self.user, *self.tls_files), strict=True
+            ("--user", "--ca-file", "--certificate-file", "--key-file", "--size-file"),
+            (self.user, *self.tls_files, self.size_file),
+            strict=True,
         )
         return (
             *named,
@@ -120,6 +124,9 @@ OPTIONS = {
     "tls": Annotated[bool, flag("Members of Hazelcast: speak to them over TLS.", "--tls")],
     "address_map": Annotated[TEXTS, option(
         "Members of Hazelcast: call the member that names itself A at B. Repeatable.", "A=B",
+    )],
+    "size_file": Annotated[FILE, option(
+        "Members of Hazelcast: keep the size there that `cluster expect` accepts; they keep none themselves.", "FILE",
     )],
     "logs": Annotated[TEXTS, option(
         "Members of Hazelcast: their logs, a file, a directory, or - for standard input. Repeatable.", "[ADDRESS=]PATH",

@@ -114,7 +114,7 @@ def open_hazelcast(
             say(f"--logs: {source.path} is not there yet; it is read as soon as it is")
     if settings.tls is None and not isinstance(settings.credentials, NameOnly):
         say("who you are crosses the net in the clear; give --tls where members offer it")
-    with failing_as(ExitCode.BAD_INPUT, OSError, ValueError, about="the certificates cannot be used"):
+    with failing_as(ExitCode.BAD_INPUT, OSError, ValueError, about="the certificates or --size-file cannot be used"):
         return HazelcastCluster(
             settings,
             run=run or usable_name(connection.cluster_name),
@@ -124,6 +124,7 @@ def open_hazelcast(
             operator=_operator(),
             logs=sources,
             options=connection.options(),
+            size_file=connection.size_file,
         )
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from quarterdeck.backend.core.events import ProcessKilled, ProcessPaused
+from quarterdeck.backend.core.events import MembersExpected, ProcessKilled, ProcessPaused
 from quarterdeck.backend.core.membership.events import ListInstalled, MemberStopped
 from quarterdeck.backend.core.witnessed.events import ConnectionChanged
 from quarterdeck.backend.judgement.absence import ALARM_US
 from quarterdeck.backend.judgement.health.cluster_health import ClusterHealth
 from quarterdeck.backend.judgement.judge import Judge
-from quarterdeck.backend.judgement.watcher import WATCHES_ALL, Missed, Watcher
+from quarterdeck.backend.judgement.watcher import WATCHES_ALL, Missed, Watcher, recorded_watcher
 from quarterdeck.backend.picture.fold.picture import Picture
 from tests.app.fakes.fake_cluster import FakeCluster, fold
 from tests.judgement.health.test_cluster_health import CITIES, SECOND, formed, witnessed
@@ -188,3 +188,15 @@ def test_a_member_that_is_on_another_list_alone_counts_among_all(picture: Pictur
     for label in left[1:]:
         cluster.install(label, 8, left)
     assert "3 of 5" in judged(cluster, picture).sentence
+
+
+def test_a_size_that_an_operator_accepts_is_a_record_and_replayed(picture: Picture) -> None:
+    cluster = formed(data=False)
+    cluster.happen("dev", ProcessKilled("byzantium"))
+    removed(cluster, "byzantium")
+    picture = fold(cluster, picture)
+    before = picture.copy()
+    cluster.happen("dev", MembersExpected(4))
+    accepted = Judge(fold(cluster, picture), recorded_watcher(picture), cluster.now_us() + SECOND).health
+    assert accepted.sentence == "healthy · 4 members agree · no data yet"
+    assert Judge(before, recorded_watcher(before), cluster.now_us()).health.condition == "degraded"

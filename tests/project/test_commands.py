@@ -64,6 +64,7 @@ VALUES: dict[ArgumentKind, st.SearchStrategy[Any]] = {
     "flag": st.booleans(),
     "text": TEXT,
     "bytes": TEXT.map(str.encode),
+    "count": st.integers(1, 100),
 }
 
 named = [pytest.param(row, id=f"{row.command.__name__} {row.tag}") for row in CATALOGUE if row.operation is not PutAll]

@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
+from pathlib import Path
 from random import Random
 from typing import Literal
 
@@ -21,8 +22,8 @@ from quarterdeck.backend.clusters.hazelcast.operator_actions import CAN_DO, Oper
 from quarterdeck.backend.clusters.record_order import RecordNumbering
 from quarterdeck.backend.commands.catalogue import CATALOGUE, command_text
 from quarterdeck.backend.core.address import Address
-from quarterdeck.backend.core.commands import Command, CommandRefused, SetJoinList
-from quarterdeck.backend.core.events import OperatorAsked, Record
+from quarterdeck.backend.core.commands import Command, CommandRefused, ExpectMembers, SetJoinList
+from quarterdeck.backend.core.events import MembersExpected, OperatorAsked, Record
 from quarterdeck.backend.core.membership.events import ListInstalled
 from quarterdeck.backend.core.operations import Answer, Operation
 from quarterdeck.backend.hazelcast import SCHEME
@@ -69,13 +70,15 @@ class HazelcastCluster:
         operator: str = "",
         logs: Sequence[LogSource] = (),
         options: Sequence[str] = (),
+        size_file: Path | None = None,
         randomness: Random | None = None,
     ) -> None:
         """`operator` is who acts, for the records; `logs` are read besides.
 
-        `options` are those of a command line that reaches these members, all but `--connect`.
+        `options` are those of a command line that reaches these members, all but `--connect`. `size_file` keeps how many members
+        an operator has accepted: the members themselves keep no such number.
 
-        Raises OSError when a file that `settings` name cannot be used.
+        Raises OSError when a file that is named cannot be used, ValueError when `size_file` holds no number.
         """
         self.environment = environment
         self.writable = write
@@ -92,6 +95,9 @@ class HazelcastCluster:
             logs, self._clocks, lambda: self._began_utc_us + self.now_us(), self._read, settings.route
         )
         self._logs = following if has_logs else None
+        self._size_file = size_file
+        if size_file is not None and size_file.exists():
+            self._expect(int(size_file.read_text(encoding="utf-8")))
         self._witness = ClusterWitness()
         self._connections: dict[Address, messages.ConnectionReport] = {}
         self._heard: dict[Address, int] = {}
@@ -305,9 +311,12 @@ class HazelcastCluster:
     async def _carry_out(self, command: Command) -> None:
         granted, answer = False, ""
         try:
-            if not self.writable:
+            if isinstance(command, ExpectMembers):
+                self._accept_size(command.size)
+            elif not self.writable:
                 raise CommandRefused(READ_ONLY)
-            answer = await self._actions.do(command)
+            else:
+                answer = await self._actions.do(command)
             granted = True
         except asyncio.CancelledError:
             raise CommandRefused(f"{self.name} was closed; whether it was done is not known") from None
@@ -322,6 +331,19 @@ class HazelcastCluster:
                 self._numbering.add(self.now_us(), self.name, self.run, asked, self.now_us())
             if isinstance(command, SetJoinList):
                 self._background.hand_over(lambda: self._background.spawn(self._ask_for_join_lists()))
+
+    def _accept_size(self, size: int) -> None:
+        if self._size_file is not None:
+            try:
+                self._size_file.write_text(f"{size}\n", encoding="utf-8")
+            except OSError as problem:
+                raise CommandRefused(f"{self._size_file} is not written: {problem}") from problem
+        with self._lock:
+            self._expect(size)
+
+    def _expect(self, size: int) -> None:
+        now_us = self.now_us()
+        self._numbering.add(now_us, self.name, self.run, MembersExpected(size), now_us)
 
     async def _ask_for_join_lists(self) -> None:
         """Whom the edit has reached is seen at once, not with the next look at configurations."""

@@ -50,7 +50,7 @@ REQUESTS: dict[type[Command], Callable[[Any], wire.Command]] = {
 }
 """The request to a member for each command over the client protocol."""
 
-CAN_DO = frozenset(described(kind).tag for kind in (*REQUESTS, SetJoinList))
+CAN_DO = frozenset(described(kind).tag for kind in (*REQUESTS, SetJoinList, commands.ExpectMembers))
 """Tags of the commands that have a counterpart in members of Hazelcast."""
 
 ANSWER_SECONDS = 60.0

@@ -20,7 +20,14 @@ from quarterdeck.backend.commands.check import Condition, check, refuse_outside_
 from quarterdeck.backend.core import commands
 from quarterdeck.backend.core.address import Address, make_address
 from quarterdeck.backend.core.cluster_snapshot import ClusterSnapshot, InFlight, MemberSnapshot, SilentMember
-from quarterdeck.backend.core.events import ProcessKilled, ProcessPaused, ProcessResumed, Record, StrangerRefused
+from quarterdeck.backend.core.events import (
+    MembersExpected,
+    ProcessKilled,
+    ProcessPaused,
+    ProcessResumed,
+    Record,
+    StrangerRefused,
+)
 from quarterdeck.backend.core.member import MemberConfiguration
 from quarterdeck.backend.core.operations import Answer, Operation
 from quarterdeck.backend.core.properties import SECOND_US, Settings
@@ -347,6 +354,9 @@ class LiveCluster(ABC):
         for host in list(self._hosts.values()):
             host.links_changed(conditions)
 
+    async def _accept_size(self, command: commands.ExpectMembers) -> None:
+        self._recorder.record(MembersExpected(command.size))
+
     # What hosts report
 
     def recorded(self, record: Record) -> None:
@@ -371,6 +381,7 @@ HANDLERS: dict[type[commands.Command], Callable[[LiveCluster, Any], Awaitable[No
     commands.KillAt: LiveCluster._kill_at,
     commands.PauseMember: LiveCluster._pause,
     commands.ResumeMember: LiveCluster._resume,
+    commands.ExpectMembers: LiveCluster._accept_size,
     **dict.fromkeys(get_args(commands.LinkCommand), LiveCluster._change_links),
 }
 """Who carries out each command. The others are for members themselves."""

@@ -10,6 +10,7 @@ from quarterdeck.backend.commands.links import conditions_by_kind
 from quarterdeck.backend.core import commands as do
 from quarterdeck.backend.core.events import (
     JournalChanged,
+    MembersExpected,
     OperatorAsked,
     ProcessKilled,
     ProcessPaused,
@@ -182,5 +183,6 @@ FAULTS = (
         words=lambda event, _: "has other settings: " + ", ".join(map(" ".join, event.properties.items())),
     ),
     EventRow(StrangerRefused, "refuses the stranger {remote}: {reason}", level=WARNING, external=True),
+    EventRow(MembersExpected, "{size} members are accepted as the size of the cluster", mark=None, external=True),
     EventRow(JournalChanged, _journal_changed, "warning", WARNING, external=True),
 )  # fmt: skip

@@ -15,6 +15,7 @@ from quarterdeck.backend.core.data.events import CallFinished, DataMeasured, Ent
 from quarterdeck.backend.core.events import (
     Event,
     JournalChanged,
+    MembersExpected,
     OperatorAsked,
     ProcessKilled,
     ProcessPaused,
@@ -77,6 +78,8 @@ class Picture:
         """Why the one journal of all members cannot be written; empty as long as it can, or each has one of its own."""
         self.losses = Losses()
         """Partitions of which no replica is left, by who has lost them."""
+        self.expected_members: int | None = None
+        """The number of members that an operator accepted last as the size of the cluster."""
         self.departures = Departures()
         """Members that left lists without a goodbye."""
         self._writer = object()
@@ -258,6 +261,8 @@ class Picture:
                 belief.status = "paused"
             elif isinstance(event, ProcessResumed) and belief.status == "paused":
                 belief.status = "member" if belief.version else "joining"
+        elif isinstance(event, MembersExpected):
+            self.expected_members = event.size
         elif not isinstance(event, StrangerRefused | OperatorAsked):  # these two change no belief
             raise AssertionError(f"what {event} changes is not said here")
 
@@ -382,7 +387,7 @@ OF_SEVERAL: frozenset[type] = frozenset((
 """The effects of events on more than the belief of their member."""
 
 FROM_OUTSIDE: frozenset[type] = frozenset((
-    LinkChanged, ProcessKilled, ProcessPaused, ProcessResumed, JournalChanged, StrangerRefused, OperatorAsked,
+    LinkChanged, ProcessKilled, ProcessPaused, ProcessResumed, JournalChanged, StrangerRefused, OperatorAsked, MembersExpected,
 ))  # fmt: skip
 """What the operator and the network did. The label that it is recorded under may be no member's, and not all of it changes a
 belief."""

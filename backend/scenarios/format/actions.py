@@ -62,6 +62,7 @@ YAML_TYPES: dict[ArgumentKind, Any] = {
     "flag": Annotated[bool, Field(strict=True)],
     "text": Name,
     "bytes": str,
+    "count": Annotated[int, Field(ge=1)],
 }
 """The values that a file may have for arguments of each kind."""
 
@@ -73,6 +74,7 @@ YAML_EXAMPLES: dict[ArgumentKind, str] = {
     "cluster state": "FROZEN",
     "properties": "{hazelcast.merge.next.run.delay.seconds: 1}",
     "event kind": "claim-started",
+    "count": "4",
 }
 
 SENTENCE_PARTS: dict[ArgumentKind, Callable[[Any], str]] = {

@@ -26,6 +26,7 @@ from quarterdeck.backend.service.console_api.route_classes import (
     FaceDependency,
     NewJoinList,
     NewProperties,
+    SizeAccepted,
     StateWanted,
     SuspectWanted,
     described_body,
@@ -98,6 +99,13 @@ async def change_state(wanted: StateWanted, face: FaceDependency, caller: Caller
     """Ask the cluster to change its state. Events show whether it did."""
     await face.do(commands.ChangeState(face.label, wanted.state), caller)
     return answers.Done(message=f"the cluster was asked to be {wanted.state}")
+
+
+@_path_of(commands.ExpectMembers)
+async def expect(wanted: SizeAccepted, face: FaceDependency, caller: CallerDependency) -> answers.Done:
+    """Accept a number of members as the size of the cluster: those that left before are not missed."""
+    await face.do(commands.ExpectMembers(face.label, wanted.size), caller)
+    return answers.Done(message=f"{wanted.size} members are expected")
 
 
 @_path_of(commands.StopMember, status_code=ACCEPTED)

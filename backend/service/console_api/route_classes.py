@@ -254,6 +254,10 @@ class StateWanted(RequestModel):
     state: ClusterState = Field(examples=["FROZEN"])
 
 
+class SizeAccepted(RequestModel):
+    size: int = Field(ge=1, le=1_000_000, description="members", examples=[4])
+
+
 class SuspectWanted(RequestModel):
     suspect: str = Field(max_length=300, description="its address", examples=["127.0.0.1:5702"])
 

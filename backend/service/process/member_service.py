@@ -26,6 +26,7 @@ from quarterdeck.backend.core.events import (
     FORM,
     Event,
     JournalChanged,
+    MembersExpected,
     OperatorAsked,
     ProcessPaused,
     ProcessResumed,
@@ -374,6 +375,7 @@ HANDLERS: dict[type[commands.Command], Callable[[MemberService, Any], object]] =
     ),
     commands.PauseMember: MemberService._pause,
     commands.ResumeMember: MemberService._resume,
+    commands.ExpectMembers: lambda service, command: service.record(MembersExpected(command.size)),
     commands.StopMember: lambda service, _: service._stop_unless_stopping(),
     commands.StopCluster: lambda service, command: service._loop.call_later(
         ANSWER_SENT_SECONDS, service.host.step, command

@@ -16,7 +16,14 @@ from typing import Any, Literal, Self, get_args, get_origin, get_type_hints
 
 from msgspec import Struct
 
-from quarterdeck.backend.core.events import EVENT_KINDS, JournalChanged, OperatorAsked, Record, StrangerRefused
+from quarterdeck.backend.core.events import (
+    EVENT_KINDS,
+    JournalChanged,
+    MembersExpected,
+    OperatorAsked,
+    Record,
+    StrangerRefused,
+)
 from quarterdeck.backend.core.membership import events
 from quarterdeck.backend.core.membership.handlers import MESSAGE_RULES, ignore
 from quarterdeck.backend.core.membership.split_brain.merge_decision import RULES as MERGE_RULES
@@ -26,7 +33,7 @@ from quarterdeck.backend.core.witnessed import events as witnessed
 DOING: dict[type[Doing], str] = {JoinSearch: "joining", Following: "following", Claim: "claiming", Leading: "leading"}
 
 ELSEWHERE = {
-    *(events.AddressUnusable, StrangerRefused, OperatorAsked, JournalChanged),
+    *(events.AddressUnusable, StrangerRefused, OperatorAsked, JournalChanged, MembersExpected),
     *filter(callable, vars(witnessed).values()),
 }
 """The kinds that only live members, their processes or witnesses record."""

@@ -18,7 +18,15 @@ from quarterdeck.backend.core import commands as do
 from quarterdeck.backend.core.address import Address, parse_address
 from quarterdeck.backend.core.causes import RecordId
 from quarterdeck.backend.core.effects import Deliveries, Effect, Incarnations, carry_out
-from quarterdeck.backend.core.events import FORM, Event, ProcessKilled, ProcessPaused, ProcessResumed, Record
+from quarterdeck.backend.core.events import (
+    FORM,
+    Event,
+    MembersExpected,
+    ProcessKilled,
+    ProcessPaused,
+    ProcessResumed,
+    Record,
+)
 from quarterdeck.backend.core.inputs import START, TICK, Call, Input, PeersHeardSince, PeerUnreachable, Receive
 from quarterdeck.backend.core.link_condition import LinkChanged
 from quarterdeck.backend.core.member import MemberConfiguration, MemberMachine
@@ -392,6 +400,7 @@ HANDLERS: dict[type[do.Command], Callable[[World, Any], object]] = {
     do.PauseMember: World._pause,
     do.ResumeMember: World._resume,
     do.CallMap: lambda world, command: world._call(command.member, command.operation, watched=True),
+    do.ExpectMembers: lambda world, command: world._record_own(MembersExpected(command.size)),
     do.MoveMember: lambda world, command: world.network.move(
         world.nodes[command.member], parse_address(command.address)
     ),

@@ -19,7 +19,7 @@ import typer
 from quarterdeck.backend.clusters.cluster import SnapshotSource
 from quarterdeck.backend.commands.catalogue import CATALOGUE, description_of
 from quarterdeck.backend.core.cluster_profile import CLUSTER_STATES
-from quarterdeck.backend.core.commands import ChangeState, Command, CommandRefused, SetJoinList
+from quarterdeck.backend.core.commands import ChangeState, Command, CommandRefused, ExpectMembers, SetJoinList
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.witnessed.events import ConnectionChanged
 from quarterdeck.cli.commands.cluster.observation import (
@@ -99,6 +99,21 @@ def state(
             for label, belief in seen.present.items()
         )
         write_rows(rows, STATE_COLUMNS, output)
+
+
+@with_connection
+def expect(
+    connection: ConnectionTarget,
+    size: Annotated[int, argument("How many members.", "N", min=1)],
+    member: MemberOption = None,
+) -> None:
+    """Accept N members as the size of the cluster: those that left without a goodbye are not missed any more.
+
+    Members of ours keep it in their journals. Those of Hazelcast keep no such number: name a --size-file.
+    """
+    if not connection.require_named().has_http_api and connection.size_file is None:
+        raise BadUsage("members of Hazelcast keep no size; give --size-file FILE, here and to the commands that ask")
+    _do(connection, lambda seen: ExpectMembers(seen.member(member, "the size"), size))
 
 
 @with_connection

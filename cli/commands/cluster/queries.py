@@ -427,7 +427,7 @@ def _state(belief: MemberBelief) -> str | None:
 group = typer.Typer(help="Look at a running cluster, and act on it.", rich_markup_mode=None)
 for command in (
     *(status, members, lists, suspicions, table, owner, migrations, why),
-    *(watch, actions.fork, actions.state, actions.fault, actions.do, actions.kill),
+    *(watch, actions.fork, actions.state, actions.expect, actions.fault, actions.do, actions.kill),
 ):
     group.command()(command)
 group.command("why-not-merging")(why)

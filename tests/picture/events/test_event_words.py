@@ -10,6 +10,7 @@ from quarterdeck.backend.core.data import events as data
 from quarterdeck.backend.core.events import (
     Event,
     JournalChanged,
+    MembersExpected,
     OperatorAsked,
     ProcessKilled,
     ProcessPaused,
@@ -111,6 +112,7 @@ SAMPLES: list[Event] = [
     OperatorAsked("change-state FROZEN", "write", "10.0.0.9:51234", True, ""),
     events.SettingsChanged({"hazelcast.merge.next.run.delay.seconds": "5"}),
     JournalChanged("n1", "No space left on device", 0),
+    MembersExpected(4),
     StrangerRefused("1.2.3.4:9", "no handshake"),
     witnessed.MemberWitnessed(("logs",), ("suspicions", "claims")),
     witnessed.OwnersTold((Holder(A, "u"),), (0, -1), "a61bc9", 17),

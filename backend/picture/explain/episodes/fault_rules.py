@@ -5,6 +5,7 @@ from __future__ import annotations
 from quarterdeck.backend.core.events import (
     Event,
     JournalChanged,
+    MembersExpected,
     OperatorAsked,
     ProcessKilled,
     ProcessPaused,
@@ -21,7 +22,7 @@ READ_US = 35_000_000
 """The configuration of each witnessed member is read so often at least, at its own moment."""
 
 
-FAULT_EVENTS = (ProcessKilled, ProcessPaused, ProcessResumed, LinkChanged, JournalChanged)
+FAULT_EVENTS = (ProcessKilled, ProcessPaused, ProcessResumed, LinkChanged, JournalChanged, MembersExpected)
 
 
 def fault_episode(known: OpenEpisodes, record: Record, event: Event) -> Episode | None:
@@ -54,6 +55,8 @@ def fault_episode(known: OpenEpisodes, record: Record, event: Event) -> Episode 
             return episode
         case JournalChanged():
             return known.begin("other", record, note=f"the journal of {event.target} {journal_text(event)}")
+        case MembersExpected(size):
+            return known.begin("other", record, note=f"{size} members are accepted as the size of the cluster")
     return None
 
 

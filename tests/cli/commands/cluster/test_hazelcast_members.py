@@ -29,6 +29,26 @@ def told(capsys: pytest.CaptureFixture[str], members: FakeCluster, *words: str) 
     return json.loads(capsys.readouterr().out)
 
 
+def test_an_accepted_size_is_kept_in_a_file(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    file = tmp_path / "size"
+    with fake_cluster(2) as members:
+        with pytest.raises(CommandFailed) as unkept:
+            run(members, "cluster", "expect", "1")
+        assert unkept.value.exit_code == ExitCode.BAD_INPUT
+        run(members, "cluster", "expect", "1", "--size-file", str(file))
+        assert file.read_text() == "1\n"
+        file.write_text("some\n")
+        with pytest.raises(CommandFailed) as unreadable:
+            run(members, "cluster", "status", "--size-file", str(file))
+        assert unreadable.value.exit_code == ExitCode.BAD_INPUT
+        file.write_text("4\n")
+        status = told(capsys, members, "status", "--size-file", str(file))
+        assert status["watched_seconds"] is not None, "who was there before is not known"
+        conclusions = {conclusion["question"]: conclusion for conclusion in status["conclusions"]}
+        assert conclusions["one-cluster"]["answer"] == "yes"
+        assert conclusions["lists-agree"]["evidence"][0]["of"] == list(members.addresses)
+
+
 def test_questions_are_answered_as_by_members_of_ours(capsys: pytest.CaptureFixture[str]) -> None:
     with fake_cluster(2) as members:
         a, b = members.addresses
