@@ -287,9 +287,9 @@ CATALOGUE: tuple[CommandDescription, ...] = (
     ),
     CommandDescription(
         do.ExpectMembers, "expect", (Argument("size", "count", "N"), ANY_MEMBER),
-        "accept N members as the size of the cluster: those that left are not missed", cli="cluster expect --member={member} {size}",
-        http=HttpForm("POST", "/expect", ("size",)), sentence="accept {size} members as the size of the cluster",
-        needs="",
+        "accept N members as the size of the cluster: those that left are not missed",
+        cli="cluster expect --member={member} {size}", http=HttpForm("POST", "/expect", ("size",)),
+        sentence="accept {size} members as the size of the cluster", needs="",
     ),
     CommandDescription(
         do.SetProperties, "set", (MEMBER, Argument("properties", "properties", "NAME=VALUE")),

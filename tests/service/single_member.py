@@ -18,6 +18,7 @@ from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.cluster_snapshot import CapturedMember, MemberReport
 from quarterdeck.backend.core.commands import (
     Command,
+    ExpectMembers,
     KillMember,
     MemberOrder,
     PauseMember,
@@ -27,7 +28,7 @@ from quarterdeck.backend.core.commands import (
     SuspectMember,
 )
 from quarterdeck.backend.core.effects import Happened, OperationAnswered
-from quarterdeck.backend.core.events import Event, Record
+from quarterdeck.backend.core.events import Event, MembersExpected, Record
 from quarterdeck.backend.core.inputs import START, TICK, Call, Input
 from quarterdeck.backend.core.link_condition import LinkChanged
 from quarterdeck.backend.core.member import MemberConfiguration, MemberMachine
@@ -124,6 +125,8 @@ class SingleMemberFace:
                 pass
             case _ if isinstance(command, MemberOrder):
                 self._step(command)
+            case ExpectMembers(size=size):
+                self.note(MembersExpected(size))
             case _:
                 for condition in self._links.apply(command):  # type: ignore[arg-type]
                     self.note(condition)
