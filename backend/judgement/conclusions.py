@@ -102,7 +102,7 @@ def conclude_data(
         yield Conclusion("refused", answer, value=refusal.text, since_us=refusal.since_us, evidence=refusal.evidence)
     if not refused:
         states = [master for master in agreement.masters if master.shows("cluster-state") and master.shows("owners")]
-        is_known = bool(states) and len(states) == len(agreement.sides)
+        is_known = bool(states) and len(states) == len(agreement.sides) and not health.replicas.is_outdated
         said = (Statement(it.label, f"is {it.cluster_state}", it.cluster_state_since_us) for it in states)
         yield Conclusion("refused", "no" if is_known else "unknown", evidence=tuple(said))
 

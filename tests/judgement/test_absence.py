@@ -6,7 +6,7 @@ import pytest
 
 from quarterdeck.backend.core.events import MembersExpected, ProcessKilled, ProcessPaused
 from quarterdeck.backend.core.membership.events import ListInstalled, MemberStopped
-from quarterdeck.backend.core.witnessed.events import ConnectionChanged
+from quarterdeck.backend.core.witnessed.events import ConnectionChanged, OwnersTold
 from quarterdeck.backend.judgement.absence import ALARM_US
 from quarterdeck.backend.judgement.health.cluster_health import ClusterHealth
 from quarterdeck.backend.judgement.judge import Judge
@@ -96,13 +96,15 @@ def test_a_silent_host_that_was_replaced_is_not_unknown(picture: Picture) -> Non
     cluster = witnessed(*CITIES)
     cluster.happen("byzantium", ConnectionChanged("silent"))
     removed(cluster, "byzantium")
-    assert judged(cluster, picture).sentence == "degraded · 4 of 5 · byzantium out of reach 6 s ago · backups unknown"
+    missed = "degraded · 4 of 5 · byzantium out of reach 6 s ago · owners of 54 partitions unknown"
+    assert judged(cluster, picture).sentence == missed
     assert judged(cluster, picture).whole is None, "it may lead on its own"
     cluster.labels = (*CITIES, "foxtrot")
     six = [*FOUR, "foxtrot"]
     cluster.happen("foxtrot", ConnectionChanged("connected"))
     for label in six:
         cluster.install(label, 8, six)
+    cluster.happen("athens", OwnersTold((cluster.holder("athens"),), (0,) * 271, "abd", 2))
     assert judged(cluster, picture).sentence == "healthy · 5 members agree · backups unknown"
 
 

@@ -7,9 +7,9 @@ from typing import cast, get_args
 import pytest
 
 from quarterdeck.backend.core.events import ProcessKilled
-from quarterdeck.backend.core.membership.events import ClusterStateChanged
+from quarterdeck.backend.core.membership.events import ClusterStateChanged, ListInstalled
 from quarterdeck.backend.core.partitions.events import ALL_LOST, MigrationsPlanned, PartitionLost, PlannedMigration
-from quarterdeck.backend.core.witnessed.events import ConnectionChanged, MemberMeasured, ReplicaMigrated
+from quarterdeck.backend.core.witnessed.events import ConnectionChanged, MemberMeasured, OwnersTold, ReplicaMigrated
 from quarterdeck.backend.judgement.conclusion import Conclusion, Question
 from quarterdeck.backend.judgement.judge import Judge
 from quarterdeck.backend.judgement.stuck_migrations import STUCK_US
@@ -118,3 +118,26 @@ def test_members_that_report_their_present_state_alone_are_known_since_the_watch
     cluster.happen("delphi", ConnectionChanged("silent", "it says nothing"))
     assert recorded_watcher(fold(cluster)).since_us == 0
     assert recorded_watcher(fold(formed())).since_us is None
+
+
+def test_owners_of_an_older_list_do_not_show_who_owns_their_partitions_now() -> None:
+    """Nothing is promoted while FROZEN: whoever was started again owns nothing, and new owners are reported seconds later."""
+    cluster = witnessed(*CITIES)
+    holders = tuple(cluster.holder(label) for label in CITIES)
+    picture = fold(cluster)
+    athens = cluster.address("athens")
+    again = tuple(cluster.member(label, 2 if label == "byzantium" else 1) for label in CITIES)
+    for label in FOUR:
+        cluster.happen(label, ListInstalled(7, "L1", athens, again, athens, "join", ""))
+    cluster.happen("byzantium", ListInstalled(7, "L1", athens, again, athens, "join", ""), life=2)
+    cluster.happen("byzantium", ConnectionChanged("connected"), life=2)
+    judge = Judge(fold(cluster, picture), recorded_watcher(picture), cluster.now_us() + 3 * SECOND)
+    assert judge.health.condition == "unknown"
+    assert "owners of 54 partitions unknown" in judge.health.sentence
+    assert {it.answer for it in judge.conclusions() if it.question == "refused"} == {"unknown"}
+    owners = tuple(-1 if place % 5 == 1 else place % 5 for place in range(271))
+    for label in CITIES:
+        life = 2 if label == "byzantium" else 1
+        cluster.happen(label, OwnersTold(holders, owners, "abd", 2), life=life)
+    known = Judge(fold(cluster, picture), recorded_watcher(picture), cluster.now_us() + 3 * SECOND)
+    assert "54 partitions without an owner" in known.health.sentence

@@ -22,6 +22,12 @@ def comparisons(path: Path) -> Iterator[str]:
                     yield f"{named(path)}:{node.lineno} compares {left.attr}"
             case ast.Call(func=ast.Name(id="len"), args=[ast.Call(func=ast.Attribute(attr="masters"))]):
                 yield f"{named(path)}:{node.lineno} counts masters"
+            case ast.Call(func=ast.Attribute(attr="masters")):
+                yield f"{named(path)}:{node.lineno} asks the picture who leads"
+            case ast.Call(func=ast.Name(id="losses_of" | "why_not_merging" | "absences" | "cluster_health" as name)):
+                yield f"{named(path)}:{node.lineno} judges by {name} itself"
+            case ast.Name(id="WATCHES_ALL"):
+                yield f"{named(path)}:{node.lineno} judges without its watcher"
             case ast.SetComp(elt=ast.Attribute(attr=attribute)) if attribute in BELIEVED:
                 yield f"{named(path)}:{node.lineno} counts different values of {attribute}"
             case ast.SetComp(elt=ast.Tuple(elts=[ast.Attribute(attr=attribute), *_])) if attribute in BELIEVED:

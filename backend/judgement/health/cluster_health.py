@@ -152,7 +152,7 @@ class _Judgement:
             condition = "degraded"
         elif joins:
             condition = "changing"
-        elif unknown or unseen:
+        elif unknown or unseen or self._replicas.is_outdated:
             condition = "unknown"
         elif self._replicas is SEARCHED_TABLE:
             condition = "changing"

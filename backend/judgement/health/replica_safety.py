@@ -22,6 +22,8 @@ class ReplicaSafety(NamedTuple):
     text: str
     ownerless: int = 0
     """Partitions without an owner that lives: calls on them get no answer."""
+    is_outdated: bool = False
+    """Whether owners were reported last for an older list, and some of them are not on the present one."""
 
 
 UNKNOWN_TABLE = ReplicaSafety(None, None, f"partition table {NOT_REPORTED}")
@@ -53,7 +55,10 @@ def _of_table(picture: Picture, master: MemberBelief, counts: CopyCounts, now_s:
         return NO_DATA if master.seen_from_start else UNKNOWN_TABLE
     count = counts.census(picture, master, table, now_s)
     if not master.shows("backups"):
-        if count.lost and table.since_us > master.list_since_us:  # an older one is of an older list
+        if count.lost and table.since_us <= master.list_since_us:
+            text = f"owners of {counted(count.lost, 'partition')} unknown"
+            return ReplicaSafety(None, None, text, is_outdated=True)
+        if count.lost:
             return ReplicaSafety(False, None, f"{counted(count.lost, 'partition')} without an owner", count.lost)
         return ReplicaSafety(None, None, "backups unknown")
     few = (count.lost, "no copy"), (count.single, "one copy"), (count.fewer, "fewer copies than they should")

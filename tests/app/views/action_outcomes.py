@@ -219,6 +219,7 @@ LINES: dict[str, tuple[str, Outcome]] = {
     "layout": ("layout drawing", opens("network")),
     "join-list": ("join-list fez athens,10.1.2.3:5701", asks(core.SetJoinList)),
     "state": ("state fez FROZEN", asks(core.ChangeState)),
+    "expect": ("expect 4 fez", asks(core.ExpectMembers)),
     "promote": ("promote fez", asks(core.PromoteMember)),
     "demote": ("demote fez", asks(core.DemoteMember)),
     "diagnose": ("diagnose fez 10m", asks(core.Diagnose)),

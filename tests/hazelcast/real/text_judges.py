@@ -113,7 +113,7 @@ STATUS: list[tuple[str, Rule]] = [
     (r"\d+ member lists, another one at (?P<who>.*)", lambda match, window: window.any(
         lambda truth: len({it.uuids for it in truth.lists.values()}) > 1)),
     ("no master is seen", lambda _, window: window.any(lambda truth: not truth.leading)),
-    (".*not reported.*|backups unknown|.*…", lambda *_: None),
+    (".*not reported.*|backups unknown|owners of .* unknown|.*…", lambda *_: None),
     ("no data yet", lambda _, window: not window.logged("Repartitioning|Initializing cluster partition table", EVER_US)),
     (r"\d+ partitions? without an owner", is_ownerless),
     (r".*(lost|partitions? of ).*", loss_text),
