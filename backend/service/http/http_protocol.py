@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import deque
+from collections.abc import Callable
 from contextlib import suppress
 from email.utils import formatdate
 from http import HTTPStatus
@@ -17,6 +19,7 @@ from typing import Any
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+from uvicorn.server import ServerState
 from websockets.exceptions import InvalidState
 from websockets.frames import CloseCode
 from websockets.http11 import Response
@@ -28,8 +31,36 @@ HEAD_SECONDS = 5.0
 """From the first byte of a request to the end of its head."""
 ANSWER_SECONDS = 120.0
 """From the end of the head until the client has received all of the answer: longer than any call may take."""
+PIPELINED_APART_SECONDS = 0.004
+"""Between two requests that were sent before the answer to the one before, of all clients together."""
 REFUSED_UPGRADE = "refused_upgrade"
 """The key in a request's state for why it is no WebSocket although it asks for one."""
+
+
+class PacedState(ServerState):
+    """The state that uvicorn's protocols share, and a queue of pipelined requests: other requests do not wait behind it."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__()
+        self._loop = loop
+        self._waiting: deque[Callable[[], None]] = deque()
+
+    def wait(self, go_on: Callable[[], None]) -> None:
+        """Call `go_on` when it is its turn."""
+        self._waiting.append(go_on)
+        if len(self._waiting) == 1:
+            self._loop.call_soon(self._next, self._loop.time())
+
+    def _next(self, due: float) -> None:
+        late_seconds = self._loop.time() - due
+        self._waiting[0]()
+        due = self._loop.time() + max(PIPELINED_APART_SECONDS, late_seconds)  # the busier the loop, the rarer
+        self._loop.call_at(due, self._after, due)
+
+    def _after(self, due: float) -> None:
+        self._waiting.popleft()
+        if self._waiting:
+            self._next(due)
 
 
 class BoundedProtocol(H11Protocol):
@@ -38,6 +69,10 @@ class BoundedProtocol(H11Protocol):
     It dates its answers, as uvicorn's server would.
     """
 
+    server_state: PacedState
+    _answered = False
+    _held = False
+    """A pipelined request waits for its turn."""
     _late: asyncio.TimerHandle | None = None
     _late_for: object = None
     """What the timer is for: the head of a request, or the request itself."""
@@ -53,8 +88,24 @@ class BoundedProtocol(H11Protocol):
         self._set_deadline()
 
     def on_response_complete(self) -> None:
+        self._answered = True
         super().on_response_complete()
+        self._answered = False
         self._set_deadline()
+
+    def handle_events(self) -> None:
+        """Handle what has come; a request that came before the last answer waits for its turn."""
+        if self._answered and self.conn.trailing_data[0]:
+            self._held = True
+            self.server_state.wait(self._go_on)
+        elif not self._held:
+            super().handle_events()
+
+    def _go_on(self) -> None:
+        self._held = False
+        if not self.transport.is_closing():
+            self.handle_events()
+            self._set_deadline()
 
     def connection_lost(self, problem: Exception | None) -> None:
         self._forget_deadline()
@@ -106,7 +157,7 @@ class BoundedProtocol(H11Protocol):
         what: object
         if self.cycle is not None and not self.cycle.response_complete:
             what, seconds = self.cycle, ANSWER_SECONDS
-        elif self.conn.their_state is h11.IDLE and self.conn.trailing_data[0]:
+        elif not self._held and self.conn.their_state is h11.IDLE and self.conn.trailing_data[0]:
             what, seconds = h11.IDLE, HEAD_SECONDS
         else:
             self._forget_deadline()

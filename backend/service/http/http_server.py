@@ -145,9 +145,8 @@ def _loaded(make_application: MakeApplication, loop: asyncio.AbstractEventLoop) 
     Takes a good part of a second.
     """
     import uvicorn
-    from uvicorn.server import ServerState
 
-    from quarterdeck.backend.service.http.http_protocol import BoundedProtocol, BoundedWebSocketProtocol
+    from quarterdeck.backend.service.http.http_protocol import BoundedProtocol, BoundedWebSocketProtocol, PacedState
 
     config = uvicorn.Config(
         make_application(),
@@ -164,5 +163,5 @@ def _loaded(make_application: MakeApplication, loop: asyncio.AbstractEventLoop) 
     )
     config.load()
     logging.getLogger("uvicorn.error").setLevel(logging.ERROR)  # bad requests of clients are not logged
-    state = ServerState()
+    state = PacedState(loop)
     return lambda: BoundedProtocol(config, state, {}, loop), state

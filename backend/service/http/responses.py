@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import SequenceMatcher
+from functools import lru_cache
 
 import msgspec
 from starlette.exceptions import HTTPException
@@ -77,8 +78,8 @@ def wrong_method(method: str, methods: Iterable[str]) -> Response:
     return failure(Denied(405, f"{method} is nothing to do here", f"use {allowed}", headers={"Allow": allowed}))
 
 
-LONGEST_PATH = 200
-"""Characters of a path that are compared."""
+LONGEST_PATH, MOST_STEPS = 200, 8
+"""Characters and steps of a path that are compared."""
 NEAR = 0.7
 """How similar two steps of a path are at least, of 1, for one to be taken for the other."""
 
@@ -99,7 +100,7 @@ def nearest(path: str, known: Iterable[str]) -> str | None:
 
 
 def _steps(path: str) -> list[str]:
-    return [step.lower() for step in path.split("/") if step]
+    return [step.lower() for step in path.split("/") if step][:MOST_STEPS]
 
 
 def _likeness(wanted: list[str], known: list[str]) -> float:
@@ -115,8 +116,21 @@ def _in_common(wanted: list[str], known: list[str]) -> float:
     """Sum how similar steps side by side are, up to the first two that are not."""
     alike = 0.0
     for step, other in zip(wanted, known, strict=False):
-        ratio = SequenceMatcher(None, step, other).ratio()
+        ratio = 1.0 if step == other else _similarity(step, other)
         if ratio < NEAR:
             break
         alike += ratio
     return alike
+
+
+def _similarity(step: str, other: str) -> float:
+    """Return how similar two steps are, of 1; 0 where they are certainly not near. Any client may have it worked out."""
+    matcher = _matcher_of(other)
+    matcher.set_seq1(step)
+    is_near = matcher.real_quick_ratio() >= NEAR and matcher.quick_ratio() >= NEAR
+    return matcher.ratio() if is_near else 0.0
+
+
+@lru_cache(maxsize=256)
+def _matcher_of(known: str) -> SequenceMatcher[str]:
+    return SequenceMatcher(None, "", known)
