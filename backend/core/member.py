@@ -247,7 +247,7 @@ def _on_start(state: MemberState, now: int, _: Start) -> None:
     configured = state.member_configuration
     settings = configured.settings.not_as_documented()
     state.record(now, MemberStarted(configured.address, configured.lite, configured.join_list, settings=settings))
-    joining.begin(state, now)
+    joining.begin_search(state, now)
 
 
 def _on_peer_unreachable(state: MemberState, now: int, input: PeerUnreachable) -> None:

@@ -21,7 +21,7 @@ from quarterdeck.backend.core.membership.events import (
     SuspicionRaised,
 )
 from quarterdeck.backend.core.membership.views.joining import REQUESTS_BEFORE_NEW_SEARCH, round_us
-from quarterdeck.backend.core.partitions.migration.migration_queue import FAILURE_PAUSE_US, MOST_PAUSES
+from quarterdeck.backend.core.partitions.migration.replanning import FAILURE_PAUSE_US, MOST_PAUSES
 from quarterdeck.backend.core.properties import MILLISECOND_US, SECOND_US, Settings
 from quarterdeck.backend.invariants.incarnations import IncarnationHistory
 from quarterdeck.backend.invariants.invariant import Invariant, PendingObligation, Rule

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -131,8 +132,8 @@ def a_claimant_leaves_itself_out(patch: Patch) -> None:
         claim.latest = msgspec.structs.replace(claim.latest, members=younger)
         sound(state, now, claim)
 
-    sound = mastership_claim._conclude
-    patch.setattr(mastership_claim, "_conclude", conclude)
+    sound = mastership_claim._finish
+    patch.setattr(mastership_claim, "_finish", conclude)
 
 
 def a_follower_installs_older_lists(patch: Patch) -> None:
@@ -201,7 +202,7 @@ def a_claimant_takes_refusers_along(patch: Patch) -> None:
         if sender in claim.asked:
             state.record(now, ClaimAnswered(sender, "refused", 0, answer.reason))
             claim.accepted.add(sender)
-            mastership_claim.conclude_when_settled(state, now)
+            mastership_claim.finish_when_answered(state, now)
 
     patch.setitem(MESSAGE_RULES[ClaimRefused], Claim, take_along)
 
@@ -211,8 +212,8 @@ def a_claimant_leaves_followers_out(patch: Patch) -> None:
         claim.accepted.discard(max(claim.accepted, default=None))
         sound(state, now, claim)
 
-    sound = mastership_claim._conclude
-    patch.setattr(mastership_claim, "_conclude", forget)
+    sound = mastership_claim._finish
+    patch.setattr(mastership_claim, "_finish", forget)
 
 
 def a_claimant_counts_from_its_own_version(patch: Patch) -> None:
@@ -221,8 +222,8 @@ def a_claimant_counts_from_its_own_version(patch: Patch) -> None:
         claim.latest = msgspec.structs.replace(claim.latest, version=state.members.version)
         sound(state, now, claim)
 
-    sound = mastership_claim._conclude
-    patch.setattr(mastership_claim, "_conclude", conclude)
+    sound = mastership_claim._finish
+    patch.setattr(mastership_claim, "_finish", conclude)
 
 
 def a_claimant_asks_no_member_that_an_answer_names(patch: Patch) -> None:
@@ -270,11 +271,24 @@ def newcomers_enter_a_frozen_cluster(patch: Patch) -> None:
     patch.setattr(admission, "allows_joins", lambda state: True)
 
 
+def decide_by(patch: Patch, resolve: Callable[..., ConflictResolution]) -> None:
+    """Let masters decide on disconnections by `resolve`, in one slice."""
+
+    class Decision:
+        def __init__(self, members: list[CliqueCandidate], conflicts: list[tuple[str, str]], **limits: object) -> None:
+            self.resolution = resolve(members, conflicts, **limits)
+
+        def search_on(self) -> ConflictResolution:
+            return self.resolution
+
+    patch.setattr(disconnection_reports, "ConflictSearch", Decision)
+
+
 def everybody_stays(patch: Patch) -> None:
     def resolve_conflicts(members: list[CliqueCandidate], conflicts: object, **limits: object) -> ConflictResolution:
         return ConflictResolution(tuple(member.name for member in members), (), True, 0, "")
 
-    patch.setattr(disconnection_reports, "resolve_conflicts", resolve_conflicts)
+    decide_by(patch, resolve_conflicts)
 
 
 def both_ends_of_a_broken_link_go(patch: Patch) -> None:
@@ -286,7 +300,7 @@ def both_ends_of_a_broken_link_go(patch: Patch) -> None:
         keep, remove = [name for name in names if name not in ends], [name for name in names if name in ends]
         return ConflictResolution(tuple(keep), tuple(remove), True, 0, "")
 
-    patch.setattr(disconnection_reports, "resolve_conflicts", resolve_conflicts)
+    decide_by(patch, resolve_conflicts)
 
 
 def the_youngest_goes_whoever_is_reported(patch: Patch) -> None:
@@ -296,7 +310,7 @@ def the_youngest_goes_whoever_is_reported(patch: Patch) -> None:
             tuple(address for address in keep if not address.endswith("5704")), (keep[3], last), True, 0, ""
         )
 
-    patch.setattr(disconnection_reports, "resolve_conflicts", resolve_conflicts)
+    decide_by(patch, resolve_conflicts)
 
 
 def nobody_is_held_back(patch: Patch) -> None:

@@ -178,11 +178,10 @@ def a_new_master_does_not_listen(patch: Patch) -> None:
 
 
 def a_master_commits_by_itself(patch: Patch) -> None:
-    patch.setattr(
-        migration_queue,
-        "_ask_to_commit",
-        lambda state, now, running: migration_queue.conclude(state, now, running, True, "", ""),
-    )
+    def commit_at_once(state: MemberState, now: int, running: Any) -> None:
+        safe_commit.decide(state, now, running, True, "", "")
+
+    patch.setattr(migration_queue, "begin_commit", commit_at_once)
 
 
 def participants_forget_what_they_take_part_in(patch: Patch) -> None:

@@ -75,7 +75,7 @@ class MapService:
             data.stores.pop(partition, None)
             return
         data.stores.setdefault(partition, PartitionStore())
-        anti_entropy.begin(state, now)
+        anti_entropy.begin_comparing(state, now)
         if index == 0 and before != 0:
             backups.begin_owning(state, now, partition)
 

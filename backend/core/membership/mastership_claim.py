@@ -5,6 +5,13 @@ also those it learns of in newer lists, and makes of the answers a list newer th
 because a request or an answer gets lost: the claimant asks again until it is answered, refused, or out of time. A member that
 suspects the old master only a little later answers then. Meanwhile the claimant sends heartbeats to those that have accepted, on
 its list or not, and watches all that it asked.
+
+Why "not yet" is no refusal:
+
+1. A leads B, C and D, and dies. B suspects A first, claims mastership and asks C and D.
+2. D suspects A and accepts. C trusts A still: it answers "not yet".
+3. If B took that for a refusal, its list would be BD. C would suspect A a moment later, and be on no list.
+4. So B waits for C. As soon as C suspects A it accepts the question that it has put off, and B publishes BCD.
 """
 
 from __future__ import annotations
@@ -39,7 +46,7 @@ master, too.
 def on_suspected(state: Membership, now: int, fact: SuspectedFact) -> None:
     """Begin a claim if all older members are suspected; a claim that runs may have no answer left to wait for."""
     if state.claim is not None:
-        conclude_when_settled(state, now)
+        finish_when_answered(state, now)
     else:
         _start_if_due(state, now)
         _answer_put_off(state, now)
@@ -67,7 +74,7 @@ def _start_if_due(state: Membership, now: int) -> None:
     claim.started = state.context.cause
     _ask_newly_known(state, now, claim)
     state.timers.set(CLAIM, now + FIRST_ASK_AGAIN_US)
-    conclude_when_settled(state, now)
+    finish_when_answered(state, now)
 
 
 def on_claim_timer(state: Membership, now: int) -> None:
@@ -77,7 +84,7 @@ def on_claim_timer(state: Membership, now: int) -> None:
     if claim is None:
         return
     if now >= claim.deadline_us:
-        _conclude(state, now, claim)
+        _finish(state, now, claim)
         return
     for address in _outstanding(state, claim):
         _ask(state, claim, address)
@@ -119,7 +126,7 @@ def on_claim_accepted(state: Membership, claim: Claim, now: int, sender: Address
     if answer.members.version > claim.latest.version:
         claim.latest = answer.members
         _ask_newly_known(state, now, claim)
-    conclude_when_settled(state, now)
+    finish_when_answered(state, now)
 
 
 def on_claim_refused(state: Membership, claim: Claim, now: int, sender: Address, answer: ClaimRefused) -> None:
@@ -131,7 +138,7 @@ def on_claim_refused(state: Membership, claim: Claim, now: int, sender: Address,
         state.record(now, ClaimAnswered(sender, "retry" if answer.retry else "refused", 0, answer.reason))
     if not answer.retry:
         claim.refused.add(sender)
-        conclude_when_settled(state, now)
+        finish_when_answered(state, now)
 
 
 def heard_of_asked(state: Membership, now: int, sender: Address, uuid: str) -> bool:
@@ -162,14 +169,14 @@ def look_at_asked(state: Membership, now: int) -> None:
         claim.refused.add(address)
     if silent:
         state.context.heartbeat_round = None
-        conclude_when_settled(state, now)
+        finish_when_answered(state, now)
 
 
-def conclude_when_settled(state: Membership, now: int) -> None:
+def finish_when_answered(state: Membership, now: int) -> None:
     """Finish the claim as soon as no answer is outstanding."""
     claim = state.claim
     if claim is not None and not _outstanding(state, claim):
-        _conclude(state, now, claim)
+        _finish(state, now, claim)
 
 
 def abandon(state: Membership, now: int, cause: ClaimEndCause, reason: str) -> None:
@@ -237,7 +244,7 @@ def _ask(state: Membership, claim: Claim, address: Address) -> None:
     state.send(address, MastershipClaim(state.uuid, claim.asked[address], claim.token), claim.started)
 
 
-def _conclude(state: Membership, now: int, claim: Claim) -> None:
+def _finish(state: Membership, now: int, claim: Claim) -> None:
     state.doing = Leading()
     state.timers.clear(CLAIM)
     staying = tuple(

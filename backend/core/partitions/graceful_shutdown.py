@@ -15,7 +15,7 @@ from quarterdeck.backend.core.membership.messages import Leave
 from quarterdeck.backend.core.partitions.arrangement.repartitioning import data_members
 from quarterdeck.backend.core.partitions.events import DrainCause, DrainFinished, DrainStarted
 from quarterdeck.backend.core.partitions.messages import ShutdownGranted, ShutdownRequest
-from quarterdeck.backend.core.partitions.migration.migration_queue import cancel
+from quarterdeck.backend.core.partitions.migration.replanning import cancel
 from quarterdeck.backend.core.partitions.state import MasterRole, PartitionedMember
 from quarterdeck.backend.core.partitions.table.partition_table import index_of
 from quarterdeck.backend.core.properties import MILLISECOND_US, SECOND_US

@@ -25,7 +25,7 @@ PARTITION_MESSAGE_HANDLERS: dict[type, Callable[[PartitionedMember, int, Address
     messages.MigrationChunk: migration_transfer.on_chunk,
     messages.MigrationChunkAck: migration_transfer.on_chunk_ack,
     messages.MigrationCommit: safe_commit.on_commit,
-    messages.MigrationCommitAck: migration_queue.on_commit_ack,
+    messages.MigrationCommitAck: safe_commit.on_commit_ack,
     messages.ShutdownRequest: graceful_shutdown.on_shutdown_request,
     messages.ShutdownGranted: graceful_shutdown.on_shutdown_granted,
     messages.LiteChangeRequest: lite_members.on_request,

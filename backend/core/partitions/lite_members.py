@@ -18,7 +18,7 @@ from quarterdeck.backend.core.membership.views import publishing
 from quarterdeck.backend.core.partitions.arrangement.repartitioning import data_members
 from quarterdeck.backend.core.partitions.graceful_shutdown import is_needed
 from quarterdeck.backend.core.partitions.messages import LiteChangeRefusal, LiteChangeRequest
-from quarterdeck.backend.core.partitions.migration.migration_queue import cancel
+from quarterdeck.backend.core.partitions.migration.replanning import cancel
 from quarterdeck.backend.core.partitions.state import LiteChange, MasterRole, PartitionedMember
 from quarterdeck.backend.core.properties import SECOND_US
 

@@ -12,6 +12,7 @@ from quarterdeck.backend.core.membership.views.member_list import MemberList
 from quarterdeck.backend.core.partitions.arrangement.repartitioning import arrange_first, data_members, plan
 from quarterdeck.backend.core.partitions.graceful_shutdown import accept_shutdown, grant_shutdowns
 from quarterdeck.backend.core.partitions.migration import migration_queue
+from quarterdeck.backend.core.partitions.migration.replanning import cancel
 from quarterdeck.backend.core.partitions.state import MasterRole, PartitionedMember
 from quarterdeck.backend.core.partitions.table.table_publishing import follow_list, publish
 from quarterdeck.backend.core.partitions.table.table_recovery import begin_recovery, conclude_recovery, is_settled
@@ -66,7 +67,7 @@ def _react(state: PartitionedMember, now: int, master_role: MasterRole, before: 
     if present != held_before:
         joined, left = len(present - held_before), len(held_before - present)
         parts = [f"{count} {verb}" for count, verb in ((joined, "joined"), (left, "left")) if count]
-        migration_queue.cancel(state, now, Reason("members-changed", f"{' and '.join(parts)} of those that hold data"))
+        cancel(state, now, Reason("members-changed", f"{' and '.join(parts)} of those that hold data"))
     else:
         master_role.wants_plan = True
         why = f"the cluster is {state.standing.state}, and as many members hold data as before"

@@ -11,7 +11,7 @@ ANTI_ENTROPY = "anti-entropy"
 """Name of the timer of the comparison."""
 
 
-def begin(state: MemberState, now: int) -> None:
+def begin_comparing(state: MemberState, now: int) -> None:
     """Begin the comparisons, for this member holds a replica now."""
     if not state.timers.is_set(ANTI_ENTROPY):
         state.timers.set(ANTI_ENTROPY, now + state.settings.backup_sync_interval_us)
@@ -46,7 +46,7 @@ def on_anti_entropy_timer(state: MemberState, now: int) -> None:
                 checks.setdefault(address, []).append(check)
     backups.send_checks(state, checks)
     if state.data.stores:
-        begin(state, now)
+        begin_comparing(state, now)
 
 
 def _forget_sessions(state: MemberState, now: int) -> None:

@@ -44,7 +44,7 @@ def begin_owning(state: MemberState, now: int, partition: int) -> None:
     assert state.partitions.table is not None
     row = state.partitions.table.rows[partition]
     owner_state = state.data.owner_states[partition] = OwnerState(row, state.data.last_stamp(partition), RESEND_US)
-    _settle(state, now, partition, owner_state)
+    _answer_acknowledged(state, now, partition, owner_state)
     if partition in state.data.unsafe:
         _look_at(state, partition, now)
 
@@ -84,7 +84,7 @@ def write(
     owner_state.log.append(message)
     owner_state.written_us.append(now)
     state.send_all(backup_addresses(state, owner_state), message)
-    _settle(state, now, partition, owner_state)
+    _answer_acknowledged(state, now, partition, owner_state)
 
 
 def answer_when_safe(state: MemberState, now: int, partition: int, to: Address, answer: messages.MapAnswer) -> None:
@@ -92,7 +92,7 @@ def answer_when_safe(state: MemberState, now: int, partition: int, to: Address, 
     owner_state = state.data.owner_states[partition]
     owner_state.waiting.append((state.data.last_stamp(partition).number, to, answer))
     owner_state.delivered[answer.caller] = answer.number
-    _settle(state, now, partition, owner_state)
+    _answer_acknowledged(state, now, partition, owner_state)
 
 
 def reply(state: MemberState, now: int, to: Address, answer: messages.MapAnswer) -> None:
@@ -122,7 +122,7 @@ def on_backup_ack(state: MemberState, now: int, sender: Address, ack: messages.B
                 owner_state.confirmed[ack.backup] = position.number
                 owner_state.delay_us = RESEND_US
                 data.unsafe.pop(partition, None)  # the time to wait begins anew
-            _settle(state, now, partition, owner_state)
+            _answer_acknowledged(state, now, partition, owner_state)
         elif (partition, ack.backup) not in data.outgoing:
             state.send(sender, messages.BackupStale(state.uuid, partition, position))
     for partition in ack.not_yet:
@@ -140,7 +140,7 @@ def on_rows_changed(state: MemberState, now: int, changed: Iterable[int]) -> Non
         owner_state.row = row
         here = {backup.uuid for backup in state.counted_backups(row)}
         owner_state.confirmed = {uuid: number for uuid, number in owner_state.confirmed.items() if uuid in here}
-        _settle(state, now, partition, owner_state)
+        _answer_acknowledged(state, now, partition, owner_state)
         if partition in state.data.unsafe:
             _look_at(state, partition, now)
 
@@ -153,7 +153,7 @@ def on_backups_timer(state: MemberState, now: int) -> None:
         if due_us > now:
             continue
         owner_state = state.data.owner_states[partition]
-        _settle(state, now, partition, owner_state)  # a backup may have left the list
+        _answer_acknowledged(state, now, partition, owner_state)  # a backup may have left the list
         if partition not in unsafe:
             continue
         unsafe[partition] = now + owner_state.delay_us
@@ -190,10 +190,10 @@ def mark_out_of_step(state: MemberState, now: int, partition: int, backup: str) 
     """Note that a backup is not in step any more, so that nothing is safe with it."""
     owner_state = state.data.owner_states[partition]
     owner_state.confirmed.pop(backup, None)
-    _settle(state, now, partition, owner_state)
+    _answer_acknowledged(state, now, partition, owner_state)
 
 
-def _settle(state: MemberState, now: int, partition: int, owner_state: OwnerState) -> None:
+def _answer_acknowledged(state: MemberState, now: int, partition: int, owner_state: OwnerState) -> None:
     """Forget what is safe now in the log, and answer the callers that waited for it."""
     last = state.data.last_stamp(partition).number
     positions = (owner_state.confirmed.get(backup.uuid, 0) for backup in state.counted_backups(owner_state.row))

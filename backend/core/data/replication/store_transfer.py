@@ -98,7 +98,7 @@ class Staging:
         """
         content = _decoder.decode(chunk)
         if isinstance(content, StoreHead):
-            self._begin(content, present)
+            self._begin_store(content, present)
         elif self.store is None:
             if not self.complete:
                 raise ValueError("the head of the store is missing")
@@ -111,7 +111,7 @@ class Staging:
         self._check_complete()
         return self.complete
 
-    def _begin(self, head: StoreHead, present: PartitionStore | None) -> None:
+    def _begin_store(self, head: StoreHead, present: PartitionStore | None) -> None:
         self.head = head
         if present is not None and present.stamp == head.stamp and present.digest == head.digest:
             self.store, self.complete = None, True

@@ -266,7 +266,7 @@ def rejoin_as_new_incarnation(state: Membership, now: int, target: Address, *, b
     state.record(now, started)
     if left:
         state.record(now, events.AddressesRemembered(tuple(left)))
-    joining.begin(state, now, target)
+    joining.begin_search(state, now, target)
 
 
 # The steps

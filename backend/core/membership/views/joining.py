@@ -41,7 +41,7 @@ REQUESTS_BEFORE_NEW_SEARCH = 5
 """Join requests to one master without an answer, before other addresses are asked for the master."""
 
 
-def begin(state: Membership, now: int, target: Address | None = None) -> None:
+def begin_search(state: Membership, now: int, target: Address | None = None) -> None:
     """Start looking for a cluster, or form one at once when there is no other address to ask.
 
     `target` is the master of the cluster that this member's own has just merged into.

@@ -6,6 +6,13 @@ between two incarnations, and a member keeps nothing on disk in which it could c
 whether it is alive. Its reply is newer than the question, the other incarnation was there before the question, and no two
 processes have one address at a time: so the one that replies is the later of the two, and the other one is dead. A dead one
 never replies. That costs a restarted member one round trip, and others nothing.
+
+Why the last request does not simply win:
+
+1. A leads. B runs as u1, is restarted as u2, and the request of u2 to join is late.
+2. B is restarted again. The request of u3 arrives, and A admits u3.
+3. The request of u2 arrives. If the last request won, A would remove u3, which is alive, and admit u2, which is dead.
+4. So A asks u2 at that address whether it is alive. No reply ever comes from u2, and u3 stays.
 """
 
 from __future__ import annotations

@@ -15,12 +15,18 @@ from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.causes import Reason
 from quarterdeck.backend.core.cluster_profile import allows_migrations
 from quarterdeck.backend.core.membership.views.identity import Member
-from quarterdeck.backend.core.partitions.events import FailureCause, MigrationsCancelled, MigrationStarted, PlanCause
-from quarterdeck.backend.core.partitions.messages import MigrationCommitAck, MigrationReport, MigrationRequest
+from quarterdeck.backend.core.partitions.events import MigrationStarted
+from quarterdeck.backend.core.partitions.messages import MigrationReport, MigrationRequest
 from quarterdeck.backend.core.partitions.migration.migration import PartitionMigration
 from quarterdeck.backend.core.partitions.migration.migration_planner import MigrationStep
 from quarterdeck.backend.core.partitions.migration.migration_transfer import begin_copy
-from quarterdeck.backend.core.partitions.migration.safe_commit import ask_to_commit, begin_commit, decide
+from quarterdeck.backend.core.partitions.migration.replanning import cancel
+from quarterdeck.backend.core.partitions.migration.safe_commit import (
+    ask_destination,
+    begin_commit,
+    decide,
+    running_migration,
+)
 from quarterdeck.backend.core.partitions.state import MasterRole, PartitionedMember, RunningMigration
 from quarterdeck.backend.core.partitions.table.partition_table import Replica, VersionedRow
 from quarterdeck.backend.core.partitions.table.table_publishing import change, publish_to
@@ -31,22 +37,8 @@ MIGRATIONS = "migrations"
 
 ASK_AGAIN_US = 1 * SECOND_US
 SOON_US = 20 * MILLISECOND_US
-FAILURE_PAUSE_US = 1 * SECOND_US
-MOST_PAUSES = 6
-"""After a failure the next plan is made at once. After each further one in a row it waits a pause more, at most so many."""
 LOOK_AHEAD = 256
 """So many partitions of the queue are looked at for one whose members are not busy."""
-
-
-def cancel(state: PartitionedMember, now: int, reason: Reason[PlanCause]) -> None:
-    """Drop what has not begun, and plan anew when nothing runs any more."""
-    master_role = state.master_role
-    remaining = sum(map(len, master_role.queue.values()))
-    master_role.queue.clear()
-    master_role.wants_plan = True
-    master_role.plan_reason = reason._replace(because=state.context.cause)
-    if remaining:
-        state.record(now, MigrationsCancelled(remaining, reason.text, reason.cause))
 
 
 def start_next(state: PartitionedMember, now: int) -> None:
@@ -86,16 +78,9 @@ def start_next(state: PartitionedMember, now: int) -> None:
 
 def on_report(state: PartitionedMember, now: int, sender: Address, report: MigrationReport) -> None:
     """Note that the owner has copied, or cannot."""
-    running = _running_of(state, report.migration_id)
+    running = running_migration(state, report.migration_id)
     if running is not None and running.owner == sender and running.phase == "copying":
         _apply_report(state, now, running, report)
-
-
-def on_commit_ack(state: PartitionedMember, now: int, sender: Address, ack: MigrationCommitAck) -> None:
-    """Note that the destination has committed, or never will."""
-    running = _running_of(state, ack.migration_id)
-    if running is not None and running.phase == "committing" and running.migration.destination.address == sender:
-        conclude(state, now, running, ack.committed, "commit-refused", f"{sender} could not commit")
 
 
 def look_at_own_copies(state: PartitionedMember, now: int) -> None:
@@ -116,12 +101,12 @@ def on_migrations_timer(state: PartitionedMember, now: int) -> None:
         return
     for running in list(master_role.running.values()):
         if running.phase == "copying" and running.deadline_us <= now:
-            conclude(state, now, running, False, "copy-too-slow", "the copy took too long")
+            decide(state, now, running, False, "copy-too-slow", "the copy took too long")
         elif running.ask_again_us <= now:
             if running.phase == "copying":
                 _ask_to_copy(state, now, running)
             else:
-                _ask_to_commit(state, now, running)
+                ask_destination(state, now, running)
 
 
 def give_up_on(state: PartitionedMember, now: int, present: Set[str]) -> None:
@@ -133,24 +118,9 @@ def give_up_on(state: PartitionedMember, now: int, present: Set[str]) -> None:
     for running in list(master_role.running.values()):
         destination = running.migration.destination
         if destination.uuid not in present:
-            conclude(state, now, running, False, "participant-left", f"{destination.address} has left")
+            decide(state, now, running, False, "participant-left", f"{destination.address} has left")
         elif running.phase == "copying" and running.owner_uuid not in present:
-            conclude(state, now, running, False, "participant-left", f"{running.owner} has left")
-
-
-def conclude(
-    state: PartitionedMember, now: int, running: RunningMigration, committed: bool, cause: FailureCause, reason: str
-) -> None:
-    """Decide on a migration, and after a failure plan anew."""
-    master_role = state.master_role
-    if committed:
-        master_role.failures = 0
-    else:
-        if not master_role.wants_plan:  # those that fail together count once
-            master_role.not_before_us = now + min(master_role.failures, MOST_PAUSES) * FAILURE_PAUSE_US
-            master_role.failures += 1
-        cancel(state, now, Reason("migration-failed", f"a migration failed: {reason}"))
-    decide(state, now, running, committed, cause, reason)
+            decide(state, now, running, False, "participant-left", f"{running.owner} has left")
 
 
 def plan_timer(state: PartitionedMember, now: int) -> None:
@@ -177,13 +147,6 @@ def _may_begin(state: PartitionedMember) -> bool:
 
 def _members(state: PartitionedMember) -> tuple[Member, ...]:
     return state.members.members if state.members is not None else ()
-
-
-def _running_of(state: PartitionedMember, migration_id: str) -> RunningMigration | None:
-    master_role = state.partitions.master_role
-    if master_role is None or master_role.recovery is not None:
-        return None
-    return next((running for running in master_role.running.values() if running.migration.id == migration_id), None)
 
 
 def _clear_places(state: PartitionedMember, now: int, master_role: MasterRole, partition: int) -> bool:
@@ -269,13 +232,6 @@ def _apply_report(state: PartitionedMember, now: int, running: RunningMigration,
         running.ask_again_us = now + SOON_US
         plan_timer(state, now)
     elif report.problem:
-        conclude(state, now, running, False, "copy-refused", report.problem)
+        decide(state, now, running, False, "copy-refused", report.problem)
     else:
         begin_commit(state, now, running)
-        _ask_to_commit(state, now, running)
-
-
-def _ask_to_commit(state: PartitionedMember, now: int, running: RunningMigration) -> None:
-    committed = ask_to_commit(state, now, running)
-    if committed is not None:
-        conclude(state, now, running, committed, "commit-refused", "this master could not commit as destination")

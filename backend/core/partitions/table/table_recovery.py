@@ -93,35 +93,68 @@ def conclude_recovery(state: PartitionedMember, now: int, master_role: MasterRol
     state.timers.clear(RECOVERY)
     if not recovery.rows:
         return  # partitions were never used so far
-    if partitions.table is None:
-        width = len(next(iter(recovery.rows.values())).replicas)
-        partitions.table = empty_table(max(recovery.rows) + 1, width)
-        partitions.wants_arrangement = False
-    known = recovery.completed | partitions.completed
-    own = {migration.migration.id: migration.migration for migration in partitions.active.values()}
-    active = recovery.active | own
-    uncommitted = recovery.uncommitted | {held.id for held in own.values() if held.destination.uuid == state.uuid}
-    ends = [
-        CompletedMigration(held, held.id not in uncommitted and _has_arrived(held, recovery.rows[held.partition]))
-        for held in active.values()
-        if held.id not in known
-    ]
-    for end in (*known.values(), *ends):
-        row = recovery.rows[end.migration.partition]
-        if not end.committed and row.version < end.final_version:  # raise it to one that no success can have
-            recovery.rows[row.partition] = VersionedRow(row.partition, end.final_version, row.replicas)
-    decided = (*known.values(), *ends)
-    committed = tuple(ended.migration.id for ended in decided if ended.committed and ended.migration.id in active)
-    rolled_back = tuple(ended.migration.id for ended in decided if not ended.committed and ended.migration.id in active)
+    _make_table_if_there_is_none(partitions, recovery)
+    under_way = recovery.active | {held.migration.id: held.migration for held in partitions.active.values()}
+    decided = _decide_each(state, recovery, under_way)
+    _raise_rolled_back(recovery, decided)
     change(state, now, recovery.rows.values(), decided, "recovered")
     master_role.changed_at = OrderedDict.fromkeys(recovery.rows, master_role.changes)
-    state.record(now, TableRecovered(partitions.table.version, recovery.answered, committed, rolled_back))
+    ended = [end for end in decided if end.migration.id in under_way]
+    committed = tuple(end.migration.id for end in ended if end.committed)
+    rolled_back = tuple(end.migration.id for end in ended if not end.committed)
+    state.record(now, TableRecovered(state.table.version, recovery.answered, committed, rolled_back))
     master_role.plan_reason = master_role.plan_reason._replace(because=state.context.cause)
     publish(state, now)
 
 
+def _make_table_if_there_is_none(partitions: Partitions, recovery: TableRecovery) -> None:
+    if partitions.table is None:
+        width = len(next(iter(recovery.rows.values())).replicas)
+        partitions.table = empty_table(max(recovery.rows) + 1, width)
+        partitions.wants_arrangement = False
+
+
+def _decide_each(
+    state: PartitionedMember, recovery: TableRecovery, under_way: dict[str, PartitionMigration]
+) -> list[CompletedMigration]:
+    """Return the end of every migration: as any member knows it, else committed if the destination has, else rolled back.
+
+    A later row with the destination in place proves nothing while the destination takes part still:
+
+    1. A leads. Partition 0 is D at version 5 and moves from D to B; B has a part of the copy.
+    2. D dies. A rolls back: version 7. It empties the place of D, 8, and gives the lost partition to B, 9.
+    3. Two publications say so. The second one, with the row B at version 9, reaches B first, and the first one is lost.
+    4. A dies. B, the next master, sees itself in place at a later version, as if it had committed.
+    5. But it takes part still, so it has not: the migration is rolled back, and the part of the copy goes.
+    """
+    known = recovery.completed | state.partitions.completed
+    own = state.partitions.active.values()
+    uncommitted = {held.migration.id for held in own if held.migration.destination.uuid == state.uuid}
+    uncommitted |= recovery.uncommitted
+    ends = [
+        CompletedMigration(held, held.id not in uncommitted and _has_arrived(held, recovery.rows[held.partition]))
+        for held in under_way.values()
+        if held.id not in known
+    ]
+    return [*known.values(), *ends]
+
+
+def _raise_rolled_back(recovery: TableRecovery, decided: list[CompletedMigration]) -> None:
+    """Raise each row of a migration that was rolled back to a version that no commit of it can have."""
+    for end in decided:
+        row = recovery.rows[end.migration.partition]
+        if not end.committed and row.version < end.final_version:
+            recovery.rows[row.partition] = VersionedRow(row.partition, end.final_version, row.replicas)
+
+
 def _has_arrived(migration: PartitionMigration, row: VersionedRow) -> bool:
-    """Return whether the latest row shows that a migration was committed whose end no member knows."""
+    """Return whether the latest row shows that a migration was committed whose end no member knows.
+
+    1. A leads. Partition 0 is BC at version 5 and moves from B to D. D commits and has DC at version 6; A decides so.
+    2. A cut separates B before it hears of that. A removes B, all others acknowledge DC, and all forget the migration.
+    3. The cut heals. A dies before C has the list without B, and C becomes master: only B has the migration, as under way.
+    4. The row has D in place at a version above 5, so the migration was committed. B may not end it in another way than D.
+    """
     index = index_of(migration.destination.uuid, row.replicas)
     return row.version > migration.version and index == migration.destination_new
 

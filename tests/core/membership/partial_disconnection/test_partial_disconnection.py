@@ -15,6 +15,7 @@ from quarterdeck.backend.core.membership.events import (
 )
 from quarterdeck.backend.core.membership.messages import Heartbeat, JoinHeld, JoinRequest
 from quarterdeck.backend.core.membership.partial_disconnection import disconnection_reports, independent_set
+from quarterdeck.backend.core.membership.partial_disconnection.shrinking_graph import ShrinkingGraph
 from quarterdeck.backend.core.properties import SECOND_US, Settings
 from tests.core.member_state import state_of
 from tests.core.stepped_cluster import SETTINGS, SteppedCluster, address_of, names_of, training_settings
@@ -289,7 +290,7 @@ LONG_DISPUTE = {"B": "CD", "C": "E", "D": "F", "E": "G", "F": "H", "G": "H"}
 def searching(monkeypatch: pytest.MonkeyPatch) -> SteppedCluster:
     """Return a cluster whose master has begun a search of many slices, one for each tick."""
     monkeypatch.setattr(independent_set, "SLICE_VISITS", 1)
-    monkeypatch.setattr(independent_set.ShrinkingGraph, "shrink", lambda graph: None)
+    monkeypatch.setattr(ShrinkingGraph, "shrink", lambda graph: None)
     world = cluster("ABCDEFGH")
     for reporter, suspects in LONG_DISPUTE.items():
         report(world, reporter, suspects)
