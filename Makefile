@@ -10,7 +10,7 @@ MAVEN_GET = mvn -q org.apache.maven.plugins:maven-dependency-plugin:get -Dtransi
 
 MUTANTS =  # names of mutants to try; all when empty
 
-.PHONY: console pipeline web test test-long test-hazelcast test-s3 mutants lint bench screenshots docs release clean help
+.PHONY: console pipeline web test test-long test-hazelcast test-s3 test-lowest mutants lint bench screenshots docs release clean help
 
 console: .venv/.base  ## the console on a live cluster of five; without a terminal, the demo `split`
 	@$(BIN)/quarterdeck console
@@ -39,6 +39,13 @@ test-hazelcast: .venv/.pipeline .venv/.dev  ## watch unmodified members of Hazel
 
 test-s3: .venv/.s3  ## journals and tables in S3, against moto's server
 	$(BIN)/python -m pytest -q -m long tests/pipeline/test_s3.py tests/pipeline/test_address.py
+
+test-lowest: .venv/.release  ## the member's interface with the lowest versions of libraries that pyproject.toml allows
+	$(BIN)/uv venv --quiet --clear --python $(BIN)/python build/lowest
+	$(BIN)/uv pip install --quiet --python build/lowest --resolution lowest-direct --editable .
+	$(BIN)/uv pip install --quiet --python build/lowest --constraint constraints.txt hypothesis pytest pytest-timeout pyyaml trustme
+	build/lowest/bin/python -m pytest -q tests/service/rest tests/service/configuration tests/service/http/test_hostile_requests.py \
+	  tests/service/http/test_unknown_paths.py tests/service/console_api/test_routes.py tests/service/console_api/test_event_stream.py
 
 mutants: .venv/.pipeline .venv/.dev  ## plant every fault of tests/mutants and see who notices; takes hours; `make mutants MUTANTS=name`
 	$(BIN)/python -m tests.mutants $(MUTANTS)
