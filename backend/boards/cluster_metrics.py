@@ -56,7 +56,7 @@ def cluster_metrics(judge: Judge, connections: Mapping[str, str]) -> Iterator[Cl
     agree = judge.agreement.tables_agree
     yield _gauge("tables_agree", "All members that report a partition table report the same.", agree)
     yield from _migrations(picture, running)
-    yield from _data(picture, judge.health, running, now_us)
+    yield from _data(picture, judge.health, running, now_us, is_complete=_is_complete(judge))
     yield from _processes(running)
 
 
@@ -71,12 +71,10 @@ def _health(health: ClusterHealth) -> Iterator[ClusterMetric]:
 def _lists(judge: Judge) -> Iterator[ClusterMetric]:
     picture, running, masters, lists = judge.picture, judge.agreement.holders, judge.masters, judge.agreement.lists
     sides = len(judge.agreement.sides)
-    # A member that is not reached may lead.
-    is_sure = running and not any(absence.way in ("not reached", "silent") for absence in judge.absences)
-    yield _gauge("masters", "Members that lead; more than one is a split.", sides if sides > 1 or is_sure else None)
-    yield _gauge(
-        "lineages", "Lineages of member lists that are held.", max(judge.agreement.lineages, sides) if running else None
-    )
+    is_known = running and _is_complete(judge)
+    yield _gauge("masters", "Members that lead; more than one is a split.", sides if sides > 1 or is_known else None)
+    lineages = max(judge.agreement.lineages, sides)
+    yield _gauge("lineages", "Lineages of member lists that are held.", lineages if lineages > 1 or is_known else None)
     agree = len(lists) == 1 and sides <= 1 if running else None
     yield _gauge("lists_agree", "All members that are reached hold one list.", agree)
     sizes = {master.label: len(master.members) for master in masters}
@@ -85,9 +83,13 @@ def _lists(judge: Judge) -> Iterator[ClusterMetric]:
     merging = [belief for belief in picture.members.values() if is_merging(belief) or (belief.leads and belief.merging)]
     yield _gauge("merging_members", "Members on their way into another cluster.", len(merging) if running else None)
     suspicions = judge.agreement.suspicions
-    is_known = len(suspicions.silent) < len(running)
-    suspects = len(suspicions.by_suspect) if is_known else None
+    suspects = len(suspicions.by_suspect) if len(suspicions.silent) < len(running) else None
     yield _gauge("suspected_members", "Members that another one suspects.", suspects)
+
+
+def _is_complete(judge: Judge) -> bool:
+    """Return whether no member is out of sight that may lead or own entries."""
+    return not any(absence.way in ("not reached", "silent") for absence in judge.absences)
 
 
 def _migrations(picture: Picture, running: Sequence[MemberBelief]) -> Iterator[ClusterMetric]:
@@ -106,7 +108,7 @@ def _migrations(picture: Picture, running: Sequence[MemberBelief]) -> Iterator[C
 
 
 def _data(
-    picture: Picture, health: ClusterHealth, running: Sequence[MemberBelief], now_us: int
+    picture: Picture, health: ClusterHealth, running: Sequence[MemberBelief], now_us: int, *, is_complete: bool
 ) -> Iterator[ClusterMetric]:
     newest = {(loss.side, loss.state): loss for loss in reversed(health.losses) if loss.stands}
     if picture.without("losses") is None and running:
@@ -122,7 +124,7 @@ def _data(
     counts = Counter[str](loss.state for loss in health.losses)
     yield _metric("losses", "Losses so far, by what became of them.", counts, "state")
     known = [belief.data for belief in running if belief.data is not None]
-    maps, counted = maps_of(known), known if _is_counted(running, now_us) else []
+    maps, counted = maps_of(known), known if is_complete and _is_counted(running, now_us) else []
     entries_of = {name: sum(held.entries for held in parts) for name, parts in maps.items()} if counted else {}
     yield _metric("map_entries", "Entries of a map, at their owners.", entries_of, "map")
     late = {name: answered(parts, now_us) for name, parts in maps.items()}

@@ -11,7 +11,7 @@ from heapq import heappop, heappush
 from itertools import count
 from random import Random
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.data.state import MemberState
@@ -51,15 +51,17 @@ class _Reporter(Struct):
     view: messages.MembersView | None = None
     owners: messages.PartitionsView | None = None
     cluster_state: str = ""
+    maps: dict[str, None] = field(default_factory=dict)
+    """The maps of which the process has had entries: it reports them from then on."""
 
 
 class ClientOfHazelcast:
     """A console that is a client of the cluster. Members are named by their addresses."""
 
     name = "client"
-    late_us = SILENT_US + SECOND_US
+    late_us, every = SILENT_US + SECOND_US, 1
     measured_us = 2 * METRICS_US
-    sees_links = False
+    sees_links = sees_backups = False
 
     def __init__(self, seed: int) -> None:
         self._draws = Random(f"{seed}/client")
@@ -115,7 +117,7 @@ class ClientOfHazelcast:
         state = machine.inspect()
         if node.starts != reporter.starts:
             self._disconnect(node, reporter, "gone", now_us)
-            reporter.starts, reporter.started_us = node.starts, now_us
+            reporter.starts, reporter.started_us, reporter.maps = node.starts, now_us, {}
         if state.members is None:
             self._disconnect(node, reporter, "merging", now_us)
             return
@@ -155,7 +157,7 @@ class ClientOfHazelcast:
         if now_us >= reporter.metrics_us:
             reporter.metrics_us += METRICS_US
             at_ms = UTC_MS + now_us // MILLISECOND_US
-            samples = tuple(metrics_of(state, now_us - reporter.started_us))
+            samples = tuple(metrics_of(state, now_us - reporter.started_us, reporter.maps))
             yield messages.Metrics(0, (messages.MetricSet(at_ms, samples),))
 
     def _report(self, now_us: int, address: Address, reporter: _Reporter, message: messages.Message) -> None:
@@ -186,8 +188,8 @@ def owners_of(state: MemberState) -> messages.PartitionsView | None:
     )
 
 
-def metrics_of(state: MemberState, up_us: int) -> Iterator[messages.MetricSample]:
-    """Yield the metrics of a member: the age of its process, its queue, and the entries of each map."""
+def metrics_of(state: MemberState, up_us: int, maps: dict[str, None]) -> Iterator[messages.MetricSample]:
+    """Yield the metrics of a member: the age of its process, its queue, and the entries of each map, also of former `maps`."""
     yield messages.MetricSample("runtime.uptime", up_us // MILLISECOND_US)
     table, role = state.partitions.table, state.partitions.master_role
     if table is not None:
@@ -197,10 +199,11 @@ def metrics_of(state: MemberState, up_us: int) -> Iterator[messages.MetricSample
     queued = 0 if role is None else len(role.running) + sum(map(len, role.queue.values()))
     yield messages.MetricSample("partitions.migrationQueueSize", queued)
     yield messages.MetricSample("partitions.replicaSyncRequestsCounter", 0)
-    entries: dict[str, list[int]] = {}
+    entries: dict[str, list[int]] = {name: [0, 0] for name in maps}
     for partition, store in state.data.stores.items():
         for name, held in store.maps.items():
             entries.setdefault(name, [0, 0])[partition not in state.data.owner_states] += len(held)
+    maps.update(dict.fromkeys(entries))
     for name, (owned, backed_up) in entries.items():
         for metric, value in (
             ("ownedEntryCount", owned), ("backupEntryCount", backed_up), ("backupCount", state.settings.backups),

@@ -43,7 +43,9 @@ class Truths(NamedTuple):
     measured: Sequence[Truth]
     """The truth since the members measured their entries."""
     ledger: EntryLedger
+    late_us: int
     sees_links: bool
+    sees_backups: bool
     label_of: Callable[[str], str]
     """The label of a member in the simulator, by that in the picture."""
 
@@ -58,7 +60,9 @@ def compare(judge: Judge, truths: Truths) -> Iterator[Compared]:
     yield _surfaces(judge)
     yield from _healthy(judge, truths)
     yield from _absences(judge, truths)
+    yield from _refusals(judge, truths)
     yield from _losses(judge, truths)
+    yield from _since(judge, truths)
     yield from _replicas(judge, truths)
     yield from _metrics(judge, truths)
     yield from _stops(judge, truths)
@@ -74,7 +78,7 @@ def _check(truths: Truths, question: str, said: object, true: Callable[[Truth], 
 def _whole(judge: Judge, truths: Truths) -> Iterator[Compared]:
     health = judge.health
     if health.whole is False and (
-        judge.watcher.missed or _several(truths, lambda truth: frozenset(truth.lists.values()))
+        judge.watcher.missed or judge.unreached or _several(truths, lambda truth: frozenset(truth.lists.values()))
     ):
         yield Compared("one-cluster", "", "False", "", "true")  # by definition: a member is not reached
     elif health.whole is False:
@@ -99,7 +103,10 @@ def _surfaces(judge: Judge) -> Compared:
     """Judge whether surfaces that word the same moment agree."""
     health, agreed = judge.health, judge.agreed
     against = health.whole is True and (agreed is False or bool(judge.unreached))
-    against |= health.condition == "healthy" and agreed is False
+    against |= health.condition == "healthy" and (agreed is False or bool(judge.refusals))
+    answers = {conclusion.question: conclusion.answer for conclusion in judge.conclusions()}
+    against |= (answers["one-cluster"] == "yes") != (health.whole is True and len(judge.agreement.sides) < 2)
+    against |= (answers["data-safe"] == "yes") != (health.data_safe is True)
     said = f"{health.condition}, whole {health.whole}"
     true = f"agreed {agreed}, unreached {len(judge.unreached)}"
     return Compared("surfaces agree", "", said, true, "false" if against else "true")
@@ -110,7 +117,37 @@ def _healthy(judge: Judge, truths: Truths) -> Iterator[Compared]:
     if judge.health.condition != "healthy":
         return
     yield _check(truths, "healthy: partitions without an owner", 0, lambda truth: truth.unowned)
-    yield _check(truths, "healthy: calls are refused", False, lambda truth: truth.refuses)
+    yield _check(truths, "healthy: calls are refused", False, partial(_refuses, sees_size=truths.sees_backups))
+
+
+def _refusals(judge: Judge, truths: Truths) -> Iterator[Compared]:
+    """Judge each reason for which calls are said to fail now."""
+    for refusal in judge.refusals:
+        if refusal.kind == "no-owner":
+            yield _check(truths, "refused: no owner", True, lambda truth: truth.unowned > 0)
+        elif refusal.kind in ("state", "size"):
+            yield _check(truths, "refused: state or size", True, partial(_refuses, sees_size=truths.sees_backups))
+
+
+def _refuses(truth: Truth, *, sees_size: bool) -> bool:
+    return truth.is_passive or (sees_size and truth.is_short)
+
+
+def _since(judge: Judge, truths: Truths) -> Iterator[Compared]:
+    """Judge since when each list is held: looks at the truth are at most a quarter of a second apart."""
+    for belief in judge.agreement.holders:
+        label, since_us = truths.label_of(belief.label), belief.list_since_us
+        until_us: int | None = None
+        for truth in reversed(truths.measured):
+            held = truth.lists.get(label)
+            if held is None or held[:2] != (belief.lineage, belief.version):
+                is_other = held is not None and until_us is not None
+                if is_other and until_us is not None:
+                    is_true = truth.at_us <= since_us <= until_us + truths.late_us
+                    said, true = f"{since_us / SECOND_US:.3f}", f"{truth.at_us / SECOND_US:.3f} or later"
+                    yield Compared("list since", label, said, true, "true" if is_true else "false")
+                break
+            until_us = truth.at_us
 
 
 def _absences(judge: Judge, truths: Truths) -> Iterator[Compared]:
@@ -176,15 +213,19 @@ DIFFERENT: dict[str, Callable[[Truth, Collection[str]], Seen]] = {
     "tables_agree": lambda truth, missed: frozenset(
         digest for label, digest in truth.tables.items() if label not in missed
     ),
+    "owners_agree": lambda truth, missed: frozenset(
+        digest for label, digest in truth.owners.items() if label not in missed
+    ),
 }
 """By metric, the different ones among the members that are not missed."""
 
 
 def _metrics(judge: Judge, truths: Truths) -> Iterator[Compared]:
     metrics = {metric.name: metric for metric in cluster_metrics(judge, {})}
-    missed = frozenset(map(truths.label_of, judge.watcher.missed))
+    missed = frozenset(map(truths.label_of, (*judge.watcher.missed, *judge.unreached)))
     is_unheard = any(side.unheard_since_us is not None for side in judge.agreement.sides)
-    for name, found in DIFFERENT.items():
+    for name in ("masters", "lineages", "lists_agree", "tables_agree"):
+        found = DIFFERENT["owners_agree" if name == "tables_agree" and not truths.sees_backups else name]
         said = metrics[name].samples.get(()) if name in metrics else None
         reached = [found(truth, missed) for truth in truths.lately]
         most = len(frozenset().union(*(found(truth, ()) for truth in truths.lately)))
@@ -201,11 +242,25 @@ def _metrics(judge: Judge, truths: Truths) -> Iterator[Compared]:
             yield Compared(f"metric {name}", "", f"{said:.0f}", true, "true" if is_true else "false")
     entries = {name: count for (name,), count in metrics["map_entries"].samples.items()}
     for name in truths.now.owned.keys() - entries.keys():
-        yield Compared("metric map_entries", name, "unknown", str(truths.now.owned[name]), "unknown")
+        yield Compared("metric map_entries", name, "unknown", "", "unknown")
     for name, count in entries.items():
-        counts = [truth.owned.get(name, 0) for truth in truths.measured]
-        verdict: Verdict = "true" if min(counts) <= count <= max(counts) else "false"
-        yield Compared("metric map_entries", name, f"{count:.0f}", f"{min(counts)} to {max(counts)}", verdict)
+        least, most = _entry_bounds(truths, name)
+        verdict: Verdict = "true" if least <= count <= most else "false"
+        yield Compared("metric map_entries", name, f"{count:.0f}", f"{least} to {most}", verdict)
+
+
+def _entry_bounds(truths: Truths, name: str) -> tuple[int, int]:
+    """Return how many entries of a map owners may have reported.
+
+    Each owner reports in its own time. Only while partitions move, an entry counts at two owners or at none: then the sum has
+    to be that of one moment.
+    """
+    counts = [truth.owned.get(name, {}) for truth in truths.measured]
+    if any(truth.owners != truths.now.owners for truth in truths.measured):
+        sums = [sum(count.values()) for count in counts]
+        return min(sums), max(sums)
+    of_owners = [[count.get(label, 0) for count in counts] for label in frozenset().union(*counts)]
+    return sum(map(min, of_owners)), sum(map(max, of_owners))
 
 
 def _stops(judge: Judge, truths: Truths) -> Iterator[Compared]:

@@ -9,19 +9,20 @@ from random import Random
 from msgspec import Struct
 
 from quarterdeck.backend.conclusion_testing.client_watcher import ClientOfHazelcast
-from quarterdeck.backend.conclusion_testing.comparison import Compared, Truths, compare
+from quarterdeck.backend.conclusion_testing.comparison import Compared, Truths, Verdict, compare
 from quarterdeck.backend.conclusion_testing.entries import EntryLedger, held_entries
+from quarterdeck.backend.conclusion_testing.log_watcher import LogsOfMembers
+from quarterdeck.backend.conclusion_testing.situations import judged_scenario
 from quarterdeck.backend.conclusion_testing.truth import Truth, running_members, truth_of
 from quarterdeck.backend.conclusion_testing.watchers import CutStreams, RunWatcher, WholeStream
 from quarterdeck.backend.core.data.events import EntriesMerged
 from quarterdeck.backend.core.events import ProcessKilled, ProcessPaused, ProcessResumed, Record
 from quarterdeck.backend.core.membership.events import ListInstalled, MemberMerging, MemberStarted, MemberStopped
 from quarterdeck.backend.core.partitions.events import PartitionLost
-from quarterdeck.backend.core.properties import MILLISECOND_US, SECOND_US
+from quarterdeck.backend.core.properties import MILLISECOND_US, SECOND_US, Settings
 from quarterdeck.backend.judgement.judge import Judge
 from quarterdeck.backend.scenarios.format.scenario import Scenario
 from quarterdeck.backend.scenarios.run_state import RunState
-from quarterdeck.backend.simulation.swarm_testing.drawing import draw_scenario
 from quarterdeck.backend.simulation.swarm_testing.trial import run_trial
 from quarterdeck.backend.simulation.virtual_time.world import World
 
@@ -32,7 +33,7 @@ PAUSE_SECONDS = 2.0
 SOON_US = SECOND_US // 2
 SOON_PROBABILITY = 0.3
 """After what changes much a moment follows soon, as often as this."""
-TRUTHS_KEPT = 400
+TRUTHS_KEPT = 1_000
 """Looks whose truth is remembered."""
 
 GOING = ProcessKilled | MemberStopped | MemberMerging | MemberStarted | EntriesMerged | PartitionLost
@@ -65,11 +66,16 @@ class ConclusionTrial(Struct, frozen=True):
     counts: dict[tuple[str, str, str], int]
     """By watcher, question and verdict."""
     false: tuple[FalseStatement, ...]
+    crash: str = ""
+    """The error with which the run ended, if it did."""
 
 
 def judge_seed(seed: int, sizes: tuple[int, int]) -> ConclusionTrial:
     """Draw the run of `seed` and judge its conclusions."""
-    return judge_run(draw_scenario(seed, sizes).scenario, seed)
+    try:
+        return judge_run(judged_scenario(seed, sizes), seed)
+    except RunCrashed as problem:
+        return ConclusionTrial(seed, "", 0, {}, (), str(problem))
 
 
 def judge_run(scenario: Scenario, seed: int) -> ConclusionTrial:
@@ -78,7 +84,7 @@ def judge_run(scenario: Scenario, seed: int) -> ConclusionTrial:
     Raises:
         RunCrashed: The run ended with an error.
     """
-    run = JudgedRun(seed, scenario.timing().partition_count)
+    run = JudgedRun(seed, scenario.timing())
     trial = run_trial(scenario, seed, run_state=run, bystander=run)
     if trial.verdict == "crash":
         raise RunCrashed(f"seed {seed}: {trial.text}")
@@ -92,7 +98,7 @@ class RunCrashed(Exception):
 class JudgedRun(RunState):
     """The state of a run, and those who watch it."""
 
-    def __init__(self, seed: int, partitions: int) -> None:
+    def __init__(self, seed: int, settings: Settings) -> None:
         super().__init__()
         self.next_us = 0
         self.moments = 0
@@ -100,10 +106,17 @@ class JudgedRun(RunState):
         self.false: list[FalseStatement] = []
         self._seed = seed
         self._draws = Random(f"{seed}/moments")
-        self._ledger = EntryLedger(partitions)
-        self._watchers: tuple[RunWatcher, ...] = (WholeStream(self.picture), CutStreams(seed), ClientOfHazelcast(seed))
+        self._ledger = EntryLedger(settings.partition_count)
+        self._watchers: tuple[RunWatcher, ...] = (
+            WholeStream(self.picture),
+            CutStreams(seed),
+            ClientOfHazelcast(seed),
+            LogsOfMembers(seed, settings.max_no_heartbeat_us),
+        )
         self._truths: deque[Truth] = deque(maxlen=TRUTHS_KEPT)
         self._open: set[tuple[str, str, str]] = set()
+        self._confirmed: dict[str, set[int]] = {}
+        """By watcher, the partitions of which it has said for certain that they were lost."""
         self._judge_us = SECOND_US
         self._grid_us = 0
         self._world: World | None = None
@@ -150,18 +163,24 @@ class JudgedRun(RunState):
         states = (member.state for member in running_members(world))
         self._ledger.look(held_entries(states), world.now_us, by_merge=by_merge)
 
-    def _since(self, span_us: int) -> list[Truth]:
-        from_us = self._truths[-1].at_us - span_us
-        return [truth for truth in self._truths if truth.at_us >= from_us]
+    def _since(self, span_us: int, until_us: int) -> list[Truth]:
+        return [truth for truth in self._truths if until_us - span_us <= truth.at_us <= until_us]
 
     def _judge(self, now_us: int) -> None:
         self.moments += 1
         still: set[tuple[str, str, str]] = set()
         for watcher in self._watchers:
-            measured = self._since(watcher.measured_us + watcher.late_us)
-            lately = self._since(watcher.late_us)
-            truths = Truths(lately, measured, self._ledger, watcher.sees_links, watcher.label_of)
-            for statement in self.compare(watcher.judge(now_us), truths):
+            if self.moments % watcher.every:
+                still |= {episode for episode in self._open if episode[0] == watcher.name}
+                continue
+            judge = watcher.judge(now_us)
+            measured = self._since(watcher.measured_us + watcher.late_us, judge.now_us)
+            lately = self._since(watcher.late_us, judge.now_us)
+            if not lately:
+                continue  # it speaks of a time that is long past
+            sight = watcher.late_us, watcher.sees_links, watcher.sees_backups
+            truths = Truths(lately, measured, self._ledger, *sight, watcher.label_of)
+            for statement in (*self.compare(judge, truths), self._remembered(watcher.name, judge)):
                 self.counts[watcher.name, statement.question, statement.verdict] += 1
                 if statement.verdict == "false":
                     episode = (watcher.name, statement.question, statement.subject)
@@ -169,3 +188,13 @@ class JudgedRun(RunState):
                     if episode not in self._open:
                         self.false.append(FalseStatement(self._seed, now_us, watcher.name, statement))
         self._open = still
+
+    def _remembered(self, watcher: str, judge: Judge) -> Compared:
+        """Judge whether a watcher still knows each loss that it has said to be certain."""
+        known = {partition for loss in judge.losses if loss.state in ("confirmed", "healed") for partition in loss.lost}
+        said = self._confirmed.setdefault(watcher, set())
+        forgotten = said - known
+        said &= known
+        said.update(*(loss.lost for loss in judge.losses if loss.is_confirmed))
+        verdict: Verdict = "false" if forgotten else "true"
+        return Compared("loss remembered", "", f"{len(said)} partitions", f"{len(forgotten)} forgotten", verdict)

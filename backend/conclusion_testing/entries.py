@@ -99,8 +99,11 @@ class EntryLedger:
                     self._lose(key, promise, now_us, certain=certain, by_merge=by_merge)
             elif promise.was_current and not is_current and promise.is_promised:
                 self._lose(key, promise, now_us, certain=False, by_merge=by_merge)
-            elif is_current and promise.loss is not None and not promise.loss.is_rewritten:
-                self.losses.remove(promise.loss)  # it was on its way, or came back
+            elif is_current and promise.loss is not None:
+                if promise.loss.certain and promise.values.isdisjoint(held):
+                    promise.loss.is_rewritten = True  # by a write that is not acknowledged yet
+                else:
+                    self.losses.remove(promise.loss)  # it was on its way, or came back
                 promise.loss = None
             promise.was_held, promise.was_current = held is not None, is_current
 

@@ -30,17 +30,20 @@ class ConclusionSummary:
         self._runs = 0
         self._moments = 0
         self._counts: Counter[tuple[str, str, str]] = Counter()
+        self._crashed: list[int] = []
         self._false: dict[tuple[str, str, str], list[FalseStatement]] = {}
 
     @property
     def has_failed(self) -> bool:
-        """Return whether a conclusion was false, or too few were known."""
-        return bool(self._false) or any(below_floors(self._counts))
+        """Return whether a conclusion was false, too few were known, or a run ended with an error."""
+        return bool(self._false or self._crashed) or any(below_floors(self._counts))
 
     def add(self, trial: ConclusionTrial) -> None:
         """Count the conclusions of one run."""
         self._runs += 1
         self._moments += trial.moments
+        if trial.crash:
+            self._crashed.append(trial.seed)
         self._counts.update(trial.counts)
         for false in trial.false:
             self._false.setdefault(false.kind, []).append(false)
@@ -56,6 +59,7 @@ class ConclusionSummary:
         return {
             "runs": self._runs,
             "moments": self._moments,
+            "crashed": self._crashed,
             "conclusions": [
                 {"watcher": watcher, "question": question}
                 | {verdict: self._counts[watcher, question, verdict] for verdict in ("true", "false", "unknown")}

@@ -55,14 +55,18 @@ class Truth(Struct, frozen=True):
     """By member that has joined."""
     tables: dict[str, int]
     """The digest of the partition table of each member that has joined and has one."""
+    owners: dict[str, int]
+    """The same of the owners alone."""
     unowned: int
-    """Partitions of the tables of masters whose owner does not run."""
-    refuses: bool
-    """Whether a member refuses calls."""
+    """Partitions of the tables of masters, else of all, whose owner does not run, or is not on the list of that member."""
+    is_passive: bool
+    """Whether a member refuses writes by the state of the cluster."""
+    is_short: bool
+    """Whether a member refuses calls as it sees too few members. Hazelcast has no such rule for whole clusters."""
     states: frozenset[str]
     data_members: frozenset[str]
-    owned: dict[str, int]
-    """By map, the entries at owners that are awake."""
+    owned: dict[str, dict[str, int]]
+    """By map and owner, the entries at owners that are awake."""
     fewest_copies: int | None
     """Of a promised entry that a member on a list holds; None where there is none."""
 
@@ -83,6 +87,7 @@ def truth_of(world: World, ledger: EntryLedger) -> Truth:
     lists = {member.label: member.list for member in joined if member.list is not None}
     different = frozenset(lists.values())
     masters = [member for member in members if member.leads]
+    tables = {member.label: table for member in joined if (table := member.state.partitions.table) is not None}
     running = frozenset(member.state.uuid for member in members)
     awake = frozenset(member.state.uuid for member in joined)
     return Truth(
@@ -96,11 +101,11 @@ def truth_of(world: World, ledger: EntryLedger) -> Truth:
         ghosts=_ghosts(world, joined, running),
         masters=frozenset(member.label for member in masters),
         lists=lists,
-        tables={
-            member.label: table.digest for member in joined if (table := member.state.partitions.table) is not None
-        },
-        unowned=_unowned(masters, running),
-        refuses=any(member.state.cluster_state == "PASSIVE" or not member.state.operating for member in joined),
+        tables={label: table.digest for label, table in tables.items()},
+        owners={label: hash(tuple(row[0] and row[0].uuid for row in table.rows)) for label, table in tables.items()},
+        unowned=_unowned(masters or joined, running),
+        is_passive=any(member.state.cluster_state == "PASSIVE" for member in joined),
+        is_short=not all(member.state.operating for member in joined),
         states=frozenset(member.state.cluster_state for member in joined),
         data_members=frozenset(member.label for member in joined if not member.state.lite),
         owned=_owned(joined),
@@ -115,14 +120,15 @@ def _ghosts(world: World, joined: Iterable[TrueMember], running: frozenset[str])
     return frozenset(world.network.nodes[member.address].label for member in listed if member.uuid not in running)
 
 
-def _owned(joined: Iterable[TrueMember]) -> dict[str, int]:
-    counts: dict[str, int] = {}
+def _owned(joined: Iterable[TrueMember]) -> dict[str, dict[str, int]]:
+    counts: dict[str, dict[str, int]] = {}
     for member in joined:
         data = member.state.data
         for partition in data.owner_states:
             store = data.stores.get(partition)
             for name, entries in store.maps.items() if store is not None else ():
-                counts[name] = counts.get(name, 0) + len(entries)
+                of_map = counts.setdefault(name, {})
+                of_map[member.label] = of_map.get(member.label, 0) + len(entries)
     return counts
 
 
@@ -145,8 +151,9 @@ def _unowned(masters: Iterable[TrueMember], running: frozenset[str]) -> int:
     for master in masters:
         table = master.state.partitions.table
         if table is not None:
+            serving = running & (master.list[2] if master.list is not None else frozenset())
             rows = zip(table.rows, table.versions, strict=True)
-            found += sum(bool(version) and (row[0] is None or row[0].uuid not in running) for row, version in rows)
+            found += sum(bool(version) and (row[0] is None or row[0].uuid not in serving) for row, version in rows)
     return found
 
 

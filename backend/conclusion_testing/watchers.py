@@ -24,9 +24,12 @@ class RunWatcher(Protocol):
     name: str
     late_us: int
     """Within this time it hears of a change."""
+    every: int
+    """It is judged at every such moment: at all of them where it is 1."""
     measured_us: int
     """What it knows of entries is so old, at most, besides that."""
     sees_links: bool
+    sees_backups: bool
 
     def take(self, record: Record) -> None:
         """Take in a record at the moment at which it is made."""
@@ -47,9 +50,9 @@ class WholeStream:
     """Hears every record at once: the console of a simulated or local cluster. `picture` is folded by the run itself."""
 
     name = "stream"
-    late_us = 0
+    late_us, every = 0, 1
     measured_us = MEASURED_WITHIN_US
-    sees_links = True
+    sees_links = sees_backups = True
 
     def __init__(self, picture: Picture) -> None:
         self._picture = picture
@@ -89,9 +92,9 @@ class CutStreams:
     """Follows the members' own streams from outside: it is cut from some for a while, then from others, and sees no process."""
 
     name = "cut streams"
-    late_us = NOTICED_US + SECOND_US
+    late_us, every = NOTICED_US + SECOND_US, 1
     measured_us = MEASURED_WITHIN_US
-    sees_links = False
+    sees_links, sees_backups = False, True
 
     def __init__(self, seed: int) -> None:
         self._draws = Random(f"{seed}/cut streams")

@@ -106,10 +106,8 @@ def _way_of(agreement: ListAgreement, address: Address, uuid: str) -> Way | None
         return "gone"
     if belief is None:
         return "not reached"  # it may be published under an address that the watcher cannot use
-    if belief.uuid != uuid and belief.witnessed_by and not belief.running:
-        return "joining"  # a list has its next incarnation, which the watcher has not met yet
-    if belief.uuid != uuid and missed is not None and belief.status not in ("stopped", "killed"):
-        return "not reached"  # it may be the next incarnation that a list has
+    if belief.uuid != uuid and not picture.is_over(uuid):  # a list has its next incarnation, which was not met yet
+        return "joining" if belief.witnessed_by and not belief.running else "not reached"
     if belief.uuid != uuid or belief.status in ("stopped", "killed"):
         return "gone"
     if belief.status == "paused":

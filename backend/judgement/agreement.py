@@ -113,8 +113,11 @@ class ListAgreement:
 
     @cached_property
     def incarnations(self) -> dict[Address, str]:
-        """Return the incarnation at each address that stands on a list."""
-        return {member.address: member.uuid for held in self.lists for member in held.members}
+        """Return the incarnation at each address that stands on a list: the latest one met, else by the most widely held list."""
+        found = {member.address: member.uuid for held in reversed(self.lists) for member in held.members}
+        listed = {member.uuid for held in self.lists for member in held.members}
+        latest = self.picture.members.values() if len(self.lists) > 1 else ()
+        return found | {belief.address: belief.uuid for belief in latest if belief.uuid in listed}
 
     @cached_property
     def sides(self) -> tuple[Side, ...]:

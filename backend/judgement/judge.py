@@ -83,7 +83,8 @@ class Judge:
         """Return whether every replica is there and in step; the side whose table is worst counts."""
         holders = self.agreement.holders
         now_s = self.now_us // SECOND_US
-        return replica_safety(self.picture, self.masters or holders[:1], holders, self._counts, now_s)
+        gone = self.watcher.gone
+        return replica_safety(self.picture, self.masters or holders[:1], holders, self._counts, now_s, gone)
 
     @cached_property
     def refusals(self) -> tuple[CallRefusal, ...]:

@@ -51,7 +51,7 @@ def swarm(
     """
     from quarterdeck.backend.simulation.swarm_testing.guided import GuidedSearch, Origin
 
-    origin, bounds = Origin.of(seeds.strip()), size_bounds(sizes or "3:20")
+    origin, bounds = Origin.of(seeds.strip()), size_bounds(sizes or "3:20", fewest=1 if conclusions else None)
     numbers = seed_range(seeds) if origin is None else range(origin.seed, origin.seed + 1)
     origins = [Origin(seed) for seed in numbers] if origin is None else [origin]
     if print_scenario:
@@ -86,15 +86,16 @@ def seed_range(text: str, *, alone_from: int | None = None) -> range:
     return range(first, last + 1)
 
 
-def size_bounds(text: str, option: str = "--sizes") -> tuple[int, int]:
-    """Fewest and most members of ``FEWEST:MOST`` or ``FEWEST-MOST``. Raises `CommandFailed`."""
+def size_bounds(text: str, option: str = "--sizes", fewest: int | None = None) -> tuple[int, int]:
+    """Fewest and most members of ``FEWEST:MOST`` or ``FEWEST-MOST``, not under `fewest`. Raises `CommandFailed`."""
     from quarterdeck.backend.scenarios.format.values import MOST_MEMBERS
     from quarterdeck.backend.simulation.swarm_testing.drawing import FEWEST
 
-    fewest, most = _numbers(text, option, "3:20")
-    if not FEWEST <= fewest <= most <= MOST_MEMBERS:
-        raise BadUsage(f"{option}: {text} does not lie between {FEWEST} and {MOST_MEMBERS}")
-    return fewest, most
+    least = fewest or FEWEST
+    few, most = _numbers(text, option, "3:20")
+    if not least <= few <= most <= MOST_MEMBERS:
+        raise BadUsage(f"{option}: {text} does not lie between {least} and {MOST_MEMBERS}")
+    return few, most
 
 
 def scenario_of(origin: Origin, sizes: tuple[int, int]) -> str:
@@ -157,13 +158,15 @@ def judge_conclusions(
 ) -> bool:
     """Judge the conclusions of each run and print the table; whether any was false."""
     from quarterdeck.backend.conclusion_testing.shrunk_conclusion import shrunk_conclusion
+    from quarterdeck.backend.conclusion_testing.situations import judged_scenario
     from quarterdeck.backend.conclusion_testing.summary import ConclusionSummary, judged_runs
-    from quarterdeck.backend.simulation.swarm_testing.drawing import draw_scenario
 
     began = reported = time.monotonic()
     summary = ConclusionSummary(sizes)
     for done, trial in enumerate(judged_runs(seeds, sizes, min(jobs, len(seeds))), start=1):
         summary.add(trial)
+        if trial.crash:
+            say(trial.crash)
         for false in trial.false:
             statement = false.statement
             what = f"{statement.question} {statement.subject}".rstrip()
@@ -176,7 +179,7 @@ def judge_conclusions(
         assert shrink is not None
         file = shrink / f"conclusion-{number}-seed-{false.seed}.yaml"
         with failing_as(ExitCode.BAD_INPUT, OSError, about="--shrink"):
-            file.write_text(shrunk_conclusion(false, draw_scenario(false.seed, sizes).scenario), encoding="utf-8")
+            file.write_text(shrunk_conclusion(false, judged_scenario(false.seed, sizes)), encoding="utf-8")
         say(f"shrunk: {file}")
     return summary.has_failed
 

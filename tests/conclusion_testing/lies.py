@@ -14,6 +14,7 @@ from quarterdeck.backend.conclusion_testing import comparison
 from quarterdeck.backend.judgement.absence import Absence
 from quarterdeck.backend.judgement.agreement import HeldList, ListAgreement
 from quarterdeck.backend.judgement.health.cluster_health import ClusterHealth
+from quarterdeck.backend.judgement.health.refusal import CallRefusal
 from quarterdeck.backend.judgement.judge import Judge
 from quarterdeck.backend.judgement.stop_verdict import StopVerdict
 from quarterdeck.backend.judgement.watcher import Watcher
@@ -158,6 +159,10 @@ LIES: Mapping[str, Lie] = {
         )
     ),
     "no loss is said": lambda judge: judge_with(judge, losses=()),
+    # What is refused
+    "no call is refused": lambda judge: judge_with(judge, refusals=()),
+    "the state refuses calls": lambda judge: judge_with(judge, refusals=(CallRefusal("state", "PASSIVE"),)),
+    "partitions have no owner": lambda judge: judge_with(judge, refusals=(CallRefusal("no-owner", "no owner"),)),
     # May the next member be stopped
     "every member may be stopped": stop_lie(),
     "a divided cluster may be stopped": stop_lie("whole", "data-lost", "tables", "migrations", "backups", "links"),

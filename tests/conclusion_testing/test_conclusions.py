@@ -9,8 +9,11 @@ import pytest
 from quarterdeck.backend.conclusion_testing.conclusion_trial import judge_seed
 from quarterdeck.backend.conclusion_testing.entries import EntryLedger
 from quarterdeck.backend.conclusion_testing.floors import FLOORS, MOMENTS, below_floors
+from quarterdeck.backend.conclusion_testing.situations import judged_scenario
 from quarterdeck.backend.core.data.events import CallFinished, CallStarted
 from quarterdeck.backend.core.events import Event, Record
+from quarterdeck.backend.scenarios.format.reading import read_scenario
+from quarterdeck.backend.scenarios.format.writing import scenario_text
 from quarterdeck.backend.simulation.swarm_testing.trial import run_seed
 
 SIZES = (3, 9)
@@ -35,12 +38,20 @@ def write(ledger: EntryLedger, call: int, value: str, at: int, *, problem: str =
 
 
 @pytest.mark.long
-def test_questions_stay_answered() -> None:
+@pytest.mark.parametrize("sizes", [SIZES, (1, 9)])
+def test_questions_stay_answered(sizes: tuple[int, int]) -> None:
     """Chance alone would be satisfied with a judge that knows nothing."""
     counts: Counter[tuple[str, str, str]] = Counter()
-    for seed in range(1, 41):
-        counts.update(judge_seed(seed, SIZES).counts)
+    for seed in range(1, 121):
+        counts.update(judge_seed(seed, sizes).counts)
     assert not list(below_floors(counts))
+
+
+@pytest.mark.parametrize("seed", range(1, 41))
+def test_a_situation_is_a_scenario_that_can_be_written_and_read(seed: int) -> None:
+    scenario = judged_scenario(seed, (1, 9))
+    assert scenario == judged_scenario(seed, (1, 9))
+    assert scenario_text(read_scenario(scenario_text(scenario), "drawn.yaml")) == scenario_text(scenario)
 
 
 def test_a_judge_that_knows_nothing_is_below_the_floors() -> None:
@@ -73,6 +84,25 @@ def test_an_entry_that_a_client_may_have_removed_is_not_lost_for_certain() -> No
     assert not ledger.losses
 
 
+def test_a_lost_entry_stays_lost_when_a_write_under_way_is_done_after_it() -> None:
+    ledger = EntryLedger(1)
+    write(ledger, 1, "1", 10)
+    ledger.look(HELD, 15, by_merge=False)
+    write(ledger, 2, "2", 20, ends=False)
+    ledger.look({}, 30, by_merge=False)
+    ledger.look({("m", "k"): {"2"}}, 40, by_merge=False)
+    assert [(loss.at_us, loss.certain, loss.is_rewritten) for loss in ledger.losses] == [(30, True, True)]
+
+
+def test_a_copy_that_was_on_its_way_is_no_loss() -> None:
+    ledger = EntryLedger(1)
+    write(ledger, 1, "1", 10)
+    ledger.look(HELD, 15, by_merge=False)
+    ledger.look({}, 30, by_merge=False)
+    ledger.look(HELD, 31, by_merge=False)
+    assert not ledger.losses
+
+
 def test_an_older_value_elsewhere_is_a_possible_loss_only() -> None:
     ledger = EntryLedger(1)
     write(ledger, 1, "1", 10)
@@ -101,7 +131,29 @@ def test_a_write_that_was_never_acknowledged_is_no_promise() -> None:
 
 @pytest.mark.parametrize(
     ("seed", "question"),
-    [(2, "metric lists_agree"), (5, "metric masters"), (3, "absent: gone"), (3, "may-stop")],
+    [
+        (15, "split"),
+        *(
+            pytest.param(seed, question, marks=pytest.mark.long)
+            for seed, question in (
+                (2, "metric lists_agree"),
+                (5, "metric masters"),
+                (3, "absent: gone"),
+                (3, "may-stop"),
+                (10, "data-lost"),
+                (23, "data-lost"),
+                (27, "data-lost"),
+                (25, "data-safe"),
+                (35, "data-safe"),
+                (30, "healthy: partitions without an owner"),
+                (18, "healthy: calls are refused"),
+                (6, "absent: gone"),
+                (14, "metric map_entries"),
+                (24, "metric map_entries"),
+                (1, "metric tables_agree"),
+            )
+        ),
+    ],
 )
 def test_what_was_false_once_is_true_now(seed: int, question: str) -> None:
     trial = judge_seed(seed, SIZES)

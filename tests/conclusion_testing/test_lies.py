@@ -8,6 +8,7 @@ import pytest
 
 from quarterdeck.backend.conclusion_testing.comparison import Compared, Truths, compare
 from quarterdeck.backend.conclusion_testing.conclusion_trial import JudgedRun
+from quarterdeck.backend.core.properties import Settings
 from quarterdeck.backend.judgement.judge import Judge
 from quarterdeck.backend.simulation.swarm_testing.drawing import draw_scenario
 from quarterdeck.backend.simulation.swarm_testing.trial import run_trial
@@ -20,8 +21,8 @@ SEEDS = range(1, 41)
 class RunWithLies(JudgedRun):
     """At each moment lets every lie speak that was not noticed yet."""
 
-    def __init__(self, seed: int, partitions: int, unnoticed: set[str]) -> None:
-        super().__init__(seed, partitions)
+    def __init__(self, seed: int, settings: Settings, unnoticed: set[str]) -> None:
+        super().__init__(seed, settings)
         self.unnoticed = unnoticed
 
     def compare(self, judge: Judge, truths: Truths) -> Iterator[Compared]:
@@ -45,7 +46,7 @@ def test_every_lie_is_noticed() -> None:
     assert len(unnoticed) >= 40
     for seed in SEEDS:
         scenario = draw_scenario(seed, (3, 9)).scenario
-        run = RunWithLies(seed, scenario.timing().partition_count, unnoticed)
+        run = RunWithLies(seed, scenario.timing(), unnoticed)
         assert run_trial(scenario, seed, run_state=run, bystander=run).verdict != "crash"
         if not unnoticed:
             break

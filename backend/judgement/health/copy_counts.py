@@ -35,6 +35,8 @@ class TableCount(NamedTuple):
     """Partitions of which one living copy is left although there could be more."""
     lost: int
     """Partitions of which no living copy is left."""
+    unowned: int
+    """Partitions with a living copy and without a living owner: no member serves them until a backup is promoted."""
     fewer: int
     """Partitions with fewer copies than there could be, single ones included."""
 
@@ -45,9 +47,11 @@ class CopyCounts:
     def __init__(self) -> None:
         self._counted: dict[tuple[str, str, object], tuple[int, TableCount]] = {}
 
-    def census(self, picture: Picture, belief: MemberBelief, table: TableBelief, now_s: int) -> TableCount:
-        """Count what is left of the partitions of this table, as its holder sees its cluster."""
-        living = frozenset(holder.uuid for holder in table.holders if _lives(picture, belief, holder))
+    def census(
+        self, picture: Picture, belief: MemberBelief, table: TableBelief, now_s: int, gone: Collection[str] = ()
+    ) -> TableCount:
+        """Count what is left of the partitions of this table, as its holder sees its cluster; `gone` members have ended."""
+        living = frozenset(holder.uuid for holder in table.holders if _lives(picture, belief, holder, gone))
         able = most_copies(belief)
         slow = table.partitions > LOOKED_THROUGH_ALWAYS
         key = (belief.uuid, "", None) if slow else ("", table.digest, (living, able, table.version))
@@ -72,9 +76,12 @@ def most_copies(belief: MemberBelief) -> int:
     return len(set(groups_of(data, kind, patterns).values()))
 
 
-def _lives(picture: Picture, belief: MemberBelief, holder: Holder) -> bool:
+def _lives(picture: Picture, belief: MemberBelief, holder: Holder, gone: Collection[str]) -> bool:
     """Whether what that incarnation holds is within the reach of this member's cluster."""
-    other = picture.members.get(picture.label_of(holder.address))
+    label = picture.label_of(holder.address)
+    if label in gone or holder.address in gone:
+        return False
+    other = picture.members.get(label)
     if other is not None and (other.uuid != holder.uuid or other.status in ("stopped", "killed")):
         return False
     return holder.address in belief.listed
@@ -84,7 +91,7 @@ def _census(table: TableBelief, living: Collection[str], able: int) -> TableCoun
     """Look through the whole table; of a partition with all its copies nothing is noted."""
     length = min(STRIP_LENGTH, table.partitions)
     signs = [WHOLE] * length
-    single = lost = fewer = 0
+    single = lost = unowned = fewer = 0
     alive = (*(holder.uuid in living for holder in table.holders), False)  # the last place is no holder's
     copies_of: dict[tuple[int, ...], int] = {}
     """By its holders, of whom many partitions have the same, what is left of a partition; -1 where nothing is to be noted."""
@@ -93,7 +100,8 @@ def _census(table: TableBelief, living: Collection[str], able: int) -> TableCoun
         copies = copies_of.get(held)
         if copies is None:
             copies = sum([alive[number] for number in held])
-            copies_of[held] = copies = -1 if copies and copies >= min(len(held), able) else copies
+            is_whole = copies and copies >= min(len(held), able) and alive[held[0]]
+            copies_of[held] = copies = -1 if is_whole else copies
         if copies < 0:
             continue
         place = partition * length // table.partitions
@@ -101,8 +109,9 @@ def _census(table: TableBelief, living: Collection[str], able: int) -> TableCoun
             lost += 1
             signs[place] = NONE
             continue
+        unowned += not alive[held[0]]
         fewer += 1
         single += copies == 1
         if signs[place] != NONE and (copies == 1 or signs[place] == WHOLE):
             signs[place] = SINGLE if copies == 1 else FEWER
-    return TableCount("".join(signs), single, lost, fewer)
+    return TableCount("".join(signs), single, lost, unowned, fewer)

@@ -9,7 +9,7 @@ from msgspec import Struct
 from quarterdeck.backend.judgement.agreement import ListAgreement
 from quarterdeck.backend.judgement.conclusion import Statement
 from quarterdeck.backend.judgement.health.replica_safety import ReplicaSafety
-from quarterdeck.backend.picture.text.formatting import counted
+from quarterdeck.backend.picture.text.formatting import counted, listed, one_line
 
 
 class CallRefusal(Struct, frozen=True):
@@ -21,6 +21,10 @@ class CallRefusal(Struct, frozen=True):
     evidence: tuple[Statement, ...] = ()
 
 
+NAMED = 3
+"""How many members are named that are in another state than their master."""
+
+
 def refusals(agreement: ListAgreement, replicas: ReplicaSafety) -> tuple[CallRefusal, ...]:
     """Return why calls fail, the gravest first; none where nothing of the kind is reported."""
     found: list[CallRefusal] = []
@@ -28,14 +32,14 @@ def refusals(agreement: ListAgreement, replicas: ReplicaSafety) -> tuple[CallRef
         tables = [(master, master.table) for master in agreement.masters if master.table is not None]
         said = (Statement(master.label, "has partitions without an owner", table.since_us) for master, table in tables)
         found.append(CallRefusal("no-owner", replicas.text, evidence=tuple(said)))
-    passive = [
-        belief for belief in agreement.masters if belief.shows("cluster-state") and belief.cluster_state == "PASSIVE"
-    ]
+    passive = [belief for belief in agreement.holders if belief.cluster_state == "PASSIVE"]  # only by a report
     if passive:
         since_us = max(belief.cluster_state_since_us for belief in passive)
         said = (Statement(it.label, "is PASSIVE", it.cluster_state_since_us) for it in passive)
-        found.append(CallRefusal("state", "PASSIVE: writes are refused", since_us, tuple(said)))
-    short = [belief for belief in agreement.masters if not belief.operating]
+        behind = one_line(listed([belief.label for belief in passive], NAMED))
+        where = "" if any(belief.leads for belief in passive) else f" at {behind}"
+        found.append(CallRefusal("state", f"PASSIVE{where}: writes are refused", since_us, tuple(said)))
+    short = [belief for belief in agreement.holders if not belief.operating]
     if short:
         said = (Statement(it.label, f"needs {it.needed}", it.list_since_us) for it in short)
         text = f"fewer than {counted(short[0].needed, 'member')}: calls are refused"

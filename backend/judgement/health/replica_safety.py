@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from quarterdeck.backend.judgement.health.copy_counts import CopyCounts, most_copies
@@ -32,12 +32,20 @@ NO_DATA = ReplicaSafety(True, None, "no data yet")
 
 
 def replica_safety(
-    picture: Picture, masters: Sequence[MemberBelief], members: Iterable[MemberBelief], counts: CopyCounts, now_s: int
+    picture: Picture,
+    masters: Sequence[MemberBelief],
+    members: Iterable[MemberBelief],
+    counts: CopyCounts,
+    now_s: int,
+    gone: Collection[str] = (),
 ) -> ReplicaSafety:
-    """Judge the tables of `masters`, and what the `members` that follow them say of their backups; the worst counts."""
+    """Judge the tables of `masters`, and what the `members` that follow them say of their backups; the worst counts.
+
+    What members hold that are `gone` for the watcher does not count.
+    """
     if not masters:
         return UNKNOWN_TABLE
-    found = [_of_table(picture, master, counts, now_s) for master in masters]
+    found = [_of_table(picture, master, counts, now_s, gone) for master in masters]
     worst = min(found, key=lambda safety: (safety.safe is not False, safety.safe is not None))
     behind = sum(len(belief.out_of_step) for belief in members)
     if worst.safe and behind:
@@ -45,7 +53,9 @@ def replica_safety(
     return worst
 
 
-def _of_table(picture: Picture, master: MemberBelief, counts: CopyCounts, now_s: int) -> ReplicaSafety:
+def _of_table(
+    picture: Picture, master: MemberBelief, counts: CopyCounts, now_s: int, gone: Collection[str]
+) -> ReplicaSafety:
     if master.leading.recovering is not None:
         return SEARCHED_TABLE
     if not master.shows("owners"):
@@ -53,7 +63,7 @@ def _of_table(picture: Picture, master: MemberBelief, counts: CopyCounts, now_s:
     table = master.table
     if table is None:
         return NO_DATA if master.seen_from_start else UNKNOWN_TABLE
-    count = counts.census(picture, master, table, now_s)
+    count = counts.census(picture, master, table, now_s, gone)
     if not master.shows("backups"):
         if count.lost and table.since_us <= master.list_since_us:
             text = f"owners of {counted(count.lost, 'partition')} unknown"
@@ -61,11 +71,15 @@ def _of_table(picture: Picture, master: MemberBelief, counts: CopyCounts, now_s:
         if count.lost:
             return ReplicaSafety(False, None, f"{counted(count.lost, 'partition')} without an owner", count.lost)
         return ReplicaSafety(None, None, "backups unknown")
-    few = (count.lost, "no copy"), (count.single, "one copy"), (count.fewer, "fewer copies than they should")
+    few = (
+        (count.lost, "no copy"), (count.unowned, "no owner"), (count.single, "one copy"),
+        (count.fewer, "fewer copies than they should"),
+    )  # fmt: skip
     for partitions, copies_left in few:
         if partitions:
             have = "has" if partitions == 1 else "have"
-            return ReplicaSafety(False, None, f"{counted(partitions, 'partition')} {have} {copies_left}", count.lost)
+            text = f"{counted(partitions, 'partition')} {have} {copies_left}"
+            return ReplicaSafety(False, None, text, count.lost + count.unowned)
     able = most_copies(master)
     copies = min(max((len(row) - 1 for row in table.rows.values()), default=0), able)
     if copies == 1:

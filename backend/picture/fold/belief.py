@@ -262,8 +262,8 @@ class MemberBelief:
 
     @property
     def leads(self) -> bool:
-        """Whether it is master with full powers: not while its own mastership claim is running."""
-        return self.is_master and not self.claiming
+        """Whether it is master with full powers: of a list that it leads, not while its own mastership claim is running."""
+        return self.is_master and not self.claiming and (not self.members or self.members[0].address == self.address)
 
 
 Unsafety = Literal[

@@ -51,6 +51,8 @@ class LossIncident(Struct):
     kept: frozenset[str]
     """The incarnations on that list."""
     is_witnessed: bool
+    named_us: int = 0
+    """When the table changed last that names the holders of an ended member's partitions; 0 for a reported loss."""
     went: dict[str, Address] = {}
     """By incarnation, the members with which the data went."""
     fates: dict[int, PartitionFate] = {}
@@ -92,6 +94,11 @@ class LossIncident(Struct):
         removals_us = [at_us for member, at_us in removed if member.uuid in self.went]
         if self.is_witnessed and max(removals_us, default=closed_us) < closed_us:
             self.at_us = min(self.at_us, max(removals_us))
+
+    @property
+    def is_open(self) -> bool:
+        """Return whether a replica of one of its partitions may be left."""
+        return any(fate.state == "feared" for fate in self.fates.values())
 
     def feared(self) -> Iterator[tuple[int, PartitionFate]]:
         """Yield the partitions of which a replica may be left."""

@@ -235,9 +235,7 @@ class Losses:
         self._brought.pop(belief.uuid, None)
         others = [other for other in members if other.uuid != belief.uuid]
         is_last = not any(is_living(one) and self._lines.are_alike(one.lineage, belief.lineage) for one in others)
-        if (
-            belief.status != "stopped" or not is_last
-        ):  # the last one that is asked to stop is meant to take the data along
+        if belief.status != "stopped" or not is_last:  # the last one is meant to take the data along
             self._lose_with(belief, at_us, entries_of, others)
         self.settle(at_us, others)
 
@@ -279,10 +277,10 @@ class Losses:
             if incident is None:
                 incident = self._begin(belief, at_us)
                 incident.went[belief.uuid], incident.is_reported = belief.address, False
+                incident.named_us = table.since_us
             is_apart = partition in apart
             entries = Entries(None) if is_apart else entries
-            fate = PartitionFate(frozenset((*holders, belief.uuid)), *entries, is_apart=is_apart)
-            incident.fates[partition] = fate
+            incident.fates[partition] = PartitionFate(frozenset((*holders, belief.uuid)), *entries, is_apart=is_apart)
 
     def merging(self, belief: MemberBelief, next_uuid: str, brings: bool | None, at_us: int, members: Members) -> None:
         """Note that an incarnation goes over to another cluster, with its entries if it `brings` some."""
@@ -350,7 +348,8 @@ class Losses:
     def _may_hold(self, incident: LossIncident, partition: int, holder: MemberBelief | None) -> bool:
         if holder is None or incident.is_witnessed:
             return True  # it was never met, or reports no backups
-        return is_living(holder) and (holds(holder, partition) or holder.table is None)
+        is_behind = holder.table is None or holder.table.since_us < incident.named_us
+        return is_living(holder) and (is_behind or holds(holder, partition))
 
     def _is_elsewhere(self, incident: LossIncident, belief: MemberBelief) -> bool:
         """Return whether a member has the same data as the side that lost some, and belongs to another side."""
@@ -363,17 +362,19 @@ class Losses:
 
     def settle(self, at_us: int, members: Iterable[MemberBelief]) -> None:
         """Confirm, heal or refute what records decide by now. Whether a member of Hazelcast has ended its watcher judges."""
-        if not any(True for incident in self.incidents for _ in incident.feared()):
+        if not any(incident.is_open for incident in self.incidents):
             return
         beliefs = list(members)
+        holding = {belief.uuid for belief in beliefs if is_living(belief) and belief.reached}
         for incident in self._changeable():
+            if not incident.is_open:
+                continue
             carriers_of = self.carriers(incident, beliefs)
+            elsewhere = {belief.uuid for belief in beliefs if self._is_elsewhere(incident, belief)}
             is_over = not any(
-                is_living(belief) and belief.lineage in incident.lineages and not self._is_elsewhere(incident, belief)
+                belief.lineage in incident.lineages and is_living(belief) and belief.uuid not in elsewhere
                 for belief in beliefs
             )
-            elsewhere = [belief.uuid for belief in beliefs if self._is_elsewhere(incident, belief)]
-            holding = {belief.uuid for belief in beliefs if is_living(belief) and belief.reached}
             states: dict[FateState, list[int]] = {}
             for partition, fate in incident.feared():
                 if fate.is_apart:

@@ -178,6 +178,10 @@ class Picture:
                 assert changed is not None
                 changed.ever_listed -= gone - changed.listed
 
+    def is_over(self, incarnation: str) -> bool:
+        """Return whether another incarnation came after this one at its address."""
+        return incarnation in self._past_incarnations
+
     def label_of(self, address: Address) -> str:
         """Return the label of the member at `address`; the address itself when no member was seen at it."""
         return self._labels.get(address, address)
