@@ -24,6 +24,7 @@ class RunWithLies(JudgedRun):
     def __init__(self, seed: int, settings: Settings, unnoticed: set[str]) -> None:
         super().__init__(seed, settings)
         self.unnoticed = unnoticed
+        self._watchers = self._watchers[:3]  # to read all logs anew costs as much as all else
 
     def compare(self, judge: Judge, truths: Truths) -> Iterator[Compared]:
         """Also compare what every liar says."""
@@ -40,6 +41,7 @@ class RunWithLies(JudgedRun):
         return iter(sound)
 
 
+@pytest.mark.long
 @pytest.mark.xdist_group("lies")
 def test_every_lie_is_noticed() -> None:
     unnoticed = {*LIES, *METRIC_LIES}
