@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.judgement.agreement import ListAgreement
-from quarterdeck.backend.judgement.merging.join_list_edit import spelt
+from quarterdeck.backend.judgement.merging.join_list_edit import has_other_join_list, spelt
 from quarterdeck.backend.judgement.merging.merge_blockers import PairState
 from quarterdeck.backend.picture.fold.picture import MemberBelief, Picture
 from quarterdeck.backend.picture.text.fact import NOT_REPORTED, Fact, Tone, not_told, not_told_fact
@@ -64,8 +64,7 @@ class JoinListBoard:
         cluster = one_line(picture.label_of(belief.master)) if belief.master else ""
         if not belief.shows("join-list"):
             return ListRow(one_line(label), cluster, greyed=not belief.running)
-        master = picture.master_of(label)
-        differs = master is not None and master.join_list != belief.join_list
+        differs = has_other_join_list(picture, belief)
         silent = self.silent_entries(belief)
         source = source_text(picture, belief)
         return ListRow(
@@ -87,8 +86,7 @@ class JoinListBoard:
             return one_line(f"{label} is not up: nothing was ever heard of it")
         if not belief.shows("join-list"):
             return one_line(f"where {label} looks for others is {not_told('join-list', belief.witnessed_by)}")
-        name_of, master = picture.label_of, picture.master_of(label)
-        other = master is not None and master.join_list != belief.join_list
+        name_of, other = picture.label_of, has_other_join_list(picture, belief)
         parts = [
             f"{belief.label} looks at {names_text(belief.join_list, name_of)} ({source_text(picture, belief)}"
             f"{', another list than its master has' if other else ''})"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.project.test_layout import modules_of, named, tree_of
 
-BELIEVED = {"digest", "lineage", "listed", "version"}
+BELIEVED = {"digest", "join_list", "lineage", "listed", "version"}
 """What a member believes of its cluster, and what is compared between members."""
 SURFACES = ("app", "backend/boards", "backend/clusters", "backend/service", "backend/training", "cli", "widgets")
 

@@ -296,3 +296,9 @@ def edit_in_force(records: Iterable[Record], label_of: Callable[[Address], str])
         return None
     at_us, member, before = max(edits)
     return MadeEdit(at_us, SetJoinList(member, tuple(map(str, before))))
+
+
+def has_other_join_list(picture: Picture, belief: MemberBelief) -> bool:
+    """Return whether a member has another join list than the master that it follows."""
+    master = picture.master_of(belief.label)
+    return master is not None and master.join_list != belief.join_list
