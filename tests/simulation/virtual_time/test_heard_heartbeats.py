@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from quarterdeck.backend.core.commands import CutLink
 from quarterdeck.backend.core.inputs import Receive
 from quarterdeck.backend.core.member import MemberMachine
+from quarterdeck.backend.core.membership.messages import WhoIsMaster
+from quarterdeck.backend.core.properties import MILLISECOND_US, SECOND_US
 from quarterdeck.backend.simulation.swarm_testing.trial import run_seed
 from quarterdeck.backend.simulation.virtual_time.node import RepeatedHeartbeat, SimulatedNode
+from tests.picture.simulated_picture import SimulatedPicture
 from tests.thoroughness import long_after
 
 
@@ -51,3 +55,30 @@ def test_every_heartbeat_that_may_be_noted_would_only_be_noted_by_a_step(
     monkeypatch.setattr(RepeatedHeartbeat, "note", compare)
     run_seed(seed)
     assert compared > 100
+
+
+def test_another_message_moves_its_receiver() -> None:
+    """What a repeated heartbeat did is not taken for what it will do after another message."""
+    world = SimulatedPicture(3).world
+    world.run_until(world.now_us + 20 * SECOND_US)
+    receiver, sender = (world.nodes[label] for label in world.labels[:2])
+    assert receiver.machine is not None and sender.machine is not None
+    before, quiet_us = receiver.unmoved, receiver.machine.next_deadline - world.now_us
+    assert quiet_us > 100 * MILLISECOND_US
+    world.network.transmit(sender, ((receiver.address, WhoIsMaster(sender.machine.uuid)),), None)
+    world.run_until(world.now_us + 100 * MILLISECOND_US)
+    assert receiver.unmoved is not before
+
+
+def test_a_tick_that_does_more_than_send_a_round_moves_its_member() -> None:
+    world = SimulatedPicture(3).world
+    world.run_until(world.now_us + 20 * SECOND_US)
+    receiver, sender = (world.nodes[label] for label in world.labels[:2])
+    assert receiver.machine is not None
+    world.execute(CutLink((sender.label,), (receiver.label,)))
+    peer = receiver.machine.inspect().peers[sender.address]
+    before = receiver.unmoved
+    while not peer.late:
+        before = receiver.unmoved
+        world.run_until(receiver.machine.next_deadline)
+    assert receiver.unmoved is not before
