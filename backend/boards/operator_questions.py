@@ -246,8 +246,29 @@ def removal_facts(picture: Picture, recent: Sequence[Record], now_us: int) -> It
     if len(found) > ANSWERS_SHOWN:
         answers.append((f"and {len(found) - ANSWERS_SHOWN} times before", "faint"))
     if not found:
-        answers.append(("no member, as far back as is remembered here", "faint"))
+        answers += _removed_in_words(picture, recent, now_us) or [
+            ("no member, as far back as is remembered here", "faint")
+        ]
     yield from under("who was removed, and why", answers)
+
+
+def _removed_in_words(picture: Picture, recent: Sequence[Record], now_us: int) -> list[tuple[str, Tone]]:
+    """Return the removals that members say without a list before, or whose lists are not in their logs."""
+    said: list[tuple[str, Tone]] = [
+        (
+            f"{picture.label_of(record.event.address)} by {record.member}, {age_text(max(now_us - record.at, 0))} ago: "
+            f"{record.event.reason or 'no reason was given'}; who else was listed is not in its log",
+            "warning",
+        )
+        for record in recent
+        if isinstance(record.event, events.MemberRemoved)
+    ]
+    listless = [
+        label for label, belief in picture.members.items() if "logs" in belief.witnessed_by and not belief.members
+    ]
+    if not said and listless:
+        said.append((f"not known: the logs of {listed(listless)} have no member list", "faint"))
+    return said[::-1][:ANSWERS_SHOWN]
 
 
 def _reason(

@@ -28,7 +28,9 @@ def story_facts(story: LogStory, now_us: int) -> Iterator[Fact]:
     heading = "what was observed"
     begun = latest_observations(story, now_us)
     if not begun:
-        yield Fact(heading, "nothing out of the ordinary", "faint")
+        nothing = "nothing that these logs show" if story.account else "nothing out of the ordinary"
+        yield Fact(heading, nothing, "faint")
+        yield from (Fact("", one_line(sentence), "faint") for sentence in story.account if sentence[:9] == "Not known")
     for place, seen in enumerate(begun[:OBSERVATIONS_NOTED]):
         goes_on = seen.is_open or seen.end_us > now_us
         tone: Tone = "faint" if not goes_on else "bad" if seen.kind in _BAD else "warning"
@@ -56,7 +58,7 @@ def story_notes(story: LogStory) -> list[str]:
     firsts = [(observed.headline, observed.evidence[0]) for observed in seen if observed.evidence]
     lines = [f"{headline} ({Path(line.file).name}:{line.line})" for headline, line in firsts]
     found = [f"{counted(len(seen), 'observation')} in the logs", *lines[:OBSERVATIONS_NOTED]] if seen else []
-    return [*found, *story.reading]
+    return [*(story.account or found), *story.reading]
 
 
 def round_text(moves: MigrationRound, now_us: int | None = None) -> str:

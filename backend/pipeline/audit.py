@@ -182,6 +182,7 @@ def _result(
         observations=tuple(observation for story in verdict.stories for observation in story.observations),
         migration_rounds=tuple(migration for story in verdict.stories for migration in story.migrations),
         merge_verdicts=tuple(count for story in verdict.stories for count in story.verdicts),
+        accounts=tuple((story.run, story.account) for story in verdict.stories if story.account),
         reading=tuple(note for story in verdict.stories for note in story.reading),
     )
 

@@ -190,5 +190,7 @@ class AuditResult(Struct, frozen=True):
     """How many migrations masters planned and completed, according to their logs."""
     merge_verdicts: tuple[VerdictCount, ...] = ()
     """What masters logged about merging with each other, and how often."""
+    accounts: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """By run, what a colleague would say first of its logs."""
     reading: tuple[str, ...] = ()
     """What was concluded of logs as they were read, such as the order of the numbers in their dates."""

@@ -167,12 +167,9 @@ def test_a_member_at_length_says_what_is_not_told(split: Picture) -> None:
 def test_partitions_of_logs_are_not_told(split: Picture) -> None:
     shown = ReplicaMap()
     shown.follow(split)
-    assert (
-        texts(map_facts(split, shown, split.at))
-        == ": partitions are not reported: attach to the members with --connect"
-    )
+    assert texts(map_facts(split, shown, split.at)) == ": partitions are not reported: logs do not show it"
     (head,) = migration_board(Judge(split), split.at).heads
-    assert head.text == "migrations are not reported: attach to the members with --connect"
+    assert head.text == "migrations are not reported: logs do not show it"
 
 
 def test_where_only_owners_are_told_backups_are_not_told(attached: Picture) -> None:

@@ -22,6 +22,7 @@ from quarterdeck.backend.hazelcast.logs import parsed_messages as logged
 from quarterdeck.backend.hazelcast.logs.interpretation import InterpretedMessage
 from quarterdeck.backend.hazelcast.logs.log_set import LogSet, MemberMessage
 from quarterdeck.backend.judgement.observations import suspicion, waiting
+from quarterdeck.backend.judgement.observations.account import RunAccount
 from quarterdeck.backend.judgement.observations.interruption import (
     ClockJumps,
     Restarts,
@@ -90,6 +91,8 @@ class LogStory(Struct, frozen=True):
     observations: tuple[Observation, ...] = ()
     migrations: tuple[MigrationRound, ...] = ()
     verdicts: tuple[VerdictCount, ...] = ()
+    account: tuple[str, ...] = ()
+    """What a colleague would say first of logs."""
     reading: tuple[str, ...] = ()
     """What was concluded of the files as they were read, such as the order of their dates."""
 
@@ -110,8 +113,10 @@ def story_of(observers: RunObservers, run: str, end_us: int, whole: LogSet) -> L
     """Return what is observed in the logs of a run up to `end_us`, with what the logs show as a whole."""
     began_us = whole.run_began_us(run)
     zones = [zone_observation(clock, began_us) for clock in whole.aligned_clocks if clock.run == run]
-    found = observers.story(LogEnds(end_us, whole.last_logged_us(run)), zones)
-    return structs.replace(found, reading=tuple(whole.notes(run)))
+    ends = LogEnds(end_us, whole.last_logged_us(run))
+    found = observers.story(ends, zones)
+    account = observers.account.sentences(began_us, ends, found.observations)
+    return structs.replace(found, account=account, reading=tuple(whole.notes(run)))
 
 
 class RunObservers:
@@ -122,6 +127,7 @@ class RunObservers:
         self._run = run
         words = LastWords()
         self._rounds, self._verdicts = LoggedRounds(), VerdictCounts()
+        self.account = RunAccount()
         self._observers: list[Observer] = [
             Readmissions(), Separation(every_word=every_word), LostMembers(words), suspicion.LastingSuspicion(),
             suspicion.MutualSuspicion(), suspicion.ClaimsNotAccepted(), ClockJumps(), Silences(), Restarts(), FullStops(words),
@@ -131,6 +137,7 @@ class RunObservers:
 
     def add(self, message: InterpretedMessage) -> None:
         self._verdicts.add(message)
+        self.account.add(message)
         for observer in self._observers:
             observer.add(message)
 

@@ -45,6 +45,8 @@ class LastingSuspicion:
         self._spells: list[_Spell] = []
         self._listed: dict[str, set[str]] = {}
         """The addresses on each member's present list: the line of a suspicion may be read after the list that ends it."""
+        self._cut_us: dict[str, int] = {}
+        """When each member logged a list that is cut away: a suspicion from before may become known only later."""
 
     def add(self, message: InterpretedMessage) -> None:
         member = message.member
@@ -55,7 +57,9 @@ class LastingSuspicion:
         if isinstance(message.parsed, logged.LoggedCutList):  # nothing shows any more who is on its list
             self._open = {pair: raised for pair, raised in self._open.items() if pair[0] != member}
             self._listed.pop(member, None)
-        for raised in message.events(events.SuspicionRaised):
+            self._cut_us[member] = message.at
+        is_late = any(record.at <= self._cut_us.get(member, -1) for record in message.records)
+        for raised in [] if is_late else message.events(events.SuspicionRaised):
             if str(raised.suspect) not in self._listed.get(member, (str(raised.suspect),)):
                 continue
             self._open.setdefault((member, str(raised.suspect), raised.suspect_uuid), message)

@@ -60,6 +60,8 @@ def not_told(aspect: Aspect, sources: Collection[Source]) -> str:
     """Say that `aspect` is not reported, and the source that an operator can add, when all is known from `sources`."""
     if aspect in LOGS_TELL and "logs" not in sources:
         return f"{NOT_REPORTED}: give logs with --logs"
+    if aspect in CLIENTS_ARE_TOLD and "logs" in sources and "client-protocol" not in sources:
+        return f"{NOT_REPORTED}: logs do not show it"
     if aspect in CLIENTS_ARE_TOLD and "client-protocol" not in sources:
         return f"{NOT_REPORTED}: attach to the members with --connect"
     return f"{NOT_REPORTED}: only the members themselves know"

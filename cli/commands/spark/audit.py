@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 COLUMNS = ("severity", "rule", "run", "at_seconds", "members", "detail")
 LINES_OF_INCOMPLETE = 5
 LINES_OF_OBSERVATIONS = 20
+LINES_OF_ACCOUNTS = 5
 
 ReportOption = Annotated[
     Path | None, option("Also write a report: a page.html, a text.md or a model.json.", "FILE", "--report")
@@ -128,6 +129,10 @@ def _narrate(result: AuditResult, violations: int) -> None:
     from quarterdeck.backend.judgement.health.cluster_health import RUNBOOKS
     from quarterdeck.backend.picture.text.formatting import counted
 
+    for run, sentences in result.accounts[:LINES_OF_ACCOUNTS]:
+        say(f"{run}:")
+        for sentence in sentences:
+            say(f"    {sentence}")
     for unjudged in result.not_judged:
         say(f"not judged: {', '.join(unjudged.rules)}: {unjudged.why}")
     for run, lacks in list(result.incomplete.items())[:LINES_OF_INCOMPLETE]:

@@ -161,3 +161,29 @@ def test_a_list_whose_lines_are_lost_makes_the_list_unknown(tmp_path: Path) -> N
     (tmp_path / "m2.log").write_text("".join(f"{line}\n" for line in lines).replace("\\t", "\t"))
     said = headlines(read_logs([tmp_path], LogOptions(run="r")))
     assert not any("stayed on the list" in line or "until the logs end" in line for line in said)
+
+
+def accounts(name: str) -> str:
+    return "\n".join(sentence for story in read(name).stories for sentence in story.account)
+
+
+def test_what_a_colleague_would_say_first_comes_first() -> None:
+    """Who logs, from when to when, whose log is missing, what happened with its line, and what would tell the rest."""
+    said = accounts("04-newest-first").split("\n")
+    assert said[0] == (
+        "1 member logs here, from 2023-08-28 15:39:59 to 2023-08-28 17:30:09 UTC (110 min): 10.0.0.1:5701"
+    )
+    assert said[1].startswith("The logs of 10.0.0.2:5701 and 10.0.0.3:5701 are not among these")
+    assert said[2] == "15:44:02 10.0.0.3:5701 was removed (silence) and did not come back (m1.log:9)"
+    assert said[3].endswith("ran on meanwhile; their own logs would tell it")
+
+
+def test_an_account_tells_deeds_without_a_list_and_what_is_missing() -> None:
+    said = accounts("02-no-list-yet-is-not-joining")
+    assert "10.0.0.1:5701 removed 10.0.0.3:5701 (no-heartbeat) (m1.log:2)" in said
+    assert "10.0.0.2:5701 suspected 10.0.0.3:5701" in said
+    assert "Not known: who was on the list of 10.0.0.1:5701 and 10.0.0.2:5701" in said
+
+
+def test_an_account_of_a_merge_names_it() -> None:
+    assert "10.0.0.1:5701 began to merge into the cluster of 10.0.0.2:5701" in accounts("18-phrases-of-3.4-to-3.11")
