@@ -254,6 +254,7 @@ def removal_facts(picture: Picture, recent: Sequence[Record], now_us: int) -> It
 
 def _removed_in_words(picture: Picture, recent: Sequence[Record], now_us: int) -> list[tuple[str, Tone]]:
     """Return the removals that members say without a list before, or whose lists are not in their logs."""
+    logged = {label: belief for label, belief in picture.members.items() if "logs" in belief.witnessed_by}
     said: list[tuple[str, Tone]] = [
         (
             f"{picture.label_of(record.event.address)} by {record.member}, {age_text(max(now_us - record.at, 0))} ago: "
@@ -261,13 +262,11 @@ def _removed_in_words(picture: Picture, recent: Sequence[Record], now_us: int) -
             "warning",
         )
         for record in recent
-        if isinstance(record.event, events.MemberRemoved)
+        if isinstance(record.event, events.MemberRemoved) and record.member in logged
     ]
-    listless = [
-        label for label, belief in picture.members.items() if "logs" in belief.witnessed_by and not belief.members
-    ]
+    listless = [label for label, belief in logged.items() if not belief.members]
     if not said and listless:
-        said.append((f"not known: the logs of {listed(listless)} have no member list", "faint"))
+        said.append((f"not known: the logs of {listed(listless, MEMBERS_NAMED)} have no member list", "faint"))
     return said[::-1][:ANSWERS_SHOWN]
 
 

@@ -4,10 +4,12 @@ from pathlib import Path
 
 import pytest
 
+from quarterdeck.backend.boards.operator_questions import removal_facts
 from quarterdeck.backend.hazelcast.logs.log_files import NoLogs
 from quarterdeck.backend.hazelcast.logs.split_parser import LogOptions
 from quarterdeck.backend.judgement.observations.reader import LogRecords, read_logs
 from quarterdeck.backend.judgement.observations.run_reader import RecordsRead, read_run
+from quarterdeck.backend.picture.fold.picture import Picture
 
 PUBLIC = Path(__file__).parent / "public"
 LOST = ["10.0.0.3:5701 was removed (silence) and did not come back"]
@@ -187,3 +189,17 @@ def test_an_account_tells_deeds_without_a_list_and_what_is_missing() -> None:
 
 def test_an_account_of_a_merge_names_it() -> None:
     assert "10.0.0.1:5701 began to merge into the cluster of 10.0.0.2:5701" in accounts("18-phrases-of-3.4-to-3.11")
+
+
+@pytest.mark.parametrize(
+    ("has_removals", "said"),
+    [(True, "10.0.0.3:5701 by 10.0.0.1:5701"), (False, "not known: the logs of 10.0.0.1:5701, 10.0.0.2:5701 have no")],
+)
+def test_who_was_removed_is_told_without_a_list_or_not_known(has_removals: bool, said: str) -> None:
+    records = sorted(read("02-no-list-yet-is-not-joining").records, key=lambda record: record.at)
+    kept = [record for record in records if has_removals or type(record.event).__name__ != "MemberRemoved"]
+    picture = Picture()
+    for record in records:
+        picture.apply(record)
+    (fact,) = removal_facts(picture, kept, records[-1].at)
+    assert fact.text.startswith(said)

@@ -39,9 +39,11 @@ def _claims(less: Reading, whole: Reading) -> Iterator[str]:
 
 
 def _is_inference(event: Event) -> bool:
-    """Return whether an event says what a member had noticed by the end of its log, not what it logged."""
+    """Return whether an event says what follows from several lines, or what one line says that counts where others are lost."""
     if isinstance(event, events.MergeVerdict) and event.rule == UNKNOWN:
         return True  # an order to merge whose line is cut
+    if isinstance(event, events.SuspicionRaised) and event.reason.startswith("Suspecting "):
+        return True  # with a list, only a master's word of this counts: the others say once more that they suspect
     return isinstance(event, MemberWitnessed | ConnectionChanged | events.MasterChanged | events.MemberStopped)
 
 
