@@ -13,24 +13,29 @@ from msgspec import Struct
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.judgement.agreement import HeldList, ListAgreement
+from quarterdeck.backend.judgement.judge import Judge
 from quarterdeck.backend.judgement.table_agreement import LASTING_US, differs_from_master, table_digests
 from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.text.fact import NOT_REPORTED, Fact, Tone, not_told, under
 from quarterdeck.backend.picture.text.formatting import age_text, counted, listed, one_line, with_names
 
+MEMBERS_NAMED = 3
 DIGEST_SHOWN = 6
 """Letters of a digest."""
 
 
-def same_table(picture: Picture, now_us: int) -> Iterator[Fact]:
+def same_table(judge: Judge) -> Iterator[Fact]:
     """Answer whether all members have the same partition table."""
+    picture, now_us, unheard = judge.picture, judge.now_us, [side.master for side in judge.agreement.unheard]
     known = {label: belief for label, belief in picture.members.items() if belief.running}
     holders = table_digests(picture, iter(known), now_us)
     answers: list[tuple[str, Tone]] = []
     if len(holders) == 1:
         digest, labels = next(iter(holders.items()))
-        answers.append((f"yes: {counted(len(labels), 'member')} with table {digest[:DIGEST_SHOWN]}", "good"))
+        which = f"{counted(len(labels), 'member')} with table {digest[:DIGEST_SHOWN]}"
+        apart = f"not known: {which}; {listed(unheard, MEMBERS_NAMED)} led others and is not heard"
+        answers.append((apart, "warning") if unheard else (f"yes: {which}", "good"))
         answers += _stamps([known[label] for label in labels], now_us)
     elif holders:
         answers.append((f"no: there are {len(holders)} tables", "warning"))

@@ -11,7 +11,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from quarterdeck.backend.core.partitions.events import MigrationStarted, PlannedMigration
+from quarterdeck.backend.core.partitions.events import ALL_LOST, MigrationStarted, PlannedMigration
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.judgement.judge import Judge
 from quarterdeck.backend.judgement.losses.loss import TONES
@@ -305,9 +305,13 @@ def _planned_row(picture: Picture, planned: PlannedMigration, key: str) -> Migra
 
 
 def _lost_row(lost: PartitionLoss, key: str, now_us: int) -> MigrationRow:
-    note = f"no replica was left, reported by {one_line(lost.leader)}"
-    partition = f"p{lost.partition}"
-    sentence = f"{partition} lost all replicas and begins empty; {note}"
+    partition, reporter = f"p{lost.partition}", one_line(lost.leader)
+    if lost.lost_backups >= ALL_LOST:
+        note = f"no replica was left, reported by {reporter}"
+        sentence = f"{partition} lost all replicas and begins empty; {note}"
+    else:
+        note = f"for maps with at most {counted(lost.lost_backups, 'backup')}, reported by {reporter}"
+        sentence = f"{partition} lost too many replicas, and begins empty {note}"
     return MigrationRow(key, "lost", partition, sentence, note, age_us=now_us - lost.at_us)
 
 

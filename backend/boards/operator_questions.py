@@ -41,7 +41,7 @@ def operator_questions(judge: Judge, recent: Sequence[Record]) -> tuple[Fact, ..
         *_why_apart(judge),
         *removal_facts(picture, recent, now_us),
         *lasting_facts(picture, now_us),
-        *same_table(picture, now_us),
+        *same_table(judge),
         *_lost_data(judge),
         *_migrating(judge),
         *_misleading(judge),
@@ -62,9 +62,8 @@ def _one_cluster(judge: Judge) -> Iterator[Fact]:
         answers += [(_half(master), "warning") for master in masters]
         answers += [
             (f"{side.master} led {counted(side.size, 'member')} when it was heard last, {age} ago", "warning")
-            for side in sides
-            if side.unheard_since_us is not None
-            for age in [age_text(judge.now_us - side.unheard_since_us)]
+            for side in judge.agreement.unheard
+            for age in [age_text(judge.now_us - (side.unheard_since_us or 0))]
         ]
     elif doubtful := _doubtful(judge):
         answers.append((f"not known: {_half(masters[0])}; {doubtful}", "warning"))
@@ -106,6 +105,8 @@ def _why_apart(judge: Judge) -> Iterator[Fact]:
         answers.append((f"{pair.smaller} and {pair.greater}: {pair.sentence}", TONES[pair.state]))
         if pair.unblock is not None:
             answers.append((f"what helps: {pair.unblock.text}; see the join lists", "plain"))
+    if unheard := [side.master for side in judge.agreement.unheard]:
+        answers.append((f"not known of {listed(unheard, MEMBERS_NAMED)}, of which nothing is heard", "warning"))
     yield from under("why do they not merge", answers or [("there are no two masters in sight", "faint")])
 
 

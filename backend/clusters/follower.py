@@ -67,7 +67,7 @@ class Follower:
         """What is observed of members of Hazelcast; None of members that keep journals of their own."""
         if isinstance(self.cluster, ClusterWithStory):
             return self.cluster.story
-        return None if self._observers is None else self._observers.story(self.cluster.now_us())
+        return None if self._observers is None else self._observers.story(self.cluster.now_us(), self.judge().losses)
 
     @property
     def watcher(self) -> Watcher:

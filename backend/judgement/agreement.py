@@ -47,7 +47,7 @@ class Side(Struct, frozen=True):
     master: str
     size: int
     unheard_since_us: int | None = None
-    """Since when none of its members is reached; None while one is."""
+    """Since when its master is not reached; None while it is."""
 
 
 class ListAgreement:
@@ -130,17 +130,20 @@ class ListAgreement:
         if not seen or (self.masters[0].members and self.watcher.expected_members == len(self.masters[0].members)):
             return tuple(seen)
         leading = {master.uuid for master in self.masters}
-        lost = {
-            belief.lineage: Side(belief.label, len(belief.members), heard_us)
+        lost = [
+            Side(belief.label, len(belief.members), heard_us)
             for belief in self.picture.members.values()
             if (heard_us := self._last_heard_us(belief)) is not None
             and belief.leads
             and leading.isdisjoint(member.uuid for member in belief.members)
-            and self.incarnations.get(belief.address) is None
-        }
-        for lineage in {held.lineage for held in self.lists}:
-            lost.pop(lineage, None)
-        return (*seen, *sorted(lost.values(), key=lambda side: -side.size))
+            and not any(belief.address in held.listed for held in self.lists if held.lineage != belief.lineage)
+        ]
+        return (*seen, *sorted(lost, key=lambda side: -side.size))
+
+    @property
+    def unheard(self) -> tuple[Side, ...]:
+        """Return the sides of whose master the watcher has lost sight."""
+        return tuple(side for side in self.sides if side.unheard_since_us is not None)
 
     def _last_heard_us(self, belief: MemberBelief) -> int | None:
         """Return when a member was heard last that is out of reach and may run; None where it is reached or has ended."""
@@ -159,11 +162,14 @@ class ListAgreement:
 
     @property
     def tables_agree(self) -> bool | None:
-        """Return whether all members that report a partition table report the same; None where that is not known yet."""
+        """Return whether all members that report a partition table report the same; None where that is not known yet.
+
+        A side that is out of sight may have the same or another one.
+        """
         if not self.tables or is_unsettled(self.picture, self.now_us):
             return None
         if len(self.tables) == 1:
-            return True
+            return None if self.unheard else True
         changed_us = max(belief.table.since_us for belief in self.holders if belief.table is not None)
         return None if self.now_us - changed_us < SETTLING_US else False
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from quarterdeck.backend.boards.operator_questions import operator_questions
 from quarterdeck.backend.core.events import MembersExpected, ProcessKilled, ProcessPaused
 from quarterdeck.backend.core.membership.events import ListInstalled, MemberStopped
 from quarterdeck.backend.core.witnessed.events import ConnectionChanged, OwnersTold
@@ -159,6 +160,29 @@ def test_a_half_that_is_out_of_sight_is_still_a_half(picture: Picture, out_of_si
     for label in out_of_sight:
         cluster.happen(label, ConnectionChanged("gone", "connection refused"))
     assert judged(cluster, picture).condition == "degraded", "a half whose processes have ended is none"
+
+
+def test_a_half_of_which_the_master_alone_is_out_of_sight_is_still_a_half(picture: Picture) -> None:
+    """The watcher came back to both halves, and heard the master of one a second later than its followers."""
+    cluster = witnessed(*CITIES)
+    cluster.split(CITIES[:3], CITIES[3:])
+    cluster.happen("delphi", ConnectionChanged("silent"))
+    judge = judge_of(cluster, picture, 4 * SECOND)
+    assert judge.health.sentence.startswith("SPLIT · 3 + 2, masters athens, delphi · delphi, not heard for 4 s")
+    apart = dict.fromkeys(fact.text for fact in operator_questions(judge, ()) if fact.tone == "warning")
+    assert "not known of delphi, of which nothing is heard" in apart
+
+
+def test_of_a_half_that_is_out_of_sight_no_table_is_known(picture: Picture) -> None:
+    cluster = witnessed(*CITIES)
+    cluster.split(CITIES[:3], CITIES[3:])
+    for label in CITIES[3:]:
+        cluster.happen(label, ConnectionChanged("silent"))
+    judge = judge_of(cluster, picture, 21 * SECOND)
+    assert judge.agreement.tables_agree is None
+    told = [fact.text for fact in operator_questions(judge, ())]
+    assert any(text.endswith("with table abc; delphi led others and is not heard") for text in told), told
+    assert "there are no two masters in sight" not in told
 
 
 def test_a_half_that_the_watcher_alone_does_not_reach_is_still_a_half(picture: Picture) -> None:

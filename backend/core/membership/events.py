@@ -159,11 +159,18 @@ class ComplaintSent(Struct, frozen=True, tag_field="kind", tag="complaint-sent")
     stranger: Address
 
 
-class ObserverPaused(Struct, frozen=True, tag_field="kind", tag="observer-paused"):
-    """The member itself stood still for so long that it accuses no other member: all its heartbeat stamps start anew."""
+class ObserverPaused(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="observer-paused"):
+    """The member itself stood still for so long that it accuses no other member: all its heartbeat stamps start anew.
+
+    A member of Hazelcast reads the time from a clock that can be set: it may not have stood still.
+    """
 
     gap: Int64
     """Microseconds since its last heartbeat round."""
+    is_backwards: bool = False
+    """Whether its clock went back by `gap`."""
+    is_by_clock: bool = False
+    """Whether the gap is that of a clock that can be set, so that it may be no pause."""
 
 
 class HeartbeatLate(Struct, frozen=True, tag_field="kind", tag="heartbeat-late"):

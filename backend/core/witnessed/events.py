@@ -117,6 +117,8 @@ class MemberMeasured(Struct, frozen=True, tag_field="kind", tag="member-measured
     """How many requests for the data of replicas are under way."""
     heartbeat_age: Int64 | None = None
     """How long ago the member last sent heartbeats, by its own clock."""
+    clock_ahead: Int64 | None = None
+    """How far its clock is ahead of the cluster's, which its master gives; below 0 it is behind. A master's own pauses count."""
     heap_used: Int64 | None = None
     """How much of its heap is used."""
     heap_max: Int64 | None = None

@@ -171,8 +171,8 @@ class IncarnationState:
                 yield events.JoinFailed({self.address: reason})
             case logged.LoggedLateHeartbeats() | logged.LoggedInvocations():
                 yield from self._diagnosed(parsed, now)
-            case logged.LoggedClockJump(gap_us=gap):
-                yield events.ObserverPaused(gap)
+            case logged.LoggedClockJump(gap_us=gap, is_backwards=is_backwards):
+                yield events.ObserverPaused(gap, is_backwards, is_by_clock=True)
             case (
                 events.DisconnectionReported() | events.ListRejected() | events.ClusterStateChanged() | PartitionLost()
                 | events.AddressUnusable() | witnessed.JoinerRefused() | witnessed.MigrationFailed()

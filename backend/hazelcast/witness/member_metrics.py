@@ -27,7 +27,7 @@ COLLECTIONS_NOTED_US = SECOND_US // 2
 SETS_AFTER_CHANGE = 3
 """So many sets of metrics are recorded after the list or the table has changed, though nothing else has: who counts entries waits
 for them. The first may have been collected before the change."""
-STATE_STAMP = "partitions.stateStamp"
+STATE_STAMP, TIME_DIFF = "partitions.stateStamp", "cluster.clock.clusterTimeDiff"
 
 
 class MeasuredMember:
@@ -109,6 +109,7 @@ def member_measured(
         owned_partitions=now.whole("partitions.localPartitionCount"),
         replica_syncs=now.whole("partitions.replicaSyncRequestsCounter"),
         heartbeat_age=_heartbeat_age(now),
+        clock_ahead=_clock_ahead(now),
         heap_used=now.whole("memory.usedHeap"),
         heap_max=now.whole("memory.maxHeap"),
         span=span_ms * MILLISECOND_US,
@@ -132,8 +133,14 @@ def member_measured(
 def _heartbeat_age(now: MemberMetrics) -> int | None:
     """Return how long ago the member sent heartbeats. Its cluster's clock, which may differ from its own, says when."""
     sent_ms = now.whole("cluster.heartbeat.lastHeartbeat")
-    cluster_ms = now.at_ms + int(now.values.get("cluster.clock.clusterTimeDiff", 0))
-    return max(cluster_ms - sent_ms, 0) * MILLISECOND_US if sent_ms else None
+    cluster_us = now.at_ms * MILLISECOND_US - (_clock_ahead(now) or 0)
+    return max(cluster_us - sent_ms * MILLISECOND_US, 0) if sent_ms else None
+
+
+def _clock_ahead(now: MemberMetrics) -> int | None:
+    """Return how far its clock is ahead of the cluster's; None before a master has given it the cluster's time."""
+    diff_ms = now.values.get(TIME_DIFF)
+    return None if diff_ms is None or not _is_amount(abs(diff_ms)) else -int(diff_ms) * MILLISECOND_US
 
 
 def _coarse(one: MemberMeasured) -> tuple[object, ...]:
@@ -143,7 +150,7 @@ def _coarse(one: MemberMeasured) -> tuple[object, ...]:
         one.cp_missing, one.heap_max, one.owned_partitions and 1,
         _steps(one.heap_used, (one.heap_max or 0) // HEAP_STEPS),
         _steps(one.cpu_percent, CPU_STEP),
-        _late(one.heartbeat_age, IDLE_US),
+        _late(one.heartbeat_age, IDLE_US), round((one.clock_ahead or 0) / SECOND_US),
         _late(one.collecting, COLLECTIONS_NOTED_US),
         one.strained_links is None, one.unlinked,
         tuple((link.address, link.connections > 0, _size(_late(link.idle, IDLE_US)), _size(link.queued))

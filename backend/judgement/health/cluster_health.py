@@ -212,14 +212,13 @@ class _Judgement:
         return ClusterHealth(condition, whole, self._replicas, self._losses, sentence)
 
     def _split(self) -> ClusterHealth:
-        masters, sides = self._masters, self._agreement.sides
+        masters, sides, unheard = self._masters, self._agreement.sides, self._agreement.unheard
         began = [master.lineage_since_us for master in masters]
         known = sorted(since_us for since_us in began if since_us is not None)
         # The lineage that is older went on; the split began with the next.
         since = f" since {age_text(self._now_us - known[1])}" if 1 < len(known) == len(masters) else ""
         sizes = " + ".join(str(side.size) for side in sides[: NAMES[0]])
         sizes += " + …" if len(sides) > NAMES[0] else ""
-        unheard = [side for side in sides if side.unheard_since_us is not None]
         heard_us = [self._now_us - side.unheard_since_us for side in unheard if side.unheard_since_us is not None]
         last_heard = f", not heard for {age_text(max(heard_us))}" if heard_us else ""
         variants = (

@@ -50,8 +50,9 @@ class CopyCounts:
     def census(
         self, picture: Picture, belief: MemberBelief, table: TableBelief, now_s: int, gone: Collection[str] = ()
     ) -> TableCount:
-        """Count what is left of the partitions of this table, as its holder sees its cluster; `gone` members have ended."""
-        living = frozenset(holder.uuid for holder in table.holders if _lives(picture, belief, holder, gone))
+        """Count the remaining copies of the partitions of this table, as its holder sees its cluster; `gone` members have ended."""
+        listed = frozenset(member.uuid for member in belief.members)
+        living = frozenset(holder.uuid for holder in table.holders if _lives(picture, belief, holder, listed, gone))
         able = most_copies(belief)
         slow = table.partitions > LOOKED_THROUGH_ALWAYS
         key = (belief.uuid, "", None) if slow else ("", table.digest, (living, able, table.version))
@@ -76,15 +77,20 @@ def most_copies(belief: MemberBelief) -> int:
     return len(set(groups_of(data, kind, patterns).values()))
 
 
-def _lives(picture: Picture, belief: MemberBelief, holder: Holder, gone: Collection[str]) -> bool:
-    """Whether what that incarnation holds is within the reach of this member's cluster."""
+def _lives(
+    picture: Picture, belief: MemberBelief, holder: Holder, listed: Collection[str], gone: Collection[str]
+) -> bool:
+    """Return whether the replicas of that incarnation are within the reach of this member's cluster.
+
+    An incarnation that has just merged is on the list before it is reached: the known one at its address is older.
+    """
     label = picture.label_of(holder.address)
     if label in gone or holder.address in gone:
         return False
     other = picture.members.get(label)
-    if other is not None and (other.uuid != holder.uuid or other.status in ("stopped", "killed")):
-        return False
-    return holder.address in belief.listed
+    if other is not None and other.uuid != holder.uuid:
+        return holder.uuid in listed and other.started_us < belief.list_since_us
+    return holder.address in belief.listed and (other is None or other.status not in ("stopped", "killed"))
 
 
 def _census(table: TableBelief, living: Collection[str], able: int) -> TableCount:

@@ -176,10 +176,8 @@ class _Ledger:
         return tuple(sorted(found))
 
     def _side(self, incident: LossIncident) -> str:
-        """Return the label of the master of the side now; where no member of that side is left, of those that lead."""
-        living = [belief for belief in self._members if is_living(belief)]
-        own = [belief for belief in living if belief.lineage in incident.lineages]
-        leading = [belief for belief in own if belief.is_master] or own or [b for b in living if b.is_master]
-        if leading:
+        """Return the label of the master of the side now; where no member of that side is left, of its master then."""
+        own = [belief for belief in self._members if is_living(belief) and belief.lineage in incident.lineages]
+        if leading := [belief for belief in own if belief.is_master] or own:
             return max(leading, key=lambda belief: belief.version).label
         return self._picture.label_of(incident.master) if incident.master is not None else ""

@@ -6,7 +6,7 @@ from collections import Counter, deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from quarterdeck.backend.core.membership.events import ObserverPaused, SuspicionRaised
+from quarterdeck.backend.core.membership.events import ListInstalled, ObserverPaused, SuspicionRaised
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.core.witnessed.events import ConnectionChanged, MemberWitnessed
 from quarterdeck.backend.hazelcast.logs import parsed_messages as logged
@@ -54,16 +54,23 @@ class _Jumps:
 
 
 class ClockJumps:
-    """Collects the jumps of time that members notice themselves.
+    """Collects the jumps of time that members notice themselves, and tells a clock that was set from a pause.
 
-    Those after a merge or a start do not count: a member sends no heartbeats meanwhile.
+    Those after a merge or a start do not count: a member sends no heartbeats meanwhile. A clock was set if the member's log dates
+    a later list by as much later than the logs of others.
     """
 
     def __init__(self) -> None:
         self._members: dict[str, _Jumps] = {}
         self._accusations: dict[str, deque[InterpretedMessage]] = {}
+        self._lists: dict[tuple[str, int], dict[str, int]] = {}
+        """By lineage and version, when each member logged that list. Lists that a witness reports are dated by its clock."""
+        self._is_witnessed = False
 
     def add(self, message: InterpretedMessage) -> None:
+        self._is_witnessed |= any("client-protocol" in one.sources for one in message.events(MemberWitnessed))
+        for installed in () if self._is_witnessed else message.events(ListInstalled):
+            self._lists.setdefault((installed.lineage, installed.version), {})[message.member] = message.at
         for raised in message.events(SuspicionRaised):
             suspect = str(raised.suspect)
             jumped = self._members.get(suspect)
@@ -76,7 +83,7 @@ class ClockJumps:
             found.last = message
             found.gaps_us.append(paused.gap)
             found.evidence.add(message)
-            if isinstance(message.parsed, logged.LoggedClockJump) and message.parsed.is_backwards:
+            if paused.is_backwards:
                 found.backwards_us.append(paused.gap)
             for accusation in self._accusations.pop(message.member, ()):
                 if message.at - 2 * paused.gap <= accusation.at:
@@ -84,32 +91,48 @@ class ClockJumps:
 
     def end(self, ends: LogEnds) -> Iterable[Observation]:
         """Return for each member all its jumps, and which members suspected it meanwhile."""
-        for member, found in self._members.items():
-            gaps = listed([lasted(gap) for gap in found.gaps_us])
-            accusers = sorted(found.accusers)
-            most = lasted(max(found.gaps_us))
-            often = f" {times(len(found.gaps_us))}, at most" if len(found.gaps_us) > 1 else ""
-            what = "stood still" if accusers else "stood still, or its clock was set forward,"
-            went_back_only = found.backwards_us == found.gaps_us
-            stood_us = 0 if found.was_set_and_reset or went_back_only else found.gaps_us[0]
-            if found.was_set_and_reset:
-                what, often = "had its clock set forward and back", ", at most" if often else ""
-            elif went_back_only:
-                what = "had its clock set back"
-            blamed = f"; {listed(accusers)} held it for dead meanwhile" if accusers else ""
-            yield observation(
-                "clock-jump",
-                (member, *accusers),
-                f"{member} {what}{often} for {most}{blamed}",
-                detail=f"It noticed {times(len(found.gaps_us))} that time had jumped, by {gaps}, "
-                "and let all heartbeats count from then on.",
-                cause="A long pause of garbage collection, a frozen virtual machine or container, or a clock that was set.",
-                remedy="Look at the log of the garbage collector and at the host at these times; let clocks be slewed, not set.",
-                evidence=found.evidence,
-                first=found.first,
-                last=found.last,
-                start_us=found.first.at - stood_us,
-            )
+        yield from (self._observed(member, found) for member, found in self._members.items())
+
+    def _observed(self, member: str, found: _Jumps) -> Observation:
+        gaps = listed([lasted(gap) for gap in found.gaps_us])
+        accusers = sorted(found.accusers)
+        most = lasted(max(found.gaps_us))
+        often = f" {times(len(found.gaps_us))}, at most" if len(found.gaps_us) > 1 else ""
+        was_set = self._was_set(member, found)
+        what = "stood still" if was_set is False else "stood still, or its clock was set forward,"
+        if found.was_set_and_reset:
+            what, often = "had its clock set forward and back", ", at most" if often else ""
+        elif found.backwards_us == found.gaps_us:
+            what = "had its clock set back"
+        elif was_set:
+            what = "had its clock set forward"
+        blamed = f"; {listed(accusers)} held it for dead meanwhile" if accusers else ""
+        return observation(
+            "clock-jump",
+            (member, *accusers),
+            f"{member} {what}{often} for {most}{blamed}",
+            detail=f"It noticed {times(len(found.gaps_us))} that time had jumped, by {gaps}, "
+            "and let all heartbeats count from then on.",
+            cause="A long pause of garbage collection, a frozen virtual machine or container, or a clock that was set.",
+            remedy="Look at the log of the garbage collector and at the host at these times; let clocks be slewed, not set.",
+            evidence=found.evidence,
+            first=found.first,
+            last=found.last,
+            start_us=found.first.at - (found.gaps_us[0] if what.startswith("stood still") else 0),
+        )
+
+    def _was_set(self, member: str, found: _Jumps) -> bool | None:
+        """Return whether the clock was set forward and the member did not stand still; None where nothing shows it."""
+        gap_us = max(found.gaps_us)
+        slack_us = max(RESET_US, gap_us // 10)
+        if self._is_witnessed or gap_us < SILENT_US:
+            return None
+        for logged_us in self._lists.values():
+            others_us = [at_us for other, at_us in logged_us.items() if other != member]
+            if others_us and logged_us.get(member, 0) >= found.last.at + RESET_US:
+                late_us = logged_us[member] - max(others_us)
+                return True if abs(late_us - gap_us) <= slack_us else False if late_us < gap_us // 2 else None
+        return None
 
 
 class Silences:

@@ -8,6 +8,7 @@ from typing import Literal, Protocol, TypeVar
 from msgspec import Struct
 
 from quarterdeck.backend.hazelcast.logs.interpretation import InterpretedMessage
+from quarterdeck.backend.judgement.losses.loss import Loss
 from quarterdeck.backend.judgement.observations.wording import quoted
 
 ObservationKind = Literal[
@@ -66,6 +67,8 @@ class LogEnds(Struct, frozen=True):
     """How long that lasts which has not ended."""
     is_witnessed: bool = False
     """Whether a witness recorded what members report; else these are their logs."""
+    losses: tuple[Loss, ...] | None = None
+    """All losses that are known; None where only logs are read."""
 
     def of(self, *members: str) -> int:
         """Return when the last of these members logged last; the end of all logs if none of them is known."""

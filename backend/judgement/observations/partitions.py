@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 
 from msgspec import Struct
 
@@ -11,6 +11,7 @@ from quarterdeck.backend.core.partitions.events import ALL_LOST, PartitionLost, 
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.hazelcast.logs.interpretation import InterpretedMessage
 from quarterdeck.backend.hazelcast.logs.parsed_messages import LoggedMigrationPlan, LoggedMigrationsDone
+from quarterdeck.backend.judgement.losses.loss import Loss
 from quarterdeck.backend.judgement.observations.observation import (
     LogEnds,
     Observation,
@@ -82,8 +83,9 @@ class LoggedRounds:
                 f"{sum(planned)} migrations in {len(storm)} rounds within {lasted(last.at - first.at)}",
                 detail=f"{listed(masters)} planned {counts} migrations, each time because the members had changed.",
                 cause="Members come and go in quick succession, so replicas are moved that will soon be moved back.",
-                remedy="Let the cluster become safe between two restarts. For planned work set the cluster state to "
-                "NO_MIGRATION; a greater hazelcast.wait.seconds.before.join gathers those who join together.",
+                remedy="Let the cluster become safe between two restarts; a greater hazelcast.wait.seconds.before.join gathers "
+                "those who join together. NO_MIGRATION ends the copying at a price: until the cluster is ACTIVE again no backup "
+                "is made anew, so each further member that goes takes data with it.",
                 evidence=messages,
             )
 
@@ -107,31 +109,54 @@ class PartitionsLost:
         self._removed += [(message.at, str(removed.address)) for removed in message.events(MemberRemoved)]
 
     def end(self, ends: LogEnds) -> Iterable[Observation]:
-        """Return the losses, those that belong together as one."""
+        """Return the losses that the ledger knows; where only logs are read, lost partitions that belong together as one."""
         lost = sorted(self._lost, key=lambda message: message.at)
-        for group in consecutive_groups(lost, lambda group, message: message.at - group[-1].at <= TOGETHER_US):
-            first, last = group[0], group[-1]
-            losses = [message.parsed for message in group if isinstance(message.parsed, PartitionLost)]
-            ids = sorted({loss.partition for loss in losses})
-            backups = max(loss.lost_backups for loss in losses)
-            maps = sorted({name for loss in losses for name in loss.lost_maps})
-            everything = backups >= ALL_LOST and not maps
-            gone = sorted({address for at, address in self._removed if first.at - TOGETHER_US <= at <= last.at})
-            after = f" after {listed(gone)} had been removed" if gone else ""
-            yield observation(
-                "partition-lost",
-                (*sorted({message.member for message in group}), *gone),
-                f"{lost_partitions_text(len(ids), backups, maps)} lost{' with all replicas' if everything else ''}{after}",
-                detail=f"Lost: {listed([str(partition) for partition in ids], 20)}. "
-                + (
-                    "They go on, empty."
-                    if everything
-                    else "They go on, empty for these maps; maps with more backups lost nothing."
-                ),
-                cause="More members left at once than there are backups, or all replicas were on one host; a lone half of a "
-                "split loses what it has no replica of.",
-                remedy="Where those that went run on under another master, heal that first: they merge what they hold. Else load "
-                "the data again from its source. More backups, and partition groups by host or zone, keep "
-                "replicas apart.",
-                evidence=group,
-            )
+        if ends.losses is None:
+            groups = consecutive_groups(lost, lambda group, message: message.at - group[-1].at <= TOGETHER_US)
+            yield from map(self._logged, groups)
+            return
+        left = lost
+        for loss in sorted(
+            ends.losses, key=lambda loss: -loss.at_us
+        ):  # a partition that is lost again belongs to the later loss
+            shown = [message for message in left if message.at >= loss.at_us and _partition(message) in loss.lost]
+            left = [message for message in left if message not in shown]
+            if shown and loss.state != "refuted":
+                yield _observed(loss, shown)
+
+    def _logged(self, group: list[InterpretedMessage]) -> Observation:
+        losses = [message.parsed for message in group if isinstance(message.parsed, PartitionLost)]
+        ids = {loss.partition for loss in losses}
+        backups = max(loss.lost_backups for loss in losses)
+        from_us = group[0].at - TOGETHER_US
+        gone = sorted({address for at, address in self._removed if from_us <= at <= group[-1].at})
+        everything = " with all replicas" if backups >= ALL_LOST else ""
+        after = f" after {listed(gone)} had been removed" if gone else ""
+        members = (*sorted({message.member for message in group}), *gone)
+        return _lost(members, f"{lost_partitions_text(len(ids), backups, ())} lost{everything}{after}", ids, group)
+
+
+def _partition(message: InterpretedMessage) -> int:
+    return message.parsed.partition if isinstance(message.parsed, PartitionLost) else -1
+
+
+def _observed(loss: Loss, shown: list[InterpretedMessage]) -> Observation:
+    headline = " ".join(filter(None, (loss.side, loss.verb, loss.what, loss.why)))
+    return _lost((loss.side, *loss.because_of), f"{headline}: {loss.outlook}", loss.lost, shown)
+
+
+def _lost(
+    members: Sequence[str], headline: str, partitions: Collection[int], shown: list[InterpretedMessage]
+) -> Observation:
+    return observation(
+        "partition-lost",
+        members,
+        headline,
+        detail=f"Lost: {listed([str(partition) for partition in sorted(partitions)], 20)}. They go on, empty for the maps with "
+        "too few backups; maps with more backups lost nothing.",
+        cause="More members left at once than there are backups, or all replicas were on one host; a lone half of a "
+        "split loses what it has no replica of.",
+        remedy="Where those that went run on under another master, heal that first: they merge what they hold. Else load "
+        "the data again from its source. More backups, and partition groups by host or zone, keep replicas apart.",
+        evidence=shown,
+    )

@@ -355,7 +355,9 @@ def _observed(group: list[_Apart], logs: LogEnds, joiners: Mapping[str, str]) ->
     sides = sorted(last.sides, key=lambda side: (-len(side.members), side.master))
     lone = next((side for side in sides if len(side.members) == 1 < len(sides[0].members)), None)
     often = f"{times(len(group))}, " if len(group) > 1 else ""
-    until = f", {logs.words}" if last.end is None else ""
+    is_out_of_sight = logs.is_witnessed and ends[-1] < logs.end_us
+    words = "until one side was lost sight of" if is_out_of_sight else logs.words
+    until = f", {words}" if last.end is None else ""
     if last.late_us and last.agreed_us is not None:
         met = lasted(last.agreed_us - last.start.at)
         until = f"; they met after {met}, and did not merge for {lasted(last.late_us)}"

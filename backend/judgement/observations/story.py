@@ -21,6 +21,7 @@ from quarterdeck.backend.hazelcast.last_words import LastWords
 from quarterdeck.backend.hazelcast.logs import parsed_messages as logged
 from quarterdeck.backend.hazelcast.logs.interpretation import InterpretedMessage
 from quarterdeck.backend.hazelcast.logs.log_set import LogSet, MemberMessage
+from quarterdeck.backend.judgement.losses.loss import Loss
 from quarterdeck.backend.judgement.observations import suspicion, waiting
 from quarterdeck.backend.judgement.observations.account import RunAccount
 from quarterdeck.backend.judgement.observations.interruption import (
@@ -202,6 +203,8 @@ class RecordObservers:
         """Begin. `ends` says whether what lasts to the end goes on."""
         self._run, self._ends = run, ends
         self._now_us = 0
+        self._losses: tuple[Loss, ...] | None = None
+        """Those that were known when the story was asked for last."""
         self._begin()
 
     def _begin(self, past: LogStory | None = None) -> None:
@@ -243,7 +246,7 @@ class RecordObservers:
 
     def _renew(self) -> None:
         """Keep what was observed, and observe anew from what holds of the members that are reached."""
-        found = self.story()
+        found = self.story(losses=self._losses)
         assert found is not None
         if self._count < RENEWED_ANYWAY and any(seen.is_open for seen in found.observations):
             return
@@ -278,14 +281,14 @@ class RecordObservers:
         if done == planned > most_done:
             yield logged.LoggedMigrationsDone(planned, done)
 
-    def story(self, now_us: int = 0) -> LogStory | None:
-        """Return what is observed up to the latest record, or up to now; None where no witness recorded.
+    def story(self, now_us: int = 0, losses: tuple[Loss, ...] | None = None) -> LogStory | None:
+        """Return what is observed up to the latest record, or up to now, with these losses; None where no witness recorded.
 
         It may be asked for as often as a screen is painted: it is made once a second, where nothing has happened.
         """
         if self._observers is None:
             return None
-        self._now_us = max(self._now_us, now_us)
+        self._now_us, self._losses = max(self._now_us, now_us), losses
         asked = self._count, self._now_us // SECOND_US
         if self._latest is None or self._latest[0] != asked:
             words = self._last_words
@@ -293,7 +296,9 @@ class RecordObservers:
             lasts_us = {
                 member: now_us if words.is_connected(member) else words.last_us(member) for member in self._members
             }
-            present = self._observers.story(LogEnds(self._now_us, lasts_us, _ENDS[self._ends], is_witnessed=True))
+            present = self._observers.story(
+                LogEnds(now_us, lasts_us, _ENDS[self._ends], is_witnessed=True, losses=losses)
+            )
             if self._past.observations or self._past.migrations:
                 present = LogStory(
                     self._run,

@@ -160,8 +160,8 @@ class FrozenStates:
                 cause=_STATES.get(state, "")
                 + "An operator or an orchestrator set it and did not set it back, or a merge "
                 "or a shutdown that froze the cluster was given up half-way.",
-                remedy="When the planned work is over, set it back: quarterdeck cluster state ACTIVE, or at a member: "
-                "hz-cluster-admin -o change-state -s ACTIVE.",
+                remedy="Set it back before a member that went meanwhile is started again: quarterdeck cluster state ACTIVE, or "
+                "at a member: hz-cluster-admin -o change-state -s ACTIVE.",
                 evidence=[spell.began for _, spell, _, _ in same],
                 end_us=end_us,
                 is_open=is_open,
@@ -169,9 +169,11 @@ class FrozenStates:
 
 
 _STATES = {
-    "FROZEN": "New members are refused, and partitions of members that leave are not given to others. ",
+    "FROZEN": "New members are refused, partitions of members that leave are not given to others, and a member that is started "
+    "again begins empty in spite of backups. ",
     "PASSIVE": "Members refuse nearly all operations of clients, and no new member joins. ",
-    "NO_MIGRATION": "Members join and leave, but no partition moves to those that join and no backup is copied again. ",
+    "NO_MIGRATION": "Members join and leave, but no partition moves to those that join and no backup is copied again: each "
+    "further member that goes takes data with it. ",
 }
 
 
@@ -267,7 +269,7 @@ _REFUSALS = (
      "Start it with the version of the others, or stop all and start all with the new one: members of two minor "
      "versions form one cluster only where rolling upgrades are licensed."),
     ("cluster state", "the state of the cluster lets no member join",
-     "Set the cluster ACTIVE when the planned work is over, then start the member again."),
+     "Set the cluster ACTIVE, and only then start the member again: in another state it would begin empty."),
     ("wrong bind request", "it connects to another address than the member's own",
      "Give that member the address under which others reach it, as public-address, or interfaces that name its own: it has to be "
      "the one on their join lists."),

@@ -45,6 +45,14 @@ def _late(event: events.HeartbeatLate, name_of: NameOf) -> str:
     return f"hears {name} again after {silence}" if event.silence else f"waits for the heartbeats of {name} anew"
 
 
+def _paused(event: events.ObserverPaused, name_of: NameOf) -> str:
+    gap = duration_text(event.gap)
+    if event.is_backwards:
+        return f"had its clock set back by {gap}, so it suspects no member"
+    set_forward = ", or had its clock set forward," if event.is_by_clock else ""
+    return f"stood still{set_forward} for {gap} itself, so it suspects no member"
+
+
 def _explicit_received(event: events.ExplicitSuspicionReceived, name_of: NameOf) -> str:
     asked = f"is asked by {name_of(event.sender)} to suspect it and {'does' if event.heeded else 'does not'}"
     return f"{asked}: {event.reason}" if event.reason else asked
@@ -179,7 +187,7 @@ MEMBERSHIP = (
         mark=lambda event: (f"{'○' if event.over else '◔'} {{address:name}}", "faint"),
     ),
     EventRow(
-        events.ObserverPaused, "stood still for {gap:duration} itself, so it suspects no member", level=WARNING,
+        events.ObserverPaused, _paused, level=WARNING,
         logged_as="Resetting heartbeat timestamps: ",
     ),
     EventRow(

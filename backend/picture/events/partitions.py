@@ -11,7 +11,7 @@ from quarterdeck.backend.core.data import events as data
 from quarterdeck.backend.core.membership.events import ClaimFinished, ListInstalled, MemberStarted
 from quarterdeck.backend.core.partitions import events
 from quarterdeck.backend.picture.events.event_row import EventRow, Follows, Mark, filled
-from quarterdeck.backend.picture.text.formatting import NameOf, bytes_text, counted, duration_text, listed
+from quarterdeck.backend.picture.text.formatting import NameOf, bytes_text, counted, duration_text
 
 NO_HOLDER_TEXT = "–"
 
@@ -29,10 +29,10 @@ def _lost(event: events.PartitionLost, name_of: NameOf) -> str:
         return f"loses p{event.partition}: no replica is left, it begins empty"
     backups = f" and {counted(event.lost_backups, 'backup')}" if event.lost_backups else ""
     what = f"p{event.partition} has lost its owner{backups}"
-    if event.lost_maps:
-        return f"{what}: its entries of {listed(event.lost_maps, events.MAPS_NAMED)} are gone"
     if event.loses_data:
-        return f"{what}: maps with at most {counted(event.lost_backups, 'backup')} have lost its entries"
+        return (
+            f"{what}: entries of maps with at most {counted(event.lost_backups, 'backup')} are gone, if there were any"
+        )
     return f"{what}: no data is lost, a backup takes over" if event.data_lost is False else what
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Literal, NamedTuple
 
 from msgspec import Struct
@@ -16,6 +16,17 @@ from quarterdeck.backend.picture.fold.entry_counts import EntryCount
 
 FateState = Literal["feared", "confirmed", "healed", "refuted"]
 """Whether replicas may be left, none is, the side has the entries again, or there were no entries."""
+
+
+class Entries(NamedTuple):
+    """How many entries a partition had as it was counted last; None where that is not known."""
+
+    number: int | None
+    is_exact: bool = False
+
+
+CountEntries = Callable[[int, Collection[str]], Entries]
+"""Returns the entries of a partition that these incarnations held."""
 
 
 class PartitionFate(NamedTuple):
@@ -109,6 +120,14 @@ class LossIncident(Struct):
             self.fates[partition] = self.fates[partition]._replace(state=state)
             self.settled_us = at_us
 
+    def recount(self, after: EntryCount, *, is_alone: bool) -> None:
+        """Take the first count after the loss. Where no member reported the loss, the maps that fell are the lost ones."""
+        self.after, self.is_alone = after, is_alone
+        if self.before is not None and not self.is_reported:
+            before = self.before.entries
+            fell = (name for name in self.maps if after.entries.get(name, 0) < before.get(name, 0))
+            self.maps = frozenset(fell) or self.maps
+
     def lost_maps(self) -> tuple[str, ...] | None:
         """Return the maps that lost entries: by the counts, else those that had some and too few backups; None if unknown."""
         before = self.before
@@ -163,6 +182,13 @@ def held_by(belief: MemberBelief) -> set[int]:
     if table is None or (number := table.number_of(belief.uuid)) < 0:
         return set()
     return {partition for partition, row in table.rows.items() if number in row[1:]}
+
+
+def owned_at(belief: MemberBelief, addresses: Collection[Address]) -> list[int]:
+    """Return the partitions whose owners are at these addresses by a member's table."""
+    table, where = belief.table, {*addresses}
+    owners = ((partition, table.row(partition)[0]) for partition in table.rows) if table is not None else ()
+    return [partition for partition, owner in owners if owner is not None and owner.address in where]
 
 
 def are_together(one: MemberBelief, other: MemberBelief) -> bool:

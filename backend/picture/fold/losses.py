@@ -9,7 +9,6 @@ has the partition.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator
-from typing import NamedTuple
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.data.events import DataMeasured
@@ -21,6 +20,8 @@ from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.data_lines import DataLines
 from quarterdeck.backend.picture.fold.entry_counts import EntryCount, EntryCounts
 from quarterdeck.backend.picture.fold.loss_incident import (
+    CountEntries,
+    Entries,
     FateState,
     LossIncident,
     PartitionFate,
@@ -29,6 +30,7 @@ from quarterdeck.backend.picture.fold.loss_incident import (
     holds,
     is_living,
     is_responsible,
+    owned_at,
     was_written,
 )
 
@@ -38,22 +40,10 @@ TOGETHER_US = 5 * SECOND_US
 """What a side of members of Hazelcast loses so soon after its last loss belongs to that: counts cannot tell them apart."""
 
 REMOVALS_KEPT = 200
-LINEAGES_KEPT = 50
-INCIDENTS_KEPT = 50
+LINEAGES_KEPT = INCIDENTS_KEPT = 50
 INCARNATIONS_KEPT = 10_000
 
 Members = Collection[MemberBelief]
-
-
-class Entries(NamedTuple):
-    """How many entries a partition had as it was counted last; None where that is not known."""
-
-    number: int | None
-    is_exact: bool = False
-
-
-CountEntries = Callable[[int, Collection[str]], Entries]
-"""Returns the entries of a partition that these incarnations held."""
 
 
 class Losses:
@@ -118,6 +108,19 @@ class Losses:
                 del removed[uuid]
             for former in list(self._removed)[:-LINEAGES_KEPT]:
                 del self._removed[former]
+
+    def joined(self, belief: MemberBelief, back: Collection[Address], at_us: int) -> None:
+        """Fear for what a removed member of Hazelcast owns still, since nothing may migrate, and begins anew without."""
+        if not belief.witnessed_by or belief.cluster_state == "ACTIVE":
+            return
+        went = {it.uuid: it.address for it, _ in self._removed.get(belief.lineage, {}).values() if it.address in back}
+        owned, before = owned_at(belief, went.values()), self._counts.latest(belief.lineage, belief.version)
+        filled = frozenset(name for name, entries in before.entries.items() if entries) if before is not None else None
+        if owned and filled != frozenset():
+            incident = self._begin(belief, at_us)
+            incident.before, incident.is_reported, incident.was_closed = before, False, True
+            incident.went, incident.maps = went, filled or frozenset()
+            incident.fates = dict.fromkeys(owned, PartitionFate(frozenset(went), None))
 
     def follow(self, belief: MemberBelief, lineage: str, size: int) -> None:
         """Note that a member installs its first list of `lineage`, of so many members; `belief` is what it was before."""
@@ -416,12 +419,14 @@ class Losses:
             elif incident.is_back(count):
                 incident.settle([p for p, _ in incident.feared()], "healed", at_us)
         for incident in uncounted:
-            incident.after, incident.is_alone = count, len(uncounted) == 1
+            incident.recount(count, is_alone=len(uncounted) == 1)
             if incident.entries_lost() == (0, True):
                 has_returned = not self.returned.keys().isdisjoint(incident.went)
                 incident.settle([p for p, _ in incident.feared()], "healed" if has_returned else "refuted", at_us)
         is_known = any(
-            one.is_reported and belief.lineage in one.lineages and (before is None or one.until_us > before.at_us)
+            (one.is_reported or one in uncounted)
+            and belief.lineage in one.lineages
+            and (before is None or one.until_us > before.at_us)
             for one in self.incidents
         )
         if before is not None and not is_known:
@@ -443,8 +448,4 @@ class Losses:
         incident.maps = frozenset(fell)
         since_us = max(other.cluster_state_since_us for other in members if other.lineage == belief.lineage)
         incident.was_closed = belief.cluster_state != "ACTIVE" or since_us > before.at_us
-        addresses, table = set(incident.went.values()), belief.table
-        for partition in table.rows if table is not None else ():
-            owner = table.row(partition)[0] if table is not None else None
-            if owner is not None and owner.address in addresses:
-                incident.fates[partition] = PartitionFate(frozenset(went), None)
+        incident.fates = dict.fromkeys(owned_at(belief, incident.went.values()), PartitionFate(frozenset(went), None))

@@ -18,7 +18,7 @@ from quarterdeck.backend.core import events
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.partitions import events as partition_events
-from quarterdeck.backend.core.partitions.events import MigrationStarted, PlannedMigration
+from quarterdeck.backend.core.partitions.events import ALL_LOST, MigrationStarted, PlannedMigration
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.core.witnessed.events import ReplicaMigrated
 
@@ -126,6 +126,8 @@ class PartitionLoss(NamedTuple):
     partition: int
     at_us: int
     leader: str
+    lost_backups: int = ALL_LOST
+    """Maps with at most so many backups lost entries."""
 
 
 class Recovery(Struct, frozen=True):
@@ -229,7 +231,8 @@ class MigrationHistory:
                 self.witnessed.append(WitnessedMigration(migrated, record.at, record.member))
                 self._count(record.at, migrated.succeeded)
             case partition_events.PartitionLost(partition) as loss if loss.loses_data:
-                self._lose(PartitionLoss(partition, record.at, record.member), loss.data_lost is not None)
+                lost = PartitionLoss(partition, record.at, record.member, loss.lost_backups)
+                self._lose(lost, loss.data_lost is not None)
 
     def _lose(self, loss: PartitionLoss, witnessed: bool) -> None:
         """Count a loss; one that is `witnessed` only once, for every member of Hazelcast reports it."""

@@ -38,7 +38,8 @@ from quarterdeck.backend.picture.fold.belief_folds import (
     settle_with_list,
 )
 from quarterdeck.backend.picture.fold.departures import FAREWELLS, Departures
-from quarterdeck.backend.picture.fold.losses import Entries, Losses
+from quarterdeck.backend.picture.fold.loss_incident import Entries
+from quarterdeck.backend.picture.fold.losses import Losses
 from quarterdeck.backend.picture.fold.migrations import HISTORY_EVENTS, MigrationHistory
 
 __all__ = ["MemberBelief", "Picture", "Status"]
@@ -359,6 +360,8 @@ class Picture:
                 staying = {member.uuid for member in event.members}
                 gone = [member for member in belief.members if member.uuid not in staying]
                 self.losses.removed(event.lineage, gone, at)
+                known = {member.uuid for member in belief.members}
+                self.losses.joined(belief, {one.address for one in event.members if one.uuid not in known}, at)
             belief.members, belief.listed = event.members, self._addresses_of(event)
             belief.ever_listed = self._union(belief.ever_listed, belief.listed)
         if belief.status == "joining":

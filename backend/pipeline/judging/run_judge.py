@@ -15,7 +15,10 @@ from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.core.witnessed.events import MemberWitnessed
 from quarterdeck.backend.invariants import InvariantChecker, Violation
 from quarterdeck.backend.invariants.invariant_checker import Numbering
+from quarterdeck.backend.judgement.losses.ledger import losses_of
 from quarterdeck.backend.judgement.observations.story import LogStory, RecordObservers
+from quarterdeck.backend.judgement.watcher import recorded_watcher
+from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.pipeline.judging.lines import Line, file_of
 from quarterdeck.backend.pipeline.judging.order import (
     LEAP_US,
@@ -100,6 +103,8 @@ class RunJudge:
         self._observes = observes
         self._observers: RecordObservers | None = None
         """Of a run that a witness records, if it `observes`."""
+        self._picture = Picture()
+        """The same run, folded."""
         self._question = question
         self._checker = InvariantChecker(question.rules, convergence_us=question.bound_us)
         self._findings: list[Finding] = []
@@ -207,7 +212,9 @@ class RunJudge:
             self._views,
             self._suspicions,
             self._is_witnessed,
-            self._observers.story() if self._observers is not None else None,
+            self._observers.story(losses=losses_of(self._picture, recorded_watcher(self._picture), self._picture.at))
+            if self._observers is not None
+            else None,
         )
 
     def _lacks(self) -> str:
@@ -235,6 +242,7 @@ class RunJudge:
             self._observers = RecordObservers(self.run) if self._observes else None
         if self._observers is not None:
             self._observers.add(record, file_of(line), line[2])
+            self._picture.apply(record)
         for violation in self._checker.observe(record):
             self._findings.append(finding_of(violation, record, severity_of(violation)))
 

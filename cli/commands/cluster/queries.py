@@ -228,6 +228,7 @@ def member_rows(seen: ObservedCluster) -> Iterator[Row]:
         if belief is not None:
             facts, table, versioned = seen.facts[label], belief.table, belief.shows("table-version")
             software = belief.connection.reason if belief.connection is not None else None
+            ahead_us = belief.metrics.clock_ahead if belief.metrics is not None else facts.clock_ahead_us
             row |= {
                 "uuid": belief.uuid,
                 "node_state": facts.node_state,
@@ -241,7 +242,7 @@ def member_rows(seen: ObservedCluster) -> Iterator[Row]:
                 "cluster_state": _state(belief),
                 "table_version": None if not versioned else table.version if table is not None else 0,
                 "table_digest": table.digest if table is not None else "" if versioned else None,
-                "clock_ahead_ms": None if facts.clock_ahead_us is None else round(facts.clock_ahead_us / 1_000),
+                "clock_ahead_ms": None if ahead_us is None else round(ahead_us / 1_000),
                 "allow_faults": facts.allow_faults,
                 "read_only": facts.read_only,
                 "version": facts.version or software,

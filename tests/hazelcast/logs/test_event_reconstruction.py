@@ -250,7 +250,7 @@ def test_the_rest_of_what_makes_events() -> None:
     assert events(records, MergeVerdict, MergeAbandoned, ObserverPaused, PartitionLost) == [
         MergeVerdict(C, "local-merges", "address", verdict),
         MergeAbandoned(C, postponed),
-        ObserverPaused(31_000_000),
+        ObserverPaused(31_000_000, is_by_clock=True),
         PartitionLost(7, 6),
     ]
 

@@ -76,6 +76,20 @@ def measured(*entries_of: tuple[int, int]) -> DataMeasured:
     return DataMeasured(SECOND, sum(entries for _, entries in entries_of), 0, 0, 0, 0, (), rows, ())
 
 
+def test_an_owner_that_has_merged_and_is_not_reached_yet_is_an_owner() -> None:
+    cluster, picture = witnessed(*CITIES), Picture()
+    cluster.happen("euphesus", ConnectionChanged("merging"))
+    listed = (*(cluster.member(label) for label in CITIES[:4]), cluster.member("euphesus", 2))
+    for label in CITIES[:4]:
+        athens = cluster.address("athens")
+        cluster.happen(label, ListInstalled(7, "L1", athens, listed, athens, "join", ""), after_us=SECOND)
+    holders = tuple(Holder(member.address, member.uuid) for member in listed)
+    cluster.happen("athens", OwnersTold(holders, tuple(place % 5 for place in range(271)), "def", 2))
+    assert "without an owner" not in judged(cluster, picture, 0).sentence
+    cluster.happen("euphesus", MemberStarted(cluster.address("euphesus"), False, ()), life=3, after_us=SECOND)
+    assert "54 partitions without an owner" in judged(cluster, picture, 0).sentence, "another incarnation runs there"
+
+
 # Well
 
 

@@ -270,13 +270,29 @@ def test_entries_that_fall_when_a_member_was_started_again_are_feared_to_be_lost
     members.cluster.happen("euphesus", ConnectionChanged("connected"), life=2)
     members.install(CITIES, 7)
     members.own(*CITIES)
-    assert members.losses() == ()
+    if state == "FROZEN":
+        early = members.loss()
+        assert (early.doubt, early.maps, early.partitions) == (doubt, ("orders", "users"), 54), "before any count"
+        assert early.entries is None and not members.sentence().startswith("healthy")
+    else:
+        assert members.losses() == ()
     members.count(CITIES[:4], after_us=6 * SECOND, orders=3_000, users=10)
     members.count(CITIES[4:], orders=0, users=0)
     loss = members.loss()
     assert (loss.state, loss.doubt, loss.entries, loss.entries_known) == ("feared", doubt, 3_010, "exact")
     assert (loss.because_of, loss.partitions) == (("euphesus",), 54)
     assert "maybe lost 54 partitions" in members.sentence()
+
+
+def test_a_member_that_comes_back_empty_to_a_cluster_without_entries_loses_none() -> None:
+    members = Members(orders=0)
+    for label in CITIES:
+        members.cluster.happen(label, ClusterStateChanged("FROZEN", "an operator"))
+    members.cluster.happen("euphesus", ENDED)
+    members.install(CITIES[:4], 6)
+    members.lives["euphesus"] = 2
+    members.install(CITIES, 7)
+    assert members.losses() == ()
 
 
 def test_entries_that_are_removed_while_nobody_leaves_are_no_loss() -> None:

@@ -2,9 +2,15 @@
 
 from pathlib import Path
 
+import pytest
+
 from quarterdeck.backend.judgement.observations.observation import MAX_EVIDENCE
 from quarterdeck.backend.judgement.observations.wording import lasted
 from tests.hazelcast.logs.written_logs import A, B, C, Logs, member
+
+JUMP = (
+    "Resetting heartbeat timestamps because of huge system clock jump! Clock-Jump: {} ms, Heartbeat-Timeout: 60000 ms"
+)
 
 
 def kinds(logs: Logs) -> list[str]:
@@ -117,13 +123,33 @@ def test_a_claim_that_never_ends_is_told(tmp_path: Path) -> None:
     assert claim.is_open and claim.headline == f"the mastership claim of {B} was not finished once for 60 s"
 
 
+@pytest.mark.parametrize(
+    ("logged_s", "said"),
+    [
+        (190, "had its clock set forward for 90 s"),
+        (101, "stood still for 90 s"),
+        (None, "stood still, or its clock was set forward, for 90 s"),
+    ],
+)
+def test_a_later_list_shows_whether_a_member_stood_still(tmp_path: Path, logged_s: int | None, said: str) -> None:
+    """The logs of both have the list of version 3; a clock that is ahead dates it later."""
+    logs = Logs(tmp_path)
+    logs.lists(0, 2, "1a2a")
+    logs.said(95, 2, JUMP.format("90128"))
+    logs.lists(100, 3, "1a2a3a", "1")
+    if logged_s is not None:
+        logs.lists(logged_s, 3, "1a2a3a", "2")
+    (jump,) = (seen for seen in logs.observed() if seen.kind == "clock-jump")
+    assert jump.headline == f"{B} {said}"
+    assert jump.start_us == (95_000_000 if said.startswith("had") else 4_872_000)
+
+
 def test_a_clock_that_is_set_back_is_no_pause(tmp_path: Path) -> None:
     logs = Logs(tmp_path)
     logs.lists(0, 1, "1a")
-    jump = "Resetting heartbeat timestamps because of huge system clock jump! Clock-Jump: {} ms, Heartbeat-Timeout: 60000 ms"
-    logs.said(60, 1, jump.format("-35000"))
+    logs.said(60, 1, JUMP.format("-35000"))
     assert [observation.headline for observation in logs.observed()] == [f"{A} had its clock set back for 35 s"]
-    logs.said(600, 1, jump.format("40000"))
+    logs.said(600, 1, JUMP.format("40000"))
     assert "twice" in logs.observed()[0].headline
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from msgspec import structs
 
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import Event, Record
@@ -16,11 +17,17 @@ from quarterdeck.backend.core.membership.events import (
     MemberRemoved,
     MemberStarted,
     MergeVerdict,
+    ObserverPaused,
     SuspicionRaised,
 )
 from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.partitions.events import PartitionLost
-from quarterdeck.backend.core.witnessed.events import ConnectionChanged, MemberWitnessed, ReplicaMigrated
+from quarterdeck.backend.core.witnessed.events import (
+    ConnectionChanged,
+    MemberWitnessed,
+    ReplicaMigrated,
+)
+from quarterdeck.backend.judgement.losses.loss import Loss
 from quarterdeck.backend.judgement.observations import story
 from quarterdeck.backend.judgement.observations.observation import Observation
 from quarterdeck.backend.judgement.observations.reader import read_logs
@@ -272,11 +279,40 @@ def test_lost_data_is_observed_and_a_lost_replica_is_not() -> None:
     assert recording.observed() == []
     recording.happens(10, 1, PartitionLost(5, 1, True, ("orders",)))
     (loss,) = recording.observed()
-    assert (loss.kind, loss.headline) == ("partition-lost", "1 partition of orders lost")
+    assert (loss.kind, loss.headline) == ("partition-lost", "1 partition for maps with at most 1 backup lost")
     assert "maps with more backups lost nothing" in loss.detail and "More backups" in loss.remedy
     recording.happens(11, 1, PartitionLost(6, 1, True))
     (loss,) = recording.observed()
-    assert loss.headline == "2 partitions of orders lost"
+    assert loss.headline == "2 partitions for maps with at most 1 backup lost"
+
+
+def test_a_loss_is_observed_as_the_ledger_has_it() -> None:
+    recording = Recording()
+    recording.follows("1a2a")
+    recording.lists(0, 2, "1a2a")
+    recording.happens(10, 1, PartitionLost(5, 1, True, ("orders", "spare*")))
+    loss = Loss(A, "feared", frozenset((5,)), 1, ("orders",), 9_000_000, None, "unknown", (B,), "not-reached", (B,))
+    observed = recording.observers.story(losses=(loss,))
+    assert observed is not None
+    (seen,) = observed.observations
+    assert seen.headline == f"{A} maybe lost 1 partition of orders after {B} went: lost if {B} does not come back"
+    assert (seen.members, seen.evidence_lines) == ((A, B), 1)
+    recording.happens(11, 1, PartitionLost(6, 1, True))
+    refuted = structs.replace(loss, state="refuted", lost=frozenset((6,)), at_us=11_000_000)
+    observed = recording.observers.story(losses=(loss, refuted))
+    assert observed is not None
+    assert len(observed.observations) == 1, "a map that never had entries loses none"
+
+
+def test_a_clock_that_goes_back_as_far_as_it_went_forward_was_set() -> None:
+    recording = Recording()
+    recording.follows("1a2a")
+    recording.happens(60, 2, ObserverPaused(90_000_000, is_by_clock=True))
+    (jump,) = recording.observed()
+    assert jump.headline == f"{B} stood still, or its clock was set forward, for 90 s"
+    recording.happens(110, 2, ObserverPaused(89_500_000, is_backwards=True, is_by_clock=True))
+    (jump,) = recording.observed()
+    assert jump.headline == f"{B} had its clock set forward and back, at most for 90 s"
 
 
 def test_all_members_that_are_gone_and_start_anew_are_a_full_stop() -> None:

@@ -188,11 +188,11 @@ def test_addresses_within_reasons_go_by_name_too() -> None:
         (partitions.PartitionLost(3, 0, False), "p3 has lost its owner: no data is lost, a backup takes over"),
         (
             partitions.PartitionLost(3, 1, True),
-            "p3 has lost its owner and 1 backup: maps with at most 1 backup have lost its entries",
+            "p3 has lost its owner and 1 backup: entries of maps with at most 1 backup are gone, if there were any",
         ),
         (
             partitions.PartitionLost(3, 1, True, ("orders",)),
-            "p3 has lost its owner and 1 backup: its entries of orders are gone",
+            "p3 has lost its owner and 1 backup: entries of maps with at most 1 backup are gone, if there were any",
         ),
         (partitions.PartitionLost(3, 1), "p3 has lost its owner and 1 backup"),
         (
