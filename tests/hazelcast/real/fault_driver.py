@@ -76,6 +76,8 @@ class FaultScript:
     """Members that a step starts, and not the beginning."""
     clocks: tuple[int, ...] = ()
     """Members whose clocks are set."""
+    versions: tuple[str, ...] = ("5.5.0", "5.7.0")
+    """The versions on which a situation is tried."""
 
 
 class Watcher:

@@ -130,7 +130,9 @@ AT_MOMENT: Mapping[Kind, Callable[[Statement, TruthAtMoment], bool]] = {
     "gone": lambda said, truth: not truth.answers(said.about[0]),
     "frozen": lambda said, truth: said.about[0] in truth.frozen,
     "links up": lambda said, truth: not truth.is_cut(*said.about),
-    "same table": lambda said, truth: len(truth.leading) < 2 if said.value else truth.quiet_us < QUIET_US,
+    "same table": lambda said, truth: (
+        len(truth.leading) < 2 if said.value else truth.quiet_us < QUIET_US or len(truth.masters) > 1
+    ),
 }
 """Whether a statement that is made is true of a moment."""
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 import gzip
 import re
 from argparse import ArgumentParser
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -29,11 +30,12 @@ from quarterdeck.backend.picture.replay.tape import Tape
 from quarterdeck.backend.picture.replay.timeline import Landmarks
 from tests.hazelcast.real.judges import LATE_US, Statement, Verdict, beginnings, held_now, judge, statements, table
 from tests.hazelcast.real.loss_judges import judge_loss, loss_statements
-from tests.hazelcast.real.member_logs import ENTRY, lists_of, words_of
+from tests.hazelcast.real.member_logs import ENTRY, ClockStep, lists_of, words_of
 from tests.hazelcast.real.observation_judges import judge_observation
 from tests.hazelcast.real.text_judges import RULES, judge_text
 from tests.hazelcast.real.told_texts import texts
 from tests.hazelcast.real.truth import DoneStep, EntryCount, EntryLoss, Truth
+from tests.hazelcast.real.window import SECOND_US
 
 RECENT = 2000
 FACTS = "run.json"
@@ -118,8 +120,9 @@ class KeptConsole(Struct, frozen=True):
             late = {it for it, at_us in missed.items() if look.at_us - at_us < LATE_US}
             for said in (*statements(picture, *moment), *texts(picture, *moment)):
                 yield said._replace(unreached=said.unreached | late)
-            yield from loss_statements(Judge(picture, watcher_of(look.connections), look.now_us), look.at_us)
-            story = observers.story(look.now_us)
+            judge_now = Judge(picture, watcher_of(look.connections), look.now_us)
+            yield from loss_statements(judge_now, look.at_us)
+            story = observers.story(look.now_us, judge_now.losses)
             unreached |= {it for it, held in look.connections.items() if not held_now(held.state)}
             for observation in story.observations if story else ():
                 about = tuple(map(Address, observation.members))
@@ -178,9 +181,23 @@ def logs_of(folder: Path) -> dict[Address, str]:
 def truth_of(folder: Path) -> Truth:
     """Return what was true in a kept run."""
     facts, logs = run_facts(folder), logs_of(folder)
-    logged = {address: list(lists_of(log)) for address, log in logs.items()}
-    words = {address: words_of(log) for address, log in logs.items()}
-    return Truth(logged, facts.done, facts.loss, words, facts.ends_late_us, facts.counts, facts.maps)
+    clocks = [it for it in facts.done if it.kind == "clock"]
+    steps = {
+        address: [ClockStep(it.at_us, int(it.value) * SECOND_US) for it in clocks if address in it.members]
+        for address in logs
+    }
+    logged = {address: list(lists_of(log, steps[address])) for address, log in logs.items()}
+    words = {address: words_of(log, steps[address]) for address, log in logs.items()}
+    truth = Truth(logged, facts.done, facts.loss, words, facts.ends_late_us, facts.counts, facts.maps)
+    lite = {address for address, log in logs.items() if re.search(r" this lite$", log, re.MULTILINE)}
+    return replace(truth, counts=list(counts_of_none(truth, lite)))
+
+
+def counts_of_none(truth: Truth, lite: Collection[Address]) -> Iterator[EntryCount]:
+    """Yield the counts; those without an answer while no data member runs found nothing."""
+    for count in truth.counts:
+        is_empty = all(truth.at(it).running <= {*lite} for it in (count.from_us, count.until_us))
+        yield count._replace(entries=dict.fromkeys(count.entries, 0)) if is_empty else count
 
 
 def judge_run(folder: Path) -> Iterator[tuple[str, list[tuple[Statement, Verdict]]]]:

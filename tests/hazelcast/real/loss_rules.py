@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from itertools import chain
 
+from quarterdeck.backend.core.address import Address
 from tests.hazelcast.real.absence_rules import removals_us
 from tests.hazelcast.real.loss_judges import COUNTED_US
 from tests.hazelcast.real.window import METRICS_US, SECOND_US, NotLogged, Window, members, was_about
@@ -50,8 +51,9 @@ def _has_cause(text: str, window: Window) -> bool:
     if cause is None:
         return True
     named = members(cause[1])
-    kinds = ("start",) if cause[2] == "started again" else ("kill", "stop", "end", "freeze", "cut")
-    if not all(window.done(*kinds, member=it) for it in named):
+    if cause[2] == "started again" and not all(window.done("start", member=it) for it in named):
+        return False
+    if cause[2] == "went" and not all(_went(it, window) for it in named):
         return False
     ago = re.search(r"([\d.]+ (?:s|min|h)) ago", text)
     steps_us = [
@@ -64,6 +66,12 @@ def _has_cause(text: str, window: Window) -> bool:
     return ago is None or was_about(ago[1], [*steps_us, *removed_us], window.said.at_us)
 
 
+def _went(member: Address, window: Window) -> bool:
+    """Return whether a member ended, stood still or was cut off, or was put off a list, by whatever made others do that."""
+    is_disturbed = window.done("kill", "stop", "end", "freeze", "cut", member=member)
+    return is_disturbed or any(at_us <= window.last_us for at_us in removals_us(member, window))
+
+
 def _is_counted(text: str, window: Window) -> bool:
     """Return whether a client's counts are short of entries of a map that is named, or of any where none is."""
     truth, until_us = window.truth, window.said.at_us + COUNTED_US
@@ -71,7 +79,7 @@ def _is_counted(text: str, window: Window) -> bool:
     missing = [count for name in named for count in truth.missing(name, 0, until_us)]
     if "healed: " in text:
         latest = [counts[-1] for name in named if (counts := truth.missing(name, 0, until_us))]
-        if not latest:
+        if not latest or window.two_masters():  # a client counts what the other side lacks as missing, too
             raise NotLogged
         return min(latest) <= 0
     return max(missing, default=0) > 0

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -46,23 +48,47 @@ class LoggedWords(Struct, frozen=True):
     text: str
 
 
-def words_of(text: str) -> list[LoggedWords]:
-    """Return all entries of the text of a log, in order."""
-    found = []
-    for entry in ENTRY.split(text):
-        if entry:
-            at = datetime.strptime(entry[:23], "%Y-%m-%d %H:%M:%S,%f").replace(tzinfo=UTC)
-            found.append(LoggedWords(round(at.timestamp() * 1_000_000), entry[24:]))
-    return found
+class ClockStep(NamedTuple):
+    """When a member's clock was set, and by how much it is ahead from then on."""
+
+    at_us: int
+    ahead_us: int
 
 
-def lists_of(text: str) -> Iterator[LoggedList]:
-    """Yield all lists in the text of a log, in order."""
-    for entry in ENTRY.split(text):
+def words_of(text: str, steps: Sequence[ClockStep] = ()) -> list[LoggedWords]:
+    """Return all entries of the text of a log, in order; at the true times, where its clock was set at `steps`."""
+    return [LoggedWords(at_us, entry[24:]) for at_us, entry in _entries(text, steps)]
+
+
+def lists_of(text: str, steps: Sequence[ClockStep] = ()) -> Iterator[LoggedList]:
+    """Yield all lists in the text of a log, in order, at the true times."""
+    for at_us, entry in _entries(text, steps):
         found = LIST.match(entry)
         own = OWN.search(found["rows"]) if found else None
         if found is not None and own is not None:
-            at = datetime.strptime(found["at"], "%Y-%m-%d %H:%M:%S,%f").replace(tzinfo=UTC)
             uuids = tuple(UUID.findall(found["rows"]))
             addresses = tuple(Address(host + port) for host, port in PLACE.findall(found["rows"]))
-            yield LoggedList(round(at.timestamp() * 1_000_000), own[0], int(found["version"]), uuids, addresses)
+            yield LoggedList(at_us, own[0], int(found["version"]), uuids, addresses)
+
+
+def _entries(text: str, steps: Sequence[ClockStep]) -> Iterator[tuple[int, str]]:
+    """Yield each entry of a log with its true time.
+
+    The clock is set from the first entry on that cannot be older than a step, or that goes back as the step does.
+    """
+    ahead_us, before_us, later = 0, 0, deque(steps)
+    for entry in ENTRY.split(text):
+        if not entry:
+            continue
+        at = datetime.strptime(entry[:23], "%Y-%m-%d %H:%M:%S,%f").replace(tzinfo=UTC)
+        shown_us = round(at.timestamp() * 1_000_000)
+        if later and _is_set(later[0], shown_us, before_us, ahead_us):
+            ahead_us = later.popleft().ahead_us
+        before_us = shown_us
+        yield shown_us - ahead_us, entry
+
+
+def _is_set(step: ClockStep, shown_us: int, before_us: int, ahead_us: int) -> bool:
+    if step.ahead_us < ahead_us:
+        return shown_us < before_us - (ahead_us - step.ahead_us) // 2
+    return shown_us - step.ahead_us >= step.at_us - 1_000_000

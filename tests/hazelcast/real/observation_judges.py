@@ -9,7 +9,7 @@ from itertools import pairwise
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.judgement.observations.observation import Observation, ObservationKind
 from tests.hazelcast.real.judges import Statement, Verdict
-from tests.hazelcast.real.loss_judges import COUNTED_US
+from tests.hazelcast.real.loss_rules import loss_text
 from tests.hazelcast.real.text_judges import suspicion_of
 from tests.hazelcast.real.truth import Truth, TruthAtMoment
 from tests.hazelcast.real.window import (
@@ -139,13 +139,16 @@ def _full_stop(found: Observation, window: Window) -> bool:
 
 
 def _unresponsive(found: Observation, window: Window) -> bool:
+    ends = {"freeze": "thaw", "blind": "see"}
     frozen = [
         (
             step.at_us,
-            next((it.at_us for it in window.truth.done if it.kind == "thaw" and it.at_us > step.at_us), 10**18),
+            next(
+                (it.at_us for it in window.truth.done if it.kind == ends[step.kind] and it.at_us > step.at_us), 10**18
+            ),
         )
         for step in window.truth.done
-        if step.kind == "freeze" and set(step.members) == set(found.members)
+        if step.kind in ends and set(step.members) >= set(found.members)
     ]
     if (
         not window.done("freeze", "cut", member=Address(found.members[0]))
@@ -182,9 +185,11 @@ def _apart(found: Observation, window: Window) -> bool:
     length = re.findall(r"[\d.]+ (?:s|min|h)(?: \d+ (?:s|min))?", found.headline.split("; they met")[0])
     least, most = age_us(length[-1]) if length else (0, 0)
     actual = sum(b - a for a, b in spans)
+    if "lost sight of" in found.headline:  # it lasts on
+        most = EVER_US
     if length and not least - 2 * AGE_SLACK_US <= actual <= most + 2 * AGE_SLACK_US:
         return False
-    if not window.any(lambda it: (len(it.leading) > 1) == found.is_open):
+    if "lost sight of" not in found.headline and not window.any(lambda it: (len(it.leading) > 1) == found.is_open):
         return False
     return _is_why(found, window)
 
@@ -270,7 +275,11 @@ def _clock_jump(found: Observation, window: Window) -> bool:
     member = Address(found.members[0])
     frozen = [it.at_us for it in window.truth.done if it.kind == "freeze" and member in it.members]
     thawed = [it.at_us for it in window.truth.done if it.kind == "thaw" and member in it.members]
+    set_to = [(it.at_us, abs(int(it.value))) for it in window.truth.done if it.kind == "clock" and member in it.members]
     least, most = age_us(re.search(r"for ([^;]+)", found.headline)[1])  # type: ignore[index]
+    if set_to and "stood still for" not in found.headline:
+        steps = {abs(b - a) for (_, a), (_, b) in pairwise([(0, 0), *set_to])}
+        return any(least - 2 * AGE_SLACK_US <= it * SECOND_US <= most + 2 * AGE_SLACK_US for it in steps)
     lengths = [b - a for a, b in zip(frozen, thawed, strict=False) if abs(found.start_utc - a) < 2 * AGE_SLACK_US]
     accused = members(found.headline.partition("; ")[2])
     all_accused = all(window.logged(suspicion_of(member), EVER_US, it) for it in accused)
@@ -302,14 +311,12 @@ def _storm(found: Observation, window: Window) -> bool:
 
 
 def _partition_lost(found: Observation, window: Window) -> bool:
-    killed = {it for step in window.truth.done if step.kind == "kill" for it in step.members}
-    gone = set(members(found.headline))
-    if window.truth.maps:
-        return gone <= killed and any(
-            max(window.truth.missing(name, 0, window.said.at_us + COUNTED_US), default=0) > 0
-            for name in window.truth.maps
-        )
-    return window.truth.loss is not None and window.said.at_us >= window.truth.loss.at_us and gone <= killed
+    said = re.fullmatch(".*", found.headline)
+    assert said is not None
+    holds = loss_text(said, window)
+    if holds is None:
+        raise NotLogged
+    return holds
 
 
 JUDGES: Mapping[ObservationKind, Judge] = {

@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.long, pytest.mark.timeout(900)]
 
 __all__ = ["version"]
 
-VERSIONS_TRIED = ("5.5.0", "5.7.0")
+CP_OF_THREE = "<cp-subsystem><cp-member-count>3</cp-member-count></cp-subsystem>"
 FOUR = {"nobackup": 2_000, "async": 2_000, "orders": 2_000, "two": 2_000}
 ORDERS = {"orders": 5_000}
 ZONES = (
@@ -73,13 +73,26 @@ SITUATIONS = (
     ), maps=ORDERS, late=(5,)),
     FaultScript("a zone that is lost", 4, (Step("kill", (3, 4), 40),), maps={"orders": 3_000}, more=ZONES),
     FaultScript("data members that are all lost", 4, (Step("kill", (1, 2, 3), 30),), maps={"orders": 3_000}, lite=(4,)),
+    FaultScript(
+        "a zone that is lost beside a lite member", 5, (Step("kill", (3, 4), 40), Step("start", (3, 4), 40)),
+        maps={"orders": 3_000}, more=ZONES, lite=(5,),
+    ),
+    FaultScript(
+        "twenty members of which three are killed", 20, (
+            Step("kill", (18, 19, 20), 40), Step("cut", tuple(range(1, 9)), 40), Step("heal", (), 45),
+        ), maps={"orders": 4_000}, heap=dict.fromkeys(range(1, 21), "64m"),
+    ),
+    FaultScript(
+        "a CP majority that is lost", 3, (Step("kill", (2, 3), 30), Step("start", (2, 3), 40)), more=CP_OF_THREE,
+        versions=("5.3.8",),
+    ),
 )  # fmt: skip
 
 
 @pytest.mark.parametrize("situation", SITUATIONS, ids=[it.name.replace(" ", "-") for it in SITUATIONS])
 def test_no_statement_is_false(version: str, situation: FaultScript, tmp_path: Path) -> None:
-    if version not in VERSIONS_TRIED:
-        pytest.skip(f"situations are tried on {' and '.join(VERSIONS_TRIED)}")
+    if version not in situation.versions:
+        pytest.skip(f"it is tried on {' and '.join(situation.versions)}")
     if situation.clocks and not FAKE_TIME.exists():
         pytest.skip("libfaketime is not installed (Debian: apt-get install libfaketime)")
     wrong = judge_script(situation, version, tmp_path)

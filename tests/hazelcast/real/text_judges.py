@@ -84,6 +84,12 @@ def _gone(match: re.Match[str], window: Window) -> bool:
     return all(window.any(lambda truth, it=it: not truth.answers(it)) for it in members(match["who"]))  # type: ignore[misc]
 
 
+def _misses_cp(match: re.Match[str], window: Window) -> bool:
+    """Return whether so many were killed: one that is started again is no CP member until an operator promotes it."""
+    killed = {it for step in window.truth.done if step.kind == "kill" for it in step.members}
+    return len(killed) >= int(match["number"]) and window.done("kill")
+
+
 def _unsettled(match: re.Match[str], window: Window) -> bool:
     return all(map(window.is_unsettled, members(match["who"])))
 
@@ -116,6 +122,7 @@ STATUS: list[tuple[str, Rule]] = [
     (".*not reported.*|backups unknown|owners of .* unknown|.*…", lambda *_: None),
     ("no data yet", lambda _, window: not window.logged("Repartitioning|Initializing cluster partition table", EVER_US)),
     (r"\d+ partitions? without an owner", is_ownerless),
+    (r"(?P<number>\d+) CP members? missing", _misses_cp),
     (r".*(lost|partitions? of ).*", loss_text),
 ]  # fmt: skip
 
@@ -181,7 +188,7 @@ def _is_reason(reason: str, remover: Address, removed: set[Address], window: Win
 
 
 def _none_removed(_: re.Match[str], window: Window) -> bool:
-    """Return whether no master had removed any member by then, in any list that was logged after the first common one."""
+    """Return whether no master had removed any member by then, since the first record that the console remembers."""
     removals = (
         new.at_us
         for lists in window.truth.logged.values()
@@ -190,7 +197,7 @@ def _none_removed(_: re.Match[str], window: Window) -> bool:
         and old.member_uuid == new.member_uuid
         and {*old.uuids} - {*new.uuids}
     )
-    return not any(it < window.first_us for it in removals)
+    return not any(window.said.since_us < it < window.first_us for it in removals)
 
 
 def _stays(match: re.Match[str], window: Window) -> bool:
@@ -216,7 +223,10 @@ def _migrated(match: re.Match[str], window: Window) -> bool:
     ]
     if planned and int(match["number"]) <= sum(planned):
         return True
-    if window.done("kill", "end", "cut", "freeze") and int(match["number"]) <= sum(planned) + PARTITIONS:
+    if (
+        window.done("kill", "end", "cut", "freeze", "clock", "latency")
+        and int(match["number"]) <= sum(planned) + PARTITIONS
+    ):
         raise NotLogged
     return False
 
@@ -266,9 +276,12 @@ QUESTIONS: list[tuple[str, Rule]] = [
     ("is it one cluster: .* leads .*", lambda match, window: _half(match[0], window)),
     (rf"is it one cluster: (?P<who>{ONE.pattern}) led (?P<size>\d+) members? when it was heard last, {AGE} ago", led_when_heard),
     ("which calls fail now: \\d+ partitions? without an owner", is_ownerless),
+    (r"which calls fail now: (?P<number>\d+) CP members? missing", _misses_cp),
     ("which calls fail now: PASSIVE: writes are refused", lambda _, window: window.is_shut()),
     ("why do they not merge: there are no two masters in sight", lambda _, window: window.at_most_one()),
     ("why do they not merge: (?P<who>\\S+ and \\S+: .*)", lambda match, window: _pair(match["who"], window)),
+    ("why do they not merge: not known of (?P<who>.*), of which nothing is heard", lambda match, window: window.any(
+        lambda truth: set(members(match["who"])) <= truth.masters)),
     ("why do they not merge: what helps: .*", lambda _, window: window.one_sided),
     ("who was removed, and why: no member, as far back.*", _none_removed),
     ("who was removed, and why: (?P<who>.*?) by (?P<by>\\S+?)"
@@ -277,6 +290,7 @@ QUESTIONS: list[tuple[str, Rule]] = [
     ("which suspicions stay: (?P<who>\\S+ and \\S+) suspect each other.*", _stays),
     (r"have all the same partition table: yes: (?P<number>\d+) members?.*", lambda match, window: window.any(
         lambda truth: len(truth.leading) < 2 and int(match["number"]) <= len(truth.lists)) and _not_logged(match, window)),
+    ("have all the same partition table: not known: .*", lambda *_: None),
     ("have all the same partition table: no: .*", lambda _, window: window.two_masters() or window.any(
         lambda truth: truth.quiet_us < SETTLE_US)),
     ("have all the same partition table: (no table is known.*)", lambda _, window: not window.logged(
@@ -286,15 +300,18 @@ QUESTIONS: list[tuple[str, Rule]] = [
      or window.said.at_us < window.truth.loss.at_us + LOSS_LATE_US),
     ("which data was lost: .*not reported.*", lambda *_: None),
     ("which data was lost: .*", loss_text),
-    ("is the migration stuck: (no migration was seen to end|nothing has migrated)", _none_ended),
+    (r"is the migration stuck: (no: )?(\S+: )?(no migration was seen to end|nothing has migrated)", _none_ended),
+    ("is the migration stuck: no master is seen that migrates", lambda _, window: window.any(
+        lambda truth: truth.leading <= window.said.unreached)),
     ("is the migration stuck: no: all (?P<number>\\d+) of the last round are done.*", _migrated),
     ("is the migration stuck: it stands still.*", lambda _, window: window.done("kill", "freeze", "cut")),
     ("is the migration stuck: .*(?P<number>\\d+) of .*", _migrated),
-    ("is the migration stuck: (?P<number>\\d+) tasks? in the migration queue.*", _queued),
+    (r"is the migration stuck: (no: )?(\S+: )?(?P<number>\d+) tasks? in the migration queue.*", _queued),
     ("which health answers mislead: cluster-safe and cluster-size .*", lambda _, window: window.two_masters()),
     ("which health answers mislead: node-state .*", lambda _, window: window.is_shut()),
     ("which health answers mislead: /hazelcast/health waits .*", lambda _, window: window.done(
-        "kill", "stop", "freeze", "cut", "end") or window.any(lambda truth: len(truth.lists) < len(truth.running))),
+        "kill", "stop", "freeze", "cut", "end", "clock", "latency") or window.any(
+            lambda truth: len(truth.lists) < len(truth.running))),
     ("which health answers mislead: none.*", lambda _, window: window.any(lambda truth: len(truth.masters) < 2
      and all(set(it.addresses) <= truth.running for it in truth.lists.values()))),
     ("which member owns a key: type .*", lambda *_: None),

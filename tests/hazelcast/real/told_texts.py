@@ -27,10 +27,10 @@ def texts(
     health = judge.health
     for part in health.sentence.split(" · "):
         yield Statement(at_us, "status", (), part, health.sentence, unreached=unreached)
-    heading = ""
+    heading, remembered_us = "", recent[0].utc if recent else 0
     for fact in operator_questions(judge, recent):
         heading = fact.heading or heading
-        yield Statement(at_us, "question", (), f"{heading}: {fact.text}", unreached=unreached)
+        yield Statement(at_us, "question", (), f"{heading}: {fact.text}", "", remembered_us, unreached)
     for head in migration_board(judge, now_us).heads:
         for part in head.text.split("; "):
             yield Statement(at_us, "migrations", (), part, head.text)
