@@ -30,7 +30,7 @@ from quarterdeck.app.console_interface import (
     Suggestions,
 )
 from quarterdeck.app.console_state import ConsoleSettings, ConsoleState
-from quarterdeck.app.key_map import bindings_of
+from quarterdeck.app.key_map import bindings_of, why_unbound
 from quarterdeck.app.screen.view_screen import ViewScreen
 from quarterdeck.app.session import ConsoleSession
 from quarterdeck.app.tabs import HOME, Tab, Tabs, leave
@@ -163,7 +163,7 @@ class Console(App[None]):
         self, opened: OpenedCluster, title: str, *, past: Tape | None = None, origin: ConsoleSession | None = None
     ) -> None:
         """Show another cluster in a tab of its own, which closes it in the end."""
-        session = ConsoleSession(opened.cluster, opened.starting, owned=True, past=past)
+        session = ConsoleSession(opened.cluster, opened.starting, owned=True, past=past, is_copy=origin is not None)
         opened_from = next((tab for tab in self._tabs if tab.session is origin), self._tabs.current)
         tab = self._new_tab(session, title, opened_from)
         tab.origin = opened_from if origin is not None else None
@@ -282,11 +282,8 @@ class Console(App[None]):
 
     def action_act(self, action_id: str, text: str = "") -> None:
         action = action_called(action_id)
-        if action.needs_write and not self.cluster.writable:
-            self.show_message(f"{action.title} is refused: this cluster is read-only", error=True)
-            return
-        if not self.allowed.has(action):
-            self.show_message(f"{action.title} cannot be done by this cluster", error=True)
+        if refusal := self.allowed.refusal(action):
+            self.show_message(refusal, error=True)
             return
         if action.needs_write and not self.session.live:
             self.show_message(f"{action.title} is refused: what is shown is the past; go to its end first", error=True)
@@ -326,12 +323,18 @@ class Console(App[None]):
         return lambda _: do_command(self.top, action_id)
 
     def on_key(self, event: Key) -> None:
-        """Hand stray letters to the prompt: those typed in one burst with its sign were on their way to another widget.
+        """Hand stray letters to the prompt, and show why a key does nothing.
 
-        The prompt keeps the letters that it receives itself, so what bubbles up to here while it is open went elsewhere.
+        Letters typed in one burst with the sign of the prompt were on their way to another widget. The prompt keeps the letters
+        that it receives itself.
         """
-        if self.screen is self.top and self.top.prompt.sign and event.is_printable and event.character:
-            self.top.prompt.type_in(event.character)
+        top = self.top
+        if self.screen is not top:
+            return
+        if not top.prompt.sign and event.key not in top.bound_keys:
+            self.show_message(why_unbound(top.view, event.key, self.allowed, self._keys))
+        elif top.prompt.sign and event.is_printable and event.character:
+            top.prompt.type_in(event.character)
             event.prevent_default()
 
     def _tick(self) -> None:
@@ -424,6 +427,10 @@ class Console(App[None]):
 
     def do_quit(self, _: str) -> None:
         leave(self, self._tabs)
+
+    def action_help_quit(self) -> None:
+        """Answer the terminal's key for an interrupt in the line of messages, where the next message replaces the answer."""
+        self.show_message("Q leaves the console")
 
     async def action_quit(self) -> None:
         """Do what the terminal's own key for leaving does."""

@@ -137,6 +137,17 @@ def display_of(action: Action, configured: ConfiguredKeys | None = None) -> str:
     return " ".join(map(written, keys_for(action, configured)))
 
 
+def why_unbound(view: ViewName, key: str, allowed: Allowed, configured: ConfiguredKeys | None = None) -> str:
+    """Return why `key` does nothing in a view: this cluster does not allow its action, or other views have it."""
+    meant = [action for action in ACTIONS if key in keys_for(action, configured)]
+    here = next((action for action in meant if not action.views or view in action.views), None)
+    if here is not None:
+        return allowed.refusal(here) or f"{here.title} is done to a member, and this view points at none"
+    places = [f"{action.title} in {' and '.join(action.views)}" for action in meant]
+    where = f", but elsewhere: {', '.join(places)}" if places else "; ? lists the keys"
+    return f"{written(key)} does nothing here{where}"
+
+
 def written(key: str) -> str:
     """Return a key as people write it: ``/`` for ``slash``, ``^s`` for ``ctrl+s``."""
     modifiers, _, base = key.rpartition("+")

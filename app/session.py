@@ -60,12 +60,19 @@ class ConsoleSession:
     """Follows one cluster. Screens ask it again each time they paint."""
 
     def __init__(
-        self, cluster: Cluster, starting: Future[None] | None = None, *, owned: bool = False, past: Tape | None = None
+        self,
+        cluster: Cluster,
+        starting: Future[None] | None = None,
+        *,
+        owned: bool = False,
+        past: Tape | None = None,
+        is_copy: bool = False,
     ) -> None:
         """Follow `cluster`. `starting` is done when it has started its members. An `owned` cluster is closed with its session.
 
-        `past` is what happened before, to a cluster that goes on from a moment of another one.
+        `past` is what happened before, to a cluster that goes on from a moment of another one, of which it `is_copy`.
         """
+        self.is_copy = is_copy
         self.cluster = cluster
         self.starting = starting
         self.owned = owned

@@ -44,6 +44,9 @@ def argument(help: str, metavar: str | None = None, **more: Any) -> Any:
 TABLE_CHUNK_ROWS = 1000
 """A table is aligned in pieces of this many rows, so that a long listing starts at once and is never held whole."""
 
+MOST_UNBROKEN = 24
+"""Letters of a word that a table on a terminal does not break, however narrow the terminal is."""
+
 
 class Format(StrEnum):
     TABLE = "table"
@@ -188,18 +191,32 @@ def _write_table(rows: Iterable[Mapping[str, object]], columns: Sequence[str]) -
     console = Console(width=None if sys.stdout.isatty() else 100_000, highlight=False, markup=False, emoji=False)
     remaining = iter(rows)
     with_header = True
-    while chunk := list(itertools.islice(remaining, TABLE_CHUNK_ROWS)) or with_header:
+    while (chunk := list(itertools.islice(remaining, TABLE_CHUNK_ROWS))) or with_header:
         table = Table(box=None, pad_edge=False, show_header=with_header, header_style="bold")
-        for column in columns:
-            table.add_column(column.replace("_", " "), overflow="fold")
-        for row in chunk if isinstance(chunk, list) else ():
-            table.add_row(*(Text(_printable(_cell(row.get(column)))) for column in columns))
+        drawn_rows = [[_printable(_words(row.get(column))) for column in columns] for row in chunk]
+        for place, column in enumerate(columns):
+            title = column.replace("_", " ")
+            words = [word for cells in (*drawn_rows, (title,) * len(columns)) for word in cells[place].split()]
+            table.add_column(title, overflow="fold", min_width=min(MOST_UNBROKEN, max(map(len, words), default=0)))
+        for cells in drawn_rows:
+            table.add_row(*map(Text, cells))
         with console.capture() as drawn:
             console.print(table)
         sys.stdout.write(
             "".join(f"{line.rstrip()}\n" for line in drawn.get().splitlines())
         )  # with styles on a terminal
         with_header = False
+
+
+def _words(value: Any) -> str:
+    """Return a cell for people: fields by name and value, entries of a list separated, without signs of JSON."""
+    match value:
+        case Mapping():
+            return ", ".join(f"{name} {_words(part)}" for name, part in value.items() if part not in (None, "", [], {}))
+        case list() | tuple() if not all(isinstance(part, str) for part in value):
+            return "; ".join(map(_words, value))
+        case _:
+            return _cell(value)
 
 
 def _cell(value: Any) -> str:

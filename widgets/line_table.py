@@ -38,6 +38,9 @@ MOVES = (
 )
 """The keys of everything with a cursor on a line."""
 
+NO_MATCH = "nothing here matches the filter: esc shows all again"
+"""Stands in place of the rows while the filter leaves none."""
+
 CURSOR_MARK = "▸"
 SELECTION_MARK = "■"
 
@@ -190,7 +193,8 @@ class LineTable(ScrollView, ComponentStyles, can_focus=True):
             return self._paint_header(width)
         place = self.scroll_offset.y + y - 1
         if place >= len(self._keys):
-            text = " " * MARKER_WIDTH + self._when_empty if y == 1 and not self._keys else ""
+            empty = NO_MATCH if getattr(self.model, "chip", "") else self._when_empty
+            text = " " * MARKER_WIDTH + empty if y == 1 and not self._keys else ""
             return Strip([Segment(text, self.part_style("faint"))]).crop_extend(0, width, self.part_style("plain"))
         return self._paint_row(place, width)
 

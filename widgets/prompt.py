@@ -11,6 +11,7 @@ from rich.style import Style
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
+from textual.events import Key
 from textual.message import Message
 from textual.strip import Strip
 from textual.suggester import Suggester
@@ -127,6 +128,14 @@ class PromptInput(Input):
 
     def __init__(self, suggester: Suggester, *, id: str) -> None:
         super().__init__(id=id, suggester=suggester, compact=True, select_on_focus=False)
+
+    async def on_key(self, event: Key) -> None:
+        """Do what the line's own key does at once: letters typed after it would overtake a key that bubbles up first."""
+        bound = self._bindings.key_to_bindings.get(event.key)
+        if bound:
+            event.stop()
+            event.prevent_default()
+            await self.run_action(bound[0].action)
 
     def render_line(self, y: int) -> Strip:
         """Paint control characters of a name visibly, so that they cannot steer the terminal. The text keeps them."""

@@ -14,6 +14,9 @@ from quarterdeck.widgets.line_table import TableCell
 
 GAP = "  "
 
+LEFT_OUT = TableCell("…", "faint")
+"""Stands at the end of a line for the parts that have no room."""
+
 
 class StatusLine(ComponentStyles):
     """A line that paints its parts from left to right; text that does not fit into `most_lines` is cut off."""
@@ -84,8 +87,10 @@ class StatusLine(ComponentStyles):
         broken = [list(self._parts)]
         if Strip(self._segments(self._parts)).cell_length > width and self._most_lines > 1:
             broken = self._broken(width)
-        for part in self._more:
-            if Strip(self._segments([*broken[-1], part])).cell_length > width:
+        for place, part in enumerate(self._more, start=1):
+            room = width if place == len(self._more) else width - len(GAP) - len(LEFT_OUT.text)
+            if Strip(self._segments([*broken[-1], part])).cell_length > room:
+                broken[-1].append(LEFT_OUT)
                 break
             broken[-1].append(part)
         lines = [Strip(self._segments(parts)) for parts in broken]

@@ -18,7 +18,7 @@ from textual.message import Message
 from textual.strip import Strip
 
 from quarterdeck.widgets.component_styles import ComponentStyles, fit
-from quarterdeck.widgets.line_table import CURSOR_MARK, MOVES, chip_text
+from quarterdeck.widgets.line_table import CURSOR_MARK, MOVES, NO_MATCH, chip_text
 
 Entry = TypeVar("Entry")
 
@@ -208,7 +208,8 @@ class TailLog(ComponentStyles, Generic[Entry], can_focus=True):
         top = max(first_kept, bottom - (height - self._head))
         number = top + y - self._head
         if number >= bottom:
-            return Strip.blank(width, self.part_style("plain"))
+            text = f"  {NO_MATCH}" if y == self._head and self._ring and not self.shown else ""
+            return Strip([Segment(text, self.part_style("faint"))]).crop_extend(0, width, self.part_style("plain"))
         entry = self.shown[number - first_kept]
         text, tone = self._line_of(entry)
         at_cursor = not self.following and number == self._cursor

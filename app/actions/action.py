@@ -97,6 +97,12 @@ class Allowed(Struct, frozen=True):
             return False
         return not self.lacks or not action.needs or not action.needs <= self.lacks
 
+    def refusal(self, action: Action) -> str:
+        """Return why the action is not allowed, in a sentence; empty if it is."""
+        if action.needs_write and not self.writable:
+            return f"{action.title} is refused: this cluster is read-only"
+        return "" if self.has(action) else f"{action.title} cannot be done by this cluster"
+
     def knows(self, word: CommandWord) -> bool:
         meant = {description.tag for description in commands_of_word(word.word)} if word.takes == "command" else set()
         return not meant or not meant <= self.lacks

@@ -99,7 +99,7 @@ class ConfirmScreen(Dialog[bool]):
 
 def confirmation_for(session: ConsoleSession, action: Action, commands: Sequence[Command]) -> ConfirmScreen | None:
     """Return the dialog to show before `commands` are done. Return None if they are done at once, as always in a copy."""
-    if session.cluster.source == "copy":
+    if session.is_copy:
         return None
     # Imported at the first question, so that the console is on the screen sooner.
     from quarterdeck.app.commands.command_text import connect_options, lines_of, question

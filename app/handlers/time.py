@@ -144,8 +144,7 @@ def do_time_speed(view: ViewScreen, text: str) -> None:
 
 def do_time_fork(view: ViewScreen, text: str) -> None:
     cluster = view.session.cluster
-    if not isinstance(cluster, Forkable | SnapshotSource):
-        raise Refusal("only clusters of our own can be forked, and simulated runs")
+    assert isinstance(cluster, Forkable | SnapshotSource), "the action needs snapshots"
     if not isinstance(cluster, Forkable):
         if not view.session.live:
             raise Refusal("members know only the present; go there first, with L")

@@ -99,11 +99,10 @@ def header_parts(
     masters = [one_line(side.master) for side in session.judge.agreement.sides]
     broken = len(session.violations)
     kind = _kind(session)
-    copied = session.cluster.source == "copy"
     load = session.traffic
     *environment, right = connections.badges(live=session.live)
     return [
-        *([kind] if copied else []),
+        *([kind] if session.is_copy else []),
         TableCell(moment_text(session), "warning"),
         TableCell(f"■ {selected} selected, esc clears" if selected else "", "warning"),
         TableCell(health.sentence, health.tone),
@@ -115,7 +114,7 @@ def header_parts(
         *([TableCell(f"master {masters[0] if masters else 'none'}")] if len(masters) < 2 else []),
         TableCell(one_line(cluster.name), "strong"),
         right,
-        *([] if copied else [kind]),
+        *([] if session.is_copy else [kind]),
         *([TableCell(f"› {view}", "faint")] if view != VIEW_NAMES[0] else []),
         *connections.problems(),
         TableCell(load.text if load is not None and not load.over and session.live else "", "warning"),
@@ -125,7 +124,7 @@ def header_parts(
 
 def _kind(session: ConsoleSession) -> TableCell:
     source = session.cluster.source
-    if source == "copy":
+    if session.is_copy:
         return TableCell("COPY", "warning")
     witnessed = {witness for belief in session.picture.members.values() for witness in belief.witnessed_by}
     if source == "recorded" and witnessed:

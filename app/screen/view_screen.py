@@ -123,6 +123,8 @@ class ViewScreen(Screen[None]):
         self._moved_at = 0.0
         self.bound_actions: set[str] = set()
         """The ids of all actions that have a key here."""
+        self.bound_keys: frozenset[str] = frozenset()
+        """All keys that do something here, those of the widget with the focus included."""
         self._hints: tuple[tuple[str, Hint], ...] = ()
         """What may be hinted at, by the id of the action: all keys that are bound."""
 
@@ -138,9 +140,8 @@ class ViewScreen(Screen[None]):
             yield body
         yield self.below
         yield self.message
-        yield self.candidates
-        yield self.prompt
         yield self.hints
+        yield Vertical(self.candidates, self.prompt, id="typing")
 
     # What a view says of itself
 
@@ -418,7 +419,9 @@ class ViewScreen(Screen[None]):
     def _find_hints(self) -> None:
         found: dict[str, Hint] = {}
         self.bound_actions.clear()
-        for _, binding, enabled, _ in self.active_bindings.values():
+        bound = self.active_bindings
+        self.bound_keys = frozenset(bound)
+        for _, binding, enabled, _ in bound.values():
             called = ACT.fullmatch(binding.action)
             if called:
                 self.bound_actions.add(called[1])

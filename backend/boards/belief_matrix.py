@@ -242,7 +242,7 @@ def _sentence(picture: Picture, lists: tuple[HeldList, ...]) -> str:
     spelt = [_spell_out(picture, of_one, several) for of_one in islice(lineages.values(), LISTS_SPELT_OUT)]
     if len(lineages) > LISTS_SPELT_OUT:
         spelt.append(f"{len(lineages) - LISTS_SPELT_OUT} more")
-    what = f"{len(lineages)} lineages" if several else f"{len(lists)} lists of 1 lineage"
+    what = f"{len(lineages)} lineages, one for each mastership" if several else f"{len(lists)} lists of one mastership"
     return f"{what}: {' / '.join(spelt)}"
 
 

@@ -81,7 +81,7 @@ class MemberBoardEntry(Struct, frozen=True):
     backups: int | None = 0
     """How many partitions it owns, and keeps a backup of; None where that is not known."""
     age: str = ""
-    """How long this incarnation is known."""
+    """How long its process is known to run: a merge begins an incarnation and no process."""
     started_us: int | None = None
     order: int = 0
     """Its place by age among the members of its list, the oldest first; 0 when it is not on it."""
@@ -138,7 +138,7 @@ def member_row(
     order, entry = places.entry(belief)
     differs = differs_from_master(picture, belief, now_us)
     table = table_text(belief, "v") or ("none" if differs else "")
-    owned, backups = (0, 0) if gone else replicas_held(picture, belief)
+    owned, backups = replicas_held(picture, belief)
     return MemberBoardEntry(
         label=one_line(label),
         role=_role(belief, order),
@@ -150,8 +150,8 @@ def member_row(
         table_differs=differs,
         owned=owned,
         backups=backups,
-        age=age_text((belief.at if gone else now_us) - belief.started_us),
-        started_us=belief.started_us,
+        age=age_text((belief.at if gone else now_us) - belief.runs_since_us),
+        started_us=belief.runs_since_us,
         order=order,
         kind="" if entry is None else "lite" if entry.lite else "data",
         zone=one_line(entry.zone) if entry is not None else "",

@@ -319,10 +319,11 @@ def _table(picture: Picture, belief: MemberBelief, now_us: int) -> Iterator[Fact
         if differs and master is not None and master.table is not None:
             yield Fact("table", f"none yet; {its_master}v{master.table.version}", "warning")
         return
-    text = f"v{table.version} since {age_text(now_us - table.since_us)} ({table.cause}), digest {table.digest}"
+    age = age_text(now_us - table.since_us)
+    text = f"v{table.version} since {age} ({table.cause}), digest {table.digest} (the same for equal tables)"
     if not belief.shows("table-version"):
         stamp = f", state stamp {belief.state_stamp}" if belief.state_stamp is not None else ""
-        text = f"digest {table.digest}{stamp}, since {age_text(now_us - table.since_us)}; its version is {NOT_REPORTED}"
+        text = f"digest {table.digest}{stamp}, since {age}; its version is {NOT_REPORTED}"
         text += f"; {its_master}digest {master.table.digest}" if differs and master and master.table else ""
     elif differs and master is not None and master.table is not None:
         same = " too, with other content" if is_of_one_version(master.table, table) else ""

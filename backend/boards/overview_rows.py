@@ -11,6 +11,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from quarterdeck.backend.boards.belief_matrix import DIGEST_SHOWN, DISSENT_GLYPH, state_word, table_text
+from quarterdeck.backend.boards.member_board import replicas_held
 from quarterdeck.backend.core.data.events import DataMeasured
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.membership.events import HeartbeatLate
@@ -40,7 +41,7 @@ class TableRow(Struct, frozen=True):
     version: str = ""
     digest: str = ""
     strip: str = ""
-    owned: int = 0
+    owned: int | None = 0
     backups: int = 0
     state: str = "not up"
     tone: Tone = "faint"
@@ -78,7 +79,7 @@ class TableRows:
             state, tone = f"∅ {lost} lost", "bad"  # all copies are there, and some are of nothing
         return TableRow(
             one_line(label), table_text(belief, "v"), table.digest[:DIGEST_SHOWN], census.strip,
-            table.owned_by(belief.uuid), table.backed_up_by(belief.uuid), state_word(belief) if gone else state,
+            *replicas_held(picture, belief), state_word(belief) if gone else state,
             "faint" if gone else tone, differs, gone,
         )  # fmt: skip
 
@@ -101,8 +102,8 @@ def table_figure(picture: Picture, labels: Sequence[str], now_us: int) -> tuple[
         return (NOT_REPORTED if any(not belief.shows("owners") for belief in without) else "none yet"), "faint"
     missing = any(belief.shows("owners") and differs_from_master(picture, belief, now_us) for belief in without)
     if len(digests) > 1 or missing:
-        return f"{DISSENT_GLYPH} {counted(len(digests), 'digest')}{' and none' if missing else ''}", "warning"
-    return "1 digest", "plain"
+        return f"{DISSENT_GLYPH} {counted(len(digests), 'table')}{' and none' if missing else ''}", "warning"
+    return "all equal", "plain"
 
 
 def _state(belief: MemberBelief, census: TableCount, differs: bool) -> tuple[str, Tone]:

@@ -83,7 +83,8 @@ class LimitedCluster(Protocol):
 
 def lacks_of(cluster: object) -> frozenset[str]:
     """Return the operations that `cluster` cannot do."""
-    return cluster.lacks if isinstance(cluster, LimitedCluster) else NO_DIAGNOSTICS
+    lacks = cluster.lacks if isinstance(cluster, LimitedCluster) else NO_DIAGNOSTICS
+    return lacks if isinstance(cluster, SnapshotSource | Forkable) else lacks | {SNAPSHOTS}
 
 
 def refused(reason: str) -> Future[Any]:

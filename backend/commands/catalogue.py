@@ -350,8 +350,16 @@ def command_text(command: do.Command) -> str:
     fields = msgspec.to_builtins(command)
     operation = fields.pop("operation", None)
     words = [fields.pop("do"), fields.pop("member", ""), *(() if operation is None else operation[:1])]
-    words += [f"{name}={value}" for name, value in fields.items() if value not in (False, "", 0)]
+    words += [f"{name}={_value_text(value)}" for name, value in fields.items() if value not in (False, "", 0)]
     return " ".join(filter(None, words))[:LONGEST_TEXT]
+
+
+def _value_text(value: object) -> str:
+    """Return a field of a command as the prompt writes it: members separated by commas, sides by bars."""
+    if not isinstance(value, list | tuple):
+        return str(value)
+    is_sides = any(isinstance(part, list | tuple) for part in value)
+    return ("|" if is_sides else ",").join(map(_value_text, value))
 
 
 def members_ended(commands: Iterable[do.Command], *endings: Ending) -> list[str]:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.picture.fold.picture import MemberBelief, Picture
+from quarterdeck.backend.picture.text.formatting import follows_text
 from quarterdeck.backend.scenarios.event_patterns import events_missing, forbidden_event
 from quarterdeck.backend.scenarios.format.scenario import Expect
 
@@ -47,8 +48,8 @@ def _missing(expect: Expect, picture: Picture, records: Sequence[Record]) -> Ite
             yield f"{_standing(picture, label)}; expected {_names(view)} in this order"
     for label, master in expect.masters.items():
         belief = picture.members.get(label)
-        if (followed := _follows(picture, belief, "")) != master:
-            yield f"{label} follows {followed or 'nobody'}; expected {master}"
+        if (followed := _follows(picture, belief)) != master:
+            yield f"{follows_text(label, followed)}; expected: {follows_text(label, master)}"
     for label, version in expect.versions.items():
         belief = picture.members.get(label)
         if belief is None or belief.version != version:
@@ -77,7 +78,7 @@ def _healing_missing(expect: Expect, picture: Picture, refusal: str | None) -> I
     for label, state in expect.state.items():
         actual = picture.members[label].cluster_state if label in picture.members else ""
         if actual != state:
-            yield f"{label} holds the cluster to be {actual or 'nothing yet'}; expected {state}"
+            yield f"{label} believes that the cluster is {actual or 'in no state yet'}; expected {state}"
     if expect.held_back is not None:
         addresses = {address: None for belief in picture.members.values() for address in belief.held_back}
         held = [picture.label_of(address) for address in addresses]
@@ -117,7 +118,8 @@ def _why_not_one_cluster(picture: Picture) -> str:
         if (belief.lineage, belief.version) != (first.lineage, first.version):
             return f"{_standing(picture, first_label)}, but {_standing(picture, label)}, of another version or lineage"
         if belief.master != first.master or belief.status != "member":
-            return f"{label} follows {_follows(picture, belief)}, {first_label} {_follows(picture, first)}"
+            masters = _follows(picture, belief), _follows(picture, first)
+            return f"{follows_text(label, masters[0])}, {follows_text(first_label, masters[1])}"
     return ""
 
 
@@ -130,8 +132,8 @@ def _standing(picture: Picture, label: str) -> str:
     return f"{label}'s list is v{belief.version} {_names(list_labels(picture, belief))}"
 
 
-def _follows(picture: Picture, belief: MemberBelief | None, none: str = "nobody") -> str:
-    return picture.label_of(belief.master) if belief is not None and belief.master else none
+def _follows(picture: Picture, belief: MemberBelief | None) -> str:
+    return picture.label_of(belief.master) if belief is not None and belief.master else ""
 
 
 def _names(labels: Iterable[str]) -> str:

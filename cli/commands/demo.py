@@ -37,6 +37,9 @@ if TYPE_CHECKING:
 group = typer.Typer(help="Scripted demos: list them, run them, learn with them.", rich_markup_mode=None)
 
 COLUMNS = ("name", "chapter", "title", "minutes", "questions", "steps", "summary")
+TABLE_COLUMNS = COLUMNS[:-1]
+"""A summary is a sentence, for which a table has no room; `demo show` has it."""
+
 STEP_COLUMNS = ("step", "kind", "text", "commands")
 
 POLL_SECONDS = 0.05
@@ -77,7 +80,7 @@ def list_demos(output: FormatOption = Format.TABLE) -> None:
         named = (*COLUMNS, "goal", "seed_of")
         return {column: counted[column] if column in counted else getattr(scenario, column) for column in named}
 
-    write_rows(map(row, demo_names()), COLUMNS, output)
+    write_rows(map(row, demo_names()), TABLE_COLUMNS if output is Format.TABLE else COLUMNS, output)
 
 
 @group.command("show")

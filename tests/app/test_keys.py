@@ -131,6 +131,17 @@ async def test_keys_typed_fast_behind_the_colon_are_words_and_no_actions() -> No
         assert cluster.commands == [Heal()]
 
 
+async def test_a_backspace_in_a_burst_takes_the_letter_before_it() -> None:
+    app = Console(formed())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        await pilot.press("colon")
+        for key, letter in (("h", "h"), ("x", "x"), ("backspace", None), ("e", "e"), ("left", None), ("y", "y")):
+            app.post_message(Key(key, letter))
+        await settle(pilot)
+        assert app.home.prompt.query_one("#prompt-input", Input).value == "hye"
+
+
 async def test_keys_typed_fast_behind_the_colon_in_detail_do_nothing_to_the_member() -> None:
     cluster = formed()
     app = Console(cluster)

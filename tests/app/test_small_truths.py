@@ -172,3 +172,71 @@ def test_while_a_command_is_typed_the_footer_has_the_keys_of_typing() -> None:
         assert app.top.hints.text.endswith("q back")
 
     in_console(scenario)
+
+
+def test_a_key_without_an_action_here_says_why() -> None:
+    async def scenario(pilot: Pilot[None], app: Console, cluster: FakeCluster) -> None:
+        await pilot.press("K")
+        assert app.top.message.text == "kill is refused: this cluster is read-only"
+        await pilot.press("2", "b")
+        assert app.top.message.text == (
+            "b does nothing here, but elsewhere: build in network, because in events and overview, answer b in demos"
+        )
+        await pilot.press("7", "h")
+        assert app.top.message.text == "heal is refused: this cluster is read-only"
+        await pilot.press("ctrl+c")
+        assert app.top.message.text == "Q leaves the console"
+
+    in_console(scenario, writable=False)
+
+
+def test_an_action_on_members_says_that_a_view_points_at_none() -> None:
+    async def scenario(pilot: Pilot[None], app: Console, cluster: FakeCluster) -> None:
+        await pilot.press("8", "K")
+        assert app.top.message.text == "kill is done to a member, and this view points at none"
+        await pilot.press("5", "j")  # the cursor's own keys are no mistake
+        assert not app.top.message.text
+
+    in_console(scenario)
+
+
+def test_a_copy_is_not_offered_of_a_cluster_that_cannot_be_copied() -> None:
+    async def scenario(pilot: Pilot[None], app: Console, cluster: FakeCluster) -> None:
+        assert "F a copy to try" not in screen_text(app)
+        await pilot.press("F")
+        assert "fork cannot be done by this cluster" in app.top.message.text
+
+    in_console(scenario, size=(120, 40))
+
+
+def test_the_view_of_events_shows_the_present_after_because_was_asked_elsewhere() -> None:
+    async def scenario(pilot: Pilot[None], app: Console, cluster: FakeCluster) -> None:
+        await pilot.press("b")
+        await settle(pilot)
+        assert "installs list" in screen_text(app) and "‖ paused" in screen_text(app)
+        await pilot.press("1", "8")
+        await settle(pilot)
+        assert "▼ follow" in screen_text(app) and "because" not in app.top.below.text
+
+    in_console(scenario)
+
+
+def test_a_filter_that_nothing_matches_says_so() -> None:
+    async def scenario(pilot: Pilot[None], app: Console, cluster: FakeCluster) -> None:
+        for view in ("2", "8"):
+            await pilot.press(view, "slash", "z", "z", "z", "enter")
+            await settle(pilot)
+            assert "nothing here matches the filter: esc shows all again" in screen_text(app), view
+
+    in_console(scenario)
+
+
+def test_the_prompt_leaves_the_panes_where_they_are() -> None:
+    async def scenario(pilot: Pilot[None], app: Console, cluster: FakeCluster) -> None:
+        before = app.top.query_one("#body").region
+        await pilot.press("colon", "h")
+        await settle(pilot)
+        assert app.top.candidates.display and app.top.query_one("#body").region == before
+        assert screen_text(app).splitlines()[-2].startswith(" :h")
+
+    in_console(scenario)

@@ -36,7 +36,7 @@ def test_a_split_is_spelt_out_and_the_smaller_half_stands_out() -> None:
     cluster.split(["n1", "n2", "n3"], ["n4", "n5"])
     picture = fold(cluster)
     survey = summarize_beliefs(ListAgreement(picture))
-    assert survey.sentence == "2 lineages: v7 n1,n2,n3 (master n1) / v6 n4,n5 (master n4)"
+    assert survey.sentence == "2 lineages, one for each mastership: v7 n1,n2,n3 (master n1) / v6 n4,n5 (master n4)"
     assert survey.dissenters == {"n4", "n5"}
     assert picture.masters() == ("n1", "n4")
 
@@ -46,7 +46,7 @@ def test_who_holds_a_list_is_said_when_it_is_not_those_on_it() -> None:
     cluster.install("n1", 6, FIVE[:4])
     survey = summarize_beliefs(ListAgreement(fold(cluster)))
     assert survey.sentence == (
-        "2 lists of 1 lineage: v5 n1,n2,n3,n4,n5 (master n1) held by n2,n3,n4,n5; n1 ahead at v6: without n5"
+        "2 lists of one mastership: v5 n1,n2,n3,n4,n5 (master n1) held by n2,n3,n4,n5; n1 ahead at v6: without n5"
     )
 
 
@@ -78,7 +78,8 @@ def test_who_differs_and_how() -> None:
     picture = fold(cluster)
     survey = summarize_beliefs(ListAgreement(picture))
     assert survey.sentence == (
-        "2 lineages: v5 n1,n2,n3,n4,n5 (master n1) held by n4,n5; n1 ahead at v6: without n5; 1 more / v7 n3 (master n3)"
+        "2 lineages, one for each mastership: "
+        "v5 n1,n2,n3,n4,n5 (master n1) held by n4,n5; n1 ahead at v6: without n5; 1 more / v7 n3 (master n3)"
     )
     assert how_it_differs(picture, survey, "n5") == ""
     assert how_it_differs(picture, survey, "n1") == "n1 holds v6 where n4, n5 hold v5: without n5"
@@ -108,7 +109,7 @@ def test_lists_may_differ_in_who_is_extra_and_in_lives() -> None:
     picture = fold(cluster)
     survey = summarize_beliefs(ListAgreement(picture))
     assert survey.sentence == (
-        "3 lists of 1 lineage: v6 n1,n2,n3 (master n1); n4 behind at v5: with n4,n5; n5 ahead at v7: with n4,n5"
+        "3 lists of one mastership: v6 n1,n2,n3 (master n1); n4 behind at v5: with n4,n5; n5 ahead at v7: with n4,n5"
     )
     assert how_it_differs(picture, survey, "n4").endswith("with n4,n5")
     cluster = formed()
@@ -124,7 +125,9 @@ def test_many_lists_are_counted_not_spelt_out() -> None:
     for place, label in enumerate(FIVE):
         cluster.install(label, 10 + place, [label], lineage=label)
     sentence = summarize_beliefs(ListAgreement(fold(cluster))).sentence
-    assert sentence.startswith("5 lineages: v10 n1 (master n1) / ") and sentence.endswith(" / 2 more")
+    assert sentence.startswith("5 lineages, one for each mastership: v10 n1 (master n1) / ") and sentence.endswith(
+        " / 2 more"
+    )
 
 
 def test_hostile_labels_lose_their_control_characters_only() -> None:

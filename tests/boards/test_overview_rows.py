@@ -88,7 +88,7 @@ def test_a_whole_table_is_safe_and_one_that_lost_copies_says_how_many() -> None:
     picture = fold(cluster)
     row = row_of(picture, "n1")
     assert (row.strip, row.state, row.tone) == ("▇" * STRIP_LENGTH, "✓ safe", "good")
-    assert table_figure(picture, THREE, picture.at) == ("1 digest", "plain")
+    assert table_figure(picture, THREE, picture.at) == ("all equal", "plain")
     cluster.happen("dev", ProcessKilled("n3"))
     for record in cluster.drain():
         picture.apply(record)
@@ -109,7 +109,7 @@ def test_tables_that_differ_and_members_without_one() -> None:
     picture = fold(cluster)
     assert row_of(picture, "n2").state == "≠ not its master's" and row_of(picture, "n2").differs
     assert row_of(picture, "n3").state == "≠ none"
-    assert table_figure(picture, THREE, picture.at) == ("≠ 2 digests and none", "warning")
+    assert table_figure(picture, THREE, picture.at) == ("≠ 2 tables and none", "warning")
 
 
 def test_a_backup_out_of_step_is_not_safe() -> None:

@@ -141,3 +141,29 @@ def test_all_output_is_written_in_one_place() -> None:
         if printing.search(line)
     }
     assert found == {'commands/demo.py: print(prompt, end="", file=sys.stderr, flush=True)'}
+
+
+def test_a_table_shows_fields_in_words_and_csv_keeps_them_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [{"member": "n1", "lists": [{"version": 5, "held_by": ["n1", "n2"], "since": None}, {"version": 6}]}]
+    write_rows(rows, ("member", "lists"), Format.TABLE)
+    assert capsys.readouterr().out.splitlines()[1] == "n1      version 5, held_by n1 n2; version 6"
+    write_rows(rows, ("member", "lists"), Format.CSV)
+    assert '""version"":5' in capsys.readouterr().out
+
+
+def test_a_table_on_a_narrow_terminal_breaks_no_word(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "60")
+    row = {"name": "explicit-suspicion", "text": "the master removes a member that is alive and does not know it"}
+    write_rows([row], ("name", "text"), Format.TABLE)
+    assert "explicit-suspicion" in capsys.readouterr().out
+    write_rows([{**row, "text": " ".join(["masterconfirmation"] * 9)}] * 2, ("name", "text"), Format.TABLE)
+    drawn = capsys.readouterr().out
+    assert drawn.count("explicit-suspicion") == 2 and drawn.count("masterconfirmation") == 18
+
+
+def test_the_list_of_demos_fits_a_terminal_of_120_columns(quarterdeck: Quarterdeck) -> None:
+    listed = quarterdeck("demo", "ls").stdout.splitlines()
+    assert max(map(len, listed)) <= 120 and "summary" not in listed[0]

@@ -47,9 +47,9 @@ QUIET = ("athens", NotMerging("the other cluster is FROZEN"))
         (
             {"state": {"athens": "FROZEN"}},
             (FROZEN, STARTS[0]),
-            "athens holds the cluster to be ACTIVE; expected FROZEN",
+            "athens believes that the cluster is ACTIVE; expected FROZEN",
         ),
-        ({"state": {"delphi": "FROZEN"}}, (), "delphi holds the cluster to be nothing yet; expected FROZEN"),
+        ({"state": {"delphi": "FROZEN"}}, (), "delphi believes that the cluster is in no state yet; expected FROZEN"),
         ({"held-back": ["cyrene"]}, (HELD,), ""),
         ({"held-back": []}, (HELD, IN), ""),
         ({"held-back": []}, (HELD,), "held back: cyrene; expected nobody"),

@@ -239,7 +239,7 @@ def test_states_are_expected_of_every_member() -> None:
         "  - expect: {state: {athens: ACTIVE}}\n"
     )
     assert [step.met for step in outcome.expectations] == [True, False]
-    assert outcome.expectations[1].missing == "athens holds the cluster to be FROZEN; expected ACTIVE"
+    assert outcome.expectations[1].missing == "athens believes that the cluster is FROZEN; expected ACTIVE"
 
 
 def test_latency_and_clocks_of_a_scenario_are_those_of_its_run() -> None:

@@ -11,6 +11,7 @@ from textual.widget import Widget
 
 from quarterdeck.app.event_lines import EpisodeLine, LineFormat, exported, facts_of
 from quarterdeck.app.screen.columns import BoardModel, ColumnOf
+from quarterdeck.backend.core.causes import RecordId
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.picture.events.catalogue import kind_of, record_words, tone_of
 from quarterdeck.backend.picture.explain.causes import Cause
@@ -88,11 +89,17 @@ class EventPane(Vertical):
     def explain(self, record: Record, chain: Sequence[Cause]) -> None:
         """Show `record`, and below it its causes, each under the reason why it is one."""
         rows = [self._line_of(record)]
+        explained: set[RecordId] = set()
         for cause in chain:
             depth = min(cause.depth, DEEPEST) * INDENT
             glyph = MESSAGE_GLYPH if cause.message else STEP_GLYPH
-            rows.append(StoryRow(cause.record, "", "", f"{' ' * depth}{glyph} because {cause.reason}", "faint"))
-            rows.append(self._line_of(cause.record, depth))
+            effect = identity(cause.effect)
+            because = "and because" if effect in explained else "because"
+            explained.add(effect)
+            rows.append(
+                StoryRow(cause.record, "", "", f"{' ' * (depth - 1)}{glyph} {because} {cause.reason}:", "faint")
+            )
+            rows.append(self._line_of(cause.record, depth + 1))
         if not chain:
             rows.append(StoryRow(record, "", "", "  no cause was recorded: the story begins here", "faint"))
         steps = f"{len(chain)} causes, the nearest first" if chain else "no cause was recorded"

@@ -67,6 +67,8 @@ class EventsScreen(ViewScreen):
         """What is drawn while the diagram is in sight, and only then."""
         self._chosen: Record | None = None
         """The event that the cursor was put on, which need not be the first one of its row."""
+        self._has_been_sent = False
+        """Whether another view has put the cursor where it is."""
         self._awaited: Pointed | None = None
         """The event to which the cursor moves as soon as it arrives, and whether it is then explained."""
         self.tail: TailLog[Entry] = TailLog(
@@ -95,6 +97,14 @@ class EventsScreen(ViewScreen):
 
     def receive(self, records: Sequence[Record]) -> None:
         self._order.take(records)
+
+    def aim(self, member: str, event: Pointed | None) -> None:
+        """Follow the present again when the view is opened by itself after another view had opened it on an event."""
+        if event is None and self._has_been_sent:
+            self.pane.close()
+            self._main.set_following(True)
+        self._has_been_sent = event is not None
+        super().aim(member, event)
 
     def point_at_event(self, event: Pointed) -> None:
         for _ in range(2):  # all that came while it was out of sight; then those that the first time held back

@@ -135,6 +135,9 @@ def decoded(decoder: Decoder[Decoded], content: bytes | str, url: str) -> Decode
         raise BadResponse(f"{url} does not speak the language of this version: {problem}") from problem
 
 
+WRONG_CREDENTIALS = "the name, password or token that was given is not one of this member's"
+
+
 def _refusal(url: str, answer: httpx.Response) -> CommandRefused:
     try:
         fail = msgspec.json.decode(answer.content, type=Fail)
@@ -145,7 +148,8 @@ def _refusal(url: str, answer: httpx.Response) -> CommandRefused:
     text = one_line("; ".join(filter(None, (fail.message, fail.hint))))  # any program may have answered
     status = answer.status_code
     if status == httpx.codes.UNAUTHORIZED:  # the member's own hint is for users of curl
-        hint = "give --user and --password-file, or --token-file"
+        given = "authorization" in answer.request.headers
+        hint = WRONG_CREDENTIALS if given else "give --user and --password-file, or --token-file"
         return RequestRefused(status, f"{url}: {one_line(fail.message)}; {hint}")
     if answer.is_server_error and status not in (httpx.codes.SERVICE_UNAVAILABLE, httpx.codes.GATEWAY_TIMEOUT):
         return BadResponse(f"{url} failed with {status}: {text}")

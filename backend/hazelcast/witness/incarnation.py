@@ -150,7 +150,7 @@ class WitnessedIncarnation:
         yield from self.now_reports("cluster-state")
         before, self._state = self._state, state
         if state != (before or "ACTIVE"):
-            why = f"it was {before}" if before else "its first answer says so"
+            why = f"it was {before} before" if before else "its first answer says so"
             yield events.ClusterStateChanged(state, why)
 
     def configuration_reported(self, configuration: ReportedConfiguration) -> Iterator[Event]:

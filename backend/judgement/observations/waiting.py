@@ -156,7 +156,7 @@ class FrozenStates:
                 "frozen",
                 sorted(member for member, *_ in same),
                 f"the cluster was {state}: {spent}",
-                detail=f"It was {reason}." if reason else "No member says who changed it.",
+                detail=f"{reason[:1].upper()}{reason[1:]}." if reason else "No member says who changed it.",
                 cause=_STATES.get(state, "")
                 + "An operator or an orchestrator set it and did not set it back, or a merge "
                 "or a shutdown that froze the cluster was given up half-way.",

@@ -263,7 +263,7 @@ MEMBERSHIP = (
         WARNING, mark=("⇒ {target:name}", "strong"), decides=17,
     ),
     EventRow(
-        events.ClusterStateChanged, "holds the cluster to be {state}: {reason}", "warning",
+        events.ClusterStateChanged, "believes that the cluster is {state}: {reason}", "warning",
         mark=lambda event: (event.state.casefold(), "warning"),
     ),
     EventRow(

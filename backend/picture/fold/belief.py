@@ -138,6 +138,8 @@ class MemberBelief:
     claiming: bool = False
     started_us: int = 0
     """When this incarnation was first seen."""
+    runs_since_us: int = 0
+    """When its process was first seen: incarnations that ended in a merge ran in the same one."""
     seen_from_start: bool = False
     """Whether the beginning of this incarnation was seen."""
     list_since_us: int = 0

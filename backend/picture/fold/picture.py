@@ -283,14 +283,16 @@ class Picture:
                 del self._past_incarnations[next(iter(self._past_incarnations))]
         address = started.address if started is not None else before.address if before is not None else NO_ADDRESS
         belief = MemberBelief(
-            record.member, address, record.uuid, at=record.at, started_us=record.at, writer=self._writer
-        )
+            record.member, address, record.uuid, at=record.at, started_us=record.at, runs_since_us=record.at,
+            writer=self._writer,
+        )  # fmt: skip
         if before is not None:
             inherit_witness(belief, before)
         if started is not None:
             belief.join_list, belief.merged_from = started.join_list, started.merged_from
             belief.settings, belief.seen_from_start = started.settings, not belief.witnessed_by
             if before is not None and started.merged_from == before.uuid:
+                belief.runs_since_us = before.runs_since_us
                 inherit(belief, before)
         self.members[record.member] = belief
         if address:

@@ -92,6 +92,13 @@ def names_text(addresses: Iterable[Address], name_of: NameOf) -> str:
     return listed([name_of(address) for address in addresses], NAMES_SPELT_OUT) or "no member"
 
 
+def follows_text(member: str, master: str) -> str:
+    """Return whom a member follows: no member, itself as the master, or another one."""
+    if member == master:
+        return f"{member} is master"
+    return f"{member} follows {master or 'no master'}"
+
+
 PORT = re.compile(r":\d+$")
 
 

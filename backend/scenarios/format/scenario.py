@@ -16,6 +16,7 @@ from quarterdeck.backend.core.cluster_profile import ClusterState
 from quarterdeck.backend.core.messages import MESSAGE_KINDS
 from quarterdeck.backend.core.properties import Settings
 from quarterdeck.backend.picture.fold.belief import Unsafety
+from quarterdeck.backend.picture.text.formatting import follows_text
 from quarterdeck.backend.scenarios.event_patterns import EventPatterns, event_text
 from quarterdeck.backend.scenarios.format.actions import ScenarioAction
 from quarterdeck.backend.scenarios.format.clocks import Clock, Latency, LatencyModel
@@ -169,13 +170,14 @@ class Expect(ScenarioModel):
         """Return the expectation without its time limit."""
         parts = [f"{one}'s list is {', '.join(view)}" for one, view in self.views.items()]
         parts += [f"{one}'s list is {', '.join(view)} in this order" for one, view in self.order.items()]
-        parts += [f"{one} follows {master}" for one, master in self.masters.items()]
+        parts += [follows_text(one, master) for one, master in self.masters.items()]
         parts += [f"{one} stands at version {version}" for one, version in self.versions.items()]
         parts += [f"every version is at least {self.version_at_least}"] * (self.version_at_least is not None)
-        parts += [f"all are {'' if self.one_cluster else 'not '}one cluster"] * (self.one_cluster is not None)
+        if self.one_cluster is not None:
+            parts.append("all members form one cluster" if self.one_cluster else "the members form several clusters")
         parts += [f"{one} suspects {', '.join(them) or 'nobody'}" for one, them in self.suspects.items()]
         parts += [f"{', '.join(self.removed)} removed from the others' lists"] * bool(self.removed)
-        parts += [f"{one} holds the cluster to be {state}" for one, state in self.state.items()]
+        parts += [f"{one} believes that the cluster is {state}" for one, state in self.state.items()]
         if self.held_back is not None:
             parts.append(f"held back: {', '.join(self.held_back) or 'nobody'}")
         parts += [f"{one} does not merge: {reason}" for one, reason in self.not_merging.items()]

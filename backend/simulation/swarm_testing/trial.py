@@ -26,6 +26,7 @@ from quarterdeck.backend.invariants.convergence import convergence_bound_us, tab
 from quarterdeck.backend.invariants.data.linearizability import JudgedWrites
 from quarterdeck.backend.invariants.partition_tables import PartitionTables
 from quarterdeck.backend.picture.fold.picture import Picture
+from quarterdeck.backend.picture.text.formatting import follows_text
 from quarterdeck.backend.scenarios.data_expectations import why_not_balanced
 from quarterdeck.backend.scenarios.expectations import list_labels, running, suspect_labels
 from quarterdeck.backend.scenarios.format.scenario import Scenario, ScenarioStep
@@ -367,14 +368,14 @@ def why_not_converged(picture: Picture) -> str:
         if belief.suspicions:
             return f"{label} suspects {', '.join(suspect_labels(picture, belief))}"
         if belief.cluster_state != "ACTIVE":
-            return f"{label} holds the cluster to be {belief.cluster_state}"
+            return f"{label} believes that the cluster is {belief.cluster_state}"
     return ""
 
 
 def _standing(picture: Picture, label: str) -> str:
     belief = picture.members[label]
-    master = picture.label_of(belief.master) if belief.master else "nobody"
-    return f"{label} follows {master} with v{belief.version} {', '.join(list_labels(picture, belief))}"
+    master = picture.label_of(belief.master) if belief.master else ""
+    return f"{follows_text(label, master)} with v{belief.version} {', '.join(list_labels(picture, belief))}"
 
 
 MOST_PROOFS = 4

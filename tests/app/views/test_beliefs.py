@@ -17,8 +17,8 @@ async def test_who_differs_and_how_is_said() -> None:
         await settle(pilot)
         text = screen_text(app)
         assert (
-            "2 lineages: v7 n1,n2,n3 (master n1) held by n1,n2; n3 ahead at v8: without n2 / v6 n4,n5 (master n4)"
-            in text
+            "2 lineages, one for each mastership: "
+            "v7 n1,n2,n3 (master n1) held by n1,n2; n3 ahead at v8: without n2 / v6 n4,n5 (master n4)" in text
         )
         assert "most hold" not in text, "n1 under the cursor holds what most hold"
         await pilot.press("j", "j")

@@ -103,8 +103,8 @@ def test_why_the_list_after_the_kill_is_as_it_is() -> None:
         await pilot.press("b")
         await settle(pilot)
         text = screen_text(app)
-        assert "⇠ because byzantium published it" in text
-        assert "← because athens was killed" in text
+        assert "⇠ because byzantium published it:" in text
+        assert "← because athens was killed:" in text
         assert "athens is killed" in text
         await pilot.press("G", "enter")
         await settle(pilot)
@@ -115,6 +115,19 @@ def test_why_the_list_after_the_kill_is_as_it_is() -> None:
         assert app.screen is screen
 
     show(ScenarioCluster("master-crash"), talk, WIDE)
+
+
+def test_a_second_reason_is_no_cause_of_the_first_one() -> None:
+    async def talk(pilot: Pilot[None], app: Console, screen: EventsScreen) -> None:
+        raised = next(record for record in screen._trail.records if isinstance(record.event, events.SuspicionRaised))
+        await point(pilot, screen, events.SuspicionRaised, raised.member)
+        await pilot.press("b")
+        await settle(pilot)
+        lines = [line for line in screen_text(app).splitlines() if "because" in line or "->" in line or "→" in line]
+        first, second = (next(line for line in lines if words in line) for words in ("did not arrive", "late already"))
+        assert "and because" in second and first.index("←") == second.index("←"), lines
+
+    show(ScenarioCluster("cut-racks"), talk, WIDE)
 
 
 def test_stories_of_an_event_one_after_the_other() -> None:

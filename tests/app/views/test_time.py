@@ -91,7 +91,7 @@ async def test_the_past_is_shown_in_every_view_and_nothing_is_done_in_it() -> No
         assert app.session.playhead.shown_us == 500_000
         for line, answer in (
             ("at nowhere", "names no moment"), ("at n1#99", "no event n1#99"), ("speed x", "is not a speed"),
-            ("speed 0", "more than 0"), ("fork kill n1", "of our own"), ("at 99999", "is not remembered"),
+            ("speed 0", "more than 0"), ("fork kill n1", "cannot be done by this cluster"), ("at 99999", "is not remembered"),
         ):  # fmt: skip
             await type_line(pilot, line)
             await settle(pilot)
@@ -149,7 +149,7 @@ async def test_a_simulated_run_is_held_stepped_and_forked(tmp_path: Path) -> Non
         await settle(pilot)
         fork = app.session.cluster
         assert isinstance(fork, SimulatedCluster) and fork is not cluster
-        assert "three-fork-1" in screen_text(app)
+        assert "three-fork-1" in screen_text(app) and screen_text(app).splitlines()[2].startswith(" COPY")
         assert [(action.at_us, action.command) for action in fork.commands] == [(fork_us, KillMember("n1"))]
         assert killed(app, "n1")
     app.close_owned()

@@ -277,7 +277,7 @@ def test_who_asks_is_said_and_nobody_is_told_more(cities: tuple[FakeMember, ...]
     with watching(cities[0].url, access=MemberCredentials(user="hugo", password="secret")) as (cluster, _):
         wait_until(lambda: any(status.why for status in cluster.connection_status().values()))
         why = next(iter(cluster.connection_status().values())).why
-        assert "who are you?" in why
+        assert "who are you?; the name, password or token that was given is not one of this member's" in why
         assert "secret" not in why + repr(MemberCredentials(user="hugo", password="secret"))
 
 

@@ -60,7 +60,9 @@ def test_a_master_that_removed_the_majority_is_alone_and_the_others_are_led(
     picture = picture_of(logs)
     assert picture.masters() == (A, B)
     assert all(belief.running for belief in picture.members.values())
-    assert summarize_beliefs(ListAgreement(picture)).sentence.startswith(f"2 lineages: v6 {B},{C},{D}")
+    assert summarize_beliefs(ListAgreement(picture)).sentence.startswith(
+        f"2 lineages, one for each mastership: v6 {B},{C},{D}"
+    )
     (alone,) = logs.observed()
     assert (alone.kind, alone.is_open) == ("lone-master", True)
     assert alone.headline.startswith(f"{A} led itself alone against 4 others: ")

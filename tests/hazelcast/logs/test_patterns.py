@@ -180,7 +180,7 @@ MESSAGES: list[tuple[str, Struct]] = [
         "Changing cluster state from ClusterState{state=ACTIVE, lock=LockGuard{lockOwner=[127.0.0.1]:5702, lockOwnerId='x', "
         "lockExpiryTime=1795263451144}} to ClusterStateChange{type=class com.hazelcast.cluster.ClusterState, newState=FROZEN}, "
         "initiator: [127.0.0.1]:5702, transient: false",
-        ClusterStateChanged("FROZEN", "changed from ACTIVE, initiated by [127.0.0.1]:5702"),
+        ClusterStateChanged("FROZEN", "it was changed from ACTIVE, initiated by [127.0.0.1]:5702"),
     ),
     (
         "Resetting heartbeat timestamps because of huge system clock jump! Clock-Jump: -289351 ms, Heartbeat-Timeout: 60000 ms",

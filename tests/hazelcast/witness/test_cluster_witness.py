@@ -292,7 +292,7 @@ def test_a_state_that_is_told_first_has_not_changed_unless_it_is_another_one() -
     assert watched.says(A, "a", ClusterMetadata("ACTIVE")) == []
     assert watched.says(A, "a", ClusterMetadata("IN_TRANSITION")) == []
     changed = watched.says(A, "a", ClusterMetadata("FROZEN"))
-    assert changed == [ClusterStateChanged("FROZEN", "it was ACTIVE")]
+    assert changed == [ClusterStateChanged("FROZEN", "it was ACTIVE before")]
     assert watched.says(A, "a", ClusterMetadata("FROZEN")) == []
 
 

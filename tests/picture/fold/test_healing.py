@@ -124,6 +124,7 @@ def test_a_merge_ends_one_life_and_begins_the_next() -> None:
     belief = fold(cluster, picture).members["n4"]
     assert (belief.status, belief.cluster_state, belief.merging) == ("joining", "ACTIVE", None)
     assert (belief.join_list, belief.join_list_edition, belief.merged_from) == (edited, 3, "n4-life-1")
+    assert belief.runs_since_us < belief.started_us, "its process went on"
     cluster.install("n4", 9, FIVE, life=2)
     cluster.install("n4", 7, ["n4", "n5"])  # of the life before, late
     assert fold(cluster, picture).members["n4"].version == 9

@@ -176,6 +176,8 @@ def test_values_of_maps_are_not_in_the_audit_log() -> None:
         assert (await service.call(Get("m", "k"), ANN)).value == b"secret"
         await service.do(CallMap("n1", Put("m", "k", b"secret")), ANN)
         assert command_text(CallMap("n1", Put("m", "k", b"secret"))) == "call n1 put"
+        assert command_text(CutLink(("n1", "n2"), ("n3",))) == "cut sources=n1,n2 targets=n3 mode=blackhole"
+        assert command_text(Partition((("n1", "n2"), ("n3",)))) == "partition groups=n1,n2|n3 mode=blackhole"
 
     during(test)
 

@@ -85,9 +85,10 @@ def search(state: Membership, leading: Leading, now: int) -> None:
     readmission.forget_old(state, now)
     candidates = tuple(address for address in possible_addresses(state, now) if address not in state.peers)
     if not candidates:
-        # A cluster that has never lost a member has none to look for.
+        # A cluster that misses no member has none to look for: what has come back, stands on its list again.
+        misses = any(left.address not in state.peers for left in state.left.values())
         known = "every address that it knows is a member already; edit the join list to name others"
-        explain(state, now, Reason("nobody-known", known) if state.left else NOTHING)
+        explain(state, now, Reason("nobody-known", known) if misses else NOTHING)
     elif state.other_clusters.unanswered >= set(candidates):
         named = ", ".join(remembered_addresses.described(state, address) for address in candidates)
         explain(state, now, Reason("nobody-answers", f"nobody answers at {named}"), silent=candidates)

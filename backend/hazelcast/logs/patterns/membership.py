@@ -343,7 +343,7 @@ def _state(found: re.Match[str]) -> logged.ParsedMessage:
         return logged.NoEvent()
     before, after = found["before"], cast(ClusterState, name)
     initiator = f", initiated by {found['initiator']}" if found["initiator"] else ""
-    return events.ClusterStateChanged(after, f"changed from {before}{initiator}")
+    return events.ClusterStateChanged(after, f"it was changed from {before}{initiator}")
 
 
 MERGE_PATTERNS: list[LogPattern] = [

@@ -24,6 +24,7 @@ from quarterdeck.backend.core.membership.messages import (
     SplitBrainProbe,
 )
 from quarterdeck.backend.core.membership.split_brain import cluster_search
+from quarterdeck.backend.core.membership.undertakings import LeftMember
 from quarterdeck.backend.core.properties import Settings
 from tests.core.member_state import state_of
 from tests.core.stepped_cluster import SETTINGS, SteppedCluster, address_of, training_settings
@@ -117,12 +118,19 @@ def test_a_master_that_never_lost_anybody_looks_for_nobody_and_says_nothing() ->
 
 def test_a_master_that_lost_somebody_and_knows_nobody_says_so_once() -> None:
     world = two()
-    state_of(world.machines["D"]).left["of-one-who-is-gone"] = 0
+    state_of(world.machines["D"]).left["of-one-who-is-gone"] = LeftMember(address_of("Z"), 0)
     for _ in range(5):
         world.search("D")
     assert [event.reason for event in world.seen("D", NotMerging)] == [
         "every address that it knows is a member already; edit the join list to name others"
     ]
+
+
+def test_a_master_whose_members_have_all_come_back_misses_none() -> None:
+    world = two()
+    state_of(world.machines["D"]).left["of-the-incarnation-before"] = LeftMember(address_of("E"), 0)
+    world.search("D")
+    assert not world.seen("D", NotMerging)
 
 
 def test_a_master_whom_nobody_answers_says_so_once() -> None:
