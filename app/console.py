@@ -358,10 +358,10 @@ class Console(App[None]):
         made.fit(self.size)
         if made.sort_filter is not None:
             made.sort_filter.table_settings = self.state.table_settings_of(view)
-        made.date_by(utc=self.settings.clock == "utc")
         return made
 
     def _new_tab(self, session: ConsoleSession, title: str = "", opened_from: Tab | None = None) -> Tab:
+        session.clock.chosen = self.settings.clock
         return Tab(session, Requests(session, self._command_ended), title, opened_from)
 
     def _report_failed_start(self, tab: Tab) -> None:

@@ -17,8 +17,8 @@ from msgspec.structs import replace
 
 from quarterdeck.app.themes import DEFAULT_THEME
 
-Clock = Literal["run", "utc"]
-"""How events are dated: in seconds since the run began, or in UTC."""
+Clock = Literal["auto", "run", "utc"]
+"""How events are dated: in seconds since the run began, or in UTC. `auto` is UTC for clusters that run elsewhere and journals."""
 
 
 class ConsoleSettings(Struct, frozen=True):
@@ -30,7 +30,7 @@ class ConsoleSettings(Struct, frozen=True):
     theme: str = DEFAULT_THEME
     mouse: bool = True
     """Whether the console uses the mouse. If not, the terminal selects text with it as usual."""
-    clock: Clock = "run"
+    clock: Clock = "auto"
     keys: Mapping[str, str] = {}
     """Keys as Textual names them, separated by commas, by the id of the action; empty for an action without a key."""
     aliases: Mapping[str, str] = {}

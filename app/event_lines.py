@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
-from functools import lru_cache
 from typing import Literal, get_args
 
 import msgspec
 from rich.cells import cell_len
 
 from quarterdeck.app.session import ConsoleSession
+from quarterdeck.app.shown_clock import ShownClock
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.membership.events import MemberStarted
 from quarterdeck.backend.core.properties import SECOND_US
@@ -24,7 +23,6 @@ from quarterdeck.backend.picture.text.fact import Fact
 from quarterdeck.backend.picture.text.formatting import (
     NAMES_SPELT_OUT,
     NameOf,
-    clock_text,
     counted,
     duration_text,
     listed,
@@ -34,8 +32,6 @@ from quarterdeck.backend.picture.text.formatting import (
 from quarterdeck.widgets.component_styles import fit
 from quarterdeck.widgets.tail_log import TailLine, TailLog
 
-CLOCK_WIDTH = len("99999.999")
-UTC_WIDTH = len("23:59:59.999")
 KIND_WIDTH = len("explicit-suspicion-received") + 1
 NARROW = 110
 """Below this width the column of kinds, which the words imply, is not shown."""
@@ -71,27 +67,16 @@ class EventLine:
 
 
 class LineFormat:
-    """Writes lines of every level in the same columns.
+    """Writes lines of every level in the same columns; the width where they stand decides whether kinds have room."""
 
-    `utc` chooses the clock, the width of the place where they stand whether kinds have room.
-    """
-
-    def __init__(self, name_of: NameOf, width_now: Callable[[], int]) -> None:
+    def __init__(self, name_of: NameOf, width_now: Callable[[], int], clock: ShownClock) -> None:
         self._name_of, self._width_now = name_of, width_now
-        self.utc = False
+        self.time_of = clock.of_record
         self._longest_name = len("member")
 
     @property
     def width(self) -> int:
         return self._width_now() or NARROW
-
-    @property
-    def time_width(self) -> int:
-        return UTC_WIDTH if self.utc else CLOCK_WIDTH
-
-    def time_of(self, record: Record) -> str:
-        """Return when it happened, on the chosen clock."""
-        return utc_text(record.utc) if self.utc else clock_text(record.at)
 
     def entry_line(self, entry: Entry) -> TailLine:
         """Return the line of an entry, whichever its level."""
@@ -128,12 +113,6 @@ class LineFormat:
         """Return the test whether a filter of this text selects a line."""
         selection = EventFilter.of(text)
         return lambda line: line.matches(selection, self._name_of)
-
-
-@lru_cache(maxsize=4096)
-def utc_text(utc_us: int) -> str:
-    """Return the time of day in UTC, with milliseconds."""
-    return datetime.fromtimestamp(utc_us / SECOND_US, tz=UTC).strftime("%H:%M:%S.%f")[:-3]
 
 
 MOST_EVENTS = 40

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, NamedTuple
 
+from quarterdeck.app.shown_clock import ShownClock
 from quarterdeck.backend.clusters.cluster import Cluster
 from quarterdeck.backend.clusters.follower import Follower
 from quarterdeck.backend.core.address import Address
@@ -76,6 +77,7 @@ class ConsoleSession:
         self.cluster = cluster
         self.starting = starting
         self.owned = owned
+        self.clock = ShownClock(cluster.source)
         self.tape = past or Tape(RECORDED_TAPE_CAPACITY if cluster.source == "recorded" else TAPE_CAPACITY)
         self.playhead = Playhead(self.tape)
         self.arrived: Sequence[Record] = ()
@@ -214,6 +216,8 @@ class ConsoleSession:
         self._step_load()
         self.arrived = fresh = self._follower.follow(RECORDS_A_TICK)
         self._busy_polls = self._busy_polls + 1 if fresh else 0
+        if fresh:
+            self.clock.learn(fresh[-1])
         self.tape.append(fresh, self._follower.picture)
         self._order.take(fresh)
         self._episodes.extend(self._order.release())

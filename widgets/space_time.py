@@ -69,14 +69,13 @@ class SpaceTimeDiagram(ComponentStyles, can_focus=True):
     def __init__(
         self,
         time_of: Callable[[int], str],
-        time_width: int,
         words_of: Callable[[SpaceTimeRow], str],
         *,
         id: str | None = None,
     ) -> None:
-        """Create a diagram. `time_of` writes a moment in `time_width` cells; `words_of` describes a row."""
+        """Create a diagram. `time_of` writes each moment in as many cells; `words_of` describes a row."""
         super().__init__(id=id)
-        self._time_of, self._time_width, self._words_of = time_of, time_width, words_of
+        self._time_of, self._words_of = time_of, words_of
         self._model: SpaceTime | None = None
         self._revision = 0
         self._length = 0
@@ -227,7 +226,7 @@ class SpaceTimeDiagram(ComponentStyles, can_focus=True):
     def _laid_out(self) -> Layout:
         if self._layout is None:
             lanes = len(self._model.lanes) if self._model is not None else 0
-            left = 1 + self._time_width + 2
+            left = 1 + len(self._time_of(0)) + 2
             room = max(0, self.size.width - left)
             lane = min(MOST_LANE, max(LEAST_LANE, room // max(1, lanes)))
             in_sight = max(1, min(lanes, room // lane))
@@ -251,7 +250,7 @@ class SpaceTimeDiagram(ComponentStyles, can_focus=True):
         letters = [" "] * lanes_end
         for lane in range(layout.first, layout.first + layout.lanes):
             letters[layout.x(lane)] = row.lanes[lane]
-        head = (CURSOR_MARK if at_cursor else " ") + self._time_of(row.at_us).rjust(self._time_width)
+        head = (CURSOR_MARK if at_cursor else " ") + self._time_of(row.at_us)
         letters[: len(head) + 1] = [*head, GAP_MARK if row.gap_us >= LONG_GAP_US else " "]
         spans = [(0, layout.left, "faint")]
         taken = [False] * lanes_end

@@ -74,7 +74,7 @@ class TailLog(ComponentStyles, Generic[Entry], can_focus=True):
         super().__init__(id=id)
         self._line_of = line_of
         self._matcher_of = matcher_of
-        self._heading = title
+        self._heading, self._zone = title, ""
         self._head = int(headed)
         self._ring: deque[Entry] = deque(maxlen=capacity)
         self.shown: deque[Entry] = self._ring
@@ -111,7 +111,10 @@ class TailLog(ComponentStyles, Generic[Entry], can_focus=True):
     @property
     def title_text(self) -> str:
         """The title: the heading, whether new lines are followed, and the filter."""
-        parts = [*filter(None, [self._heading]), "▼ follow" if self.following else f"‖ paused +{self.unseen} new"]
+        parts = [
+            *filter(None, [self._heading, self._zone]),
+            "▼ follow" if self.following else f"‖ paused +{self.unseen} new",
+        ]
         if self.filter_text and self.hides:
             parts.append(chip_text(f"/{self.filter_text}  {len(self.shown)} of {len(self._ring)}"))
         elif self.filter_text:
@@ -151,6 +154,12 @@ class TailLog(ComponentStyles, Generic[Entry], can_focus=True):
     def set_heading(self, heading: str) -> None:
         self._heading = heading
         self.refresh()
+
+    def set_zone(self, zone: str) -> None:
+        """Name the zone of the times in the title."""
+        if zone != self._zone:
+            self._zone = zone
+            self.refresh()
 
     def set_filter(self, text: str) -> None:
         """Show, or mark, only the lines that match `text`; show all if it is empty."""

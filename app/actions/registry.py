@@ -205,6 +205,10 @@ VIEW_ACTIONS = _headed(
         ),
         shown=False,
     ),
+    Action(
+        "clock", "run clock or UTC", "Show all times in UTC, or in seconds since the run began.", "t",
+        words=one_word("clock", "choice", "[auto|run|utc]", "auto", "run", "utc"), shown=False,
+    ),
     Action("copy", "copy", "Copy the row under the cursor, or the selected ones, as text.", "y", shown=False),
     Action(
         "copy-json", "copy JSON", "Copy the row under the cursor, or the selected ones, as JSON.", "Y", shown=False,

@@ -106,7 +106,7 @@ VIEWS: tuple[View, ...] = (
         short="part", cli="cluster table", points_at_members=True,
         actions=(
             Action(
-                "map-observer", "whose table", "Show the table of the next member; the first one is the master's.", "t",
+                "map-observer", "whose table", "Show the table of the next member; the first one is the master's.", "u",
                 words=one_word(
                     "table-of", "optional member", "[MEMBER]", meaning="show this member's table; none: the next one's",
                 ),
@@ -243,10 +243,6 @@ VIEWS: tuple[View, ...] = (
                 "H", words=one_word("mark", "text", "[TEXT]"), shown=False,
             ),
             Action(
-                "event-utc", "run clock or UTC", "Show times in UTC instead of on the run's clock; and back.", "t",
-                shown=False,
-            ),
-            Action(
                 "event-zoom", "zoom", "Let a row of the space–time diagram take up more time, or less.", "plus",
                 key_display="+ −",
                 words=one_word(
@@ -369,7 +365,6 @@ VIEWS: tuple[View, ...] = (
                 "previous-member", "", "Look at the previous member.", "left", key_display="←", shown=False,
                 handler="next-member -",
             ),
-            Action("list-text", "list text", "Show the list as older versions wrote it to their logs, and back.", "t"),
         ),
     ),
 )  # fmt: skip

@@ -9,10 +9,12 @@ from collections.abc import Sequence
 from concurrent.futures import CancelledError, Future
 from functools import partial
 from operator import attrgetter
+from typing import get_args
 
 from quarterdeck.app.actions.action import EVERYTHING
 from quarterdeck.app.commands.grammar import BadLine, ConsoleRequest, parse_line
-from quarterdeck.app.console_interface import OpenedCluster
+from quarterdeck.app.console_interface import OpenedCluster, choice_of
+from quarterdeck.app.console_state import Clock
 from quarterdeck.app.screen.view_screen import ViewScreen
 from quarterdeck.app.session import ConsoleSession
 from quarterdeck.backend.clusters.cluster import Forkable, SnapshotSource, TimeControl
@@ -115,6 +117,14 @@ def do_time_violation(view: ViewScreen, back: str) -> None:
 def violation_moments(session: ConsoleSession) -> Sequence[int]:
     """Return when each of the violations was seen, in order."""
     return sorted(max(record.at for record in violation.witnesses) for violation in session.violations)
+
+
+def do_clock(view: ViewScreen, text: str) -> None:
+    """Show times on the named clock, or on the other one than now."""
+    clock = view.session.clock
+    clock.chosen = choice_of(text or ("run" if clock.utc else "utc"), get_args(Clock), clock.chosen, "clock")
+    view.console.show_message("times are UTC" if clock.utc else "times are seconds since the run began")
+    view.repaint()
 
 
 # Speed

@@ -154,4 +154,6 @@ def moment_text(session: ConsoleSession) -> str:
     if playhead.live:
         return ""
     sign = "‖ past" if playhead.mode == "paused" else f"▶ past x{playhead.speed:g}"
+    if session.clock.utc:
+        return f"{sign} {session.clock.spoken(playhead.shown_us)}, {age_text(playhead.now_us - playhead.shown_us)} ago"
     return f"{sign} {playhead.shown_us / SECOND_US:.3f} of {playhead.now_us / SECOND_US:.1f} s"

@@ -197,7 +197,7 @@ class ViewScreen(Screen[None]):
         """Return the facts of the detail: by default, all about the member under the cursor."""
         member = self.member_under_cursor
         picture, now_us = self.session.picture, self.session.now_us()
-        facts = member_detail(picture, member, now_us, recent=self.session.recent)
+        facts = member_detail(picture, member, now_us, recent=self.session.recent, time_of=self.session.clock.spoken)
         return (
             Fact("member", one_line(member), "strong"),
             *self.connections.facts(member),
@@ -283,9 +283,6 @@ class ViewScreen(Screen[None]):
         across = self._get_breakpoint_classes(size.width, self.HORIZONTAL_BREAKPOINTS)
         down = self._get_breakpoint_classes(size.height, self.VERTICAL_BREAKPOINTS)
         self.add_class(*across, *down, update=False)
-
-    def date_by(self, *, utc: bool) -> None:
-        """Show times in UTC, or on the run's clock; for views that show events."""
 
     def words(self) -> Mapping[WordKind, Sequence[str]]:
         return {"column": self.sort_filter.titles} if self.sort_filter is not None else {}

@@ -63,8 +63,6 @@ class MemberScreen(FactsScreen):
 
     view = "member"
     label = ""
-    _legacy = False
-    """Whether its list is shown as older versions wrote it."""
 
     def point_at(self, label: str) -> None:
         self.label = label
@@ -80,7 +78,9 @@ class MemberScreen(FactsScreen):
     def facts(self) -> Iterable[Fact]:
         picture, now_us = self.session.picture, self.session.now_us()
         yield from self.connections.facts(self.label)
-        yield from member_detail(picture, self.label, now_us, legacy=self._legacy, recent=self.session.recent)
+        yield from member_detail(
+            picture, self.label, now_us, recent=self.session.recent, time_of=self.session.clock.spoken
+        )
 
     def do_detail(self, member: str) -> None:
         if member:
@@ -94,10 +94,6 @@ class MemberScreen(FactsScreen):
         if labels:
             place = labels.index(self.label) + (-1 if back else 1) if self.label in labels else 0
             self.console.goto("member", member=labels[max(0, min(place, len(labels) - 1))])
-
-    def do_list_text(self, _: str) -> None:
-        self._legacy = not self._legacy
-        self.repaint()
 
 
 class QuestionsScreen(FactsScreen):

@@ -37,7 +37,7 @@ from quarterdeck.backend.picture.events.catalogue import record_words
 from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.picture import Picture
 from quarterdeck.backend.picture.text.fact import Fact
-from quarterdeck.backend.picture.text.formatting import clock_text, one_line
+from quarterdeck.backend.picture.text.formatting import one_line
 from quarterdeck.widgets.fact_sheet import FactSheet
 from quarterdeck.widgets.line_table import Column, LineTable, TableCell
 
@@ -194,8 +194,8 @@ class SuspicionsScreen(ViewScreen):
         """Yield the latest suspicions and removals, the newest first: the master removes whom it suspects, and none is left."""
         for place, record in enumerate(reversed(self._lately)):
             words = record_words(record, self.session.picture.label_of)
-            when = clock_text(record.at).strip()
-            yield Fact("" if place else "lately", f"{when} s {one_line(record.member)}: {words}", "faint")
+            when = self.session.clock.spoken(record.at)
+            yield Fact("" if place else "lately", f"{when} {one_line(record.member)}: {words}", "faint")
 
     def _master_of(self, observer: str) -> MemberBelief | None:
         picture = self.session.picture

@@ -34,7 +34,7 @@ from quarterdeck.backend.picture.replay.timeline import (
     window,
 )
 from quarterdeck.backend.picture.text.fact import Fact
-from quarterdeck.backend.picture.text.formatting import clock_text, counted, one_line, with_names
+from quarterdeck.backend.picture.text.formatting import counted, one_line, with_names
 from quarterdeck.widgets.line_table import LineTable, TableCell
 from quarterdeck.widgets.status_line import StatusLine, StatusLines
 from quarterdeck.widgets.timeline import TimelineStrip
@@ -51,6 +51,7 @@ class NearbyEvent(NamedTuple):
     """An event, and its distance from the moment that is shown."""
 
     record: Record
+    when: str
     text: str
     away_us: int
     live: bool
@@ -77,7 +78,7 @@ class NearbyEvent(NamedTuple):
 
 
 COLUMNS: tuple[ColumnOf[NearbyEvent], ...] = (
-    ColumnOf("when", lambda row: clock_text(row.record.at), widest=11, rank=lambda row: row.record.at),
+    ColumnOf("when", lambda row: row.when, widest=14, rank=lambda row: row.record.at),
     ColumnOf(
         "from here",
         lambda row: row.away,
@@ -98,7 +99,7 @@ class NearbyEventsModel(BoardModel[NearbyEvent]):
         super().__init__(COLUMNS, fixed=4, tone=lambda row: row.tone, outlier=lambda row: not (row.away_us or row.live))
         self._session = session
         self._records: dict[str, Record] = {}
-        self._seen: tuple[int, int, int, bool] | None = None
+        self._seen: tuple[int, int, int, bool, str] | None = None
         self._looked = self._passed_over = 0
         self.shown_us = 0
         self.here = ""
@@ -109,7 +110,7 @@ class NearbyEventsModel(BoardModel[NearbyEvent]):
         session = self._session
         tape, live = session.tape, session.live
         shown_us = session.playhead.shown_us
-        seen = (len(tape), tape.revision, 0 if live else shown_us, live)
+        seen = (len(tape), tape.revision, 0 if live else shown_us, live, session.clock.zone)
         total = tape.forgotten + len(tape)
         many_new, self._looked = live and total - self._looked > MANY_NEW, total
         if many_new and self._seen is not None and self._passed_over < LOOKS_PASSED_OVER:
@@ -139,7 +140,8 @@ class NearbyEventsModel(BoardModel[NearbyEvent]):
 
     def _event(self, key: str) -> NearbyEvent:
         record = self._records[key]
-        return NearbyEvent(record, self.record_text(record), record.at - self.shown_us, self._session.live)
+        when = self._session.clock.of_record(record)
+        return NearbyEvent(record, when, self.record_text(record), record.at - self.shown_us, self._session.live)
 
 
 NOTES_SHOWN = 3
@@ -197,8 +199,8 @@ class TimeScreen(ViewScreen):
         if record is None:
             return [TableCell("nothing has happened yet", "faint")]
         member = one_line(record.member)
-        at, what = clock_text(record.at).strip(), self._model.record_text(record)
-        return [TableCell(f"{at} s  {member}#{record.seq}  {what}")]
+        at, what = self.session.clock.spoken(record.at), self._model.record_text(record)
+        return [TableCell(f"{at}  {member}#{record.seq}  {what}")]
 
     def row_pointed(self) -> Hashable:
         return self.events.cursor_key
@@ -238,7 +240,7 @@ class TimeScreen(ViewScreen):
 
     def _title(self) -> list[TableCell]:
         session, playhead, tape = self.session, self.session.playhead, self.session.tape
-        at = seconds_text(session.now_us() // 1_000 * 1_000)
+        at = self.session.clock.spoken(session.now_us())
         if session.live:
             held = isinstance(session.cluster, TimeControl) and session.cluster.paused
             how = TableCell(f"‖ newest, standing still at {at}" if held else f"● following, at {at}", "strong")
@@ -310,7 +312,7 @@ class TimeScreen(ViewScreen):
             self.console.show_message(f"there is no mark {'before' if back else 'after'} this")
             return
         here = [mark.text + (f" and {mark.times - 1} more" * (mark.times > 1)) for mark in marks if mark.at_us == at_us]
-        self.console.show_message(f"{seconds_text(at_us)}: {'; '.join(here)}")
+        self.console.show_message(f"{self.session.clock.spoken(at_us)}: {'; '.join(here)}")
         self.repaint()
 
     def do_time_here(self, _: str) -> None:

@@ -5,7 +5,7 @@ Ages are in whole seconds, so a painter that asks again each second has somethin
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 
 from quarterdeck.backend.boards.belief_matrix import BELIEF_CELLS, DISSENT_GLYPH, state_word
@@ -37,6 +37,12 @@ from quarterdeck.backend.picture.text.formatting import (
     with_names,
 )
 
+
+def seconds_of_run(at_us: int) -> str:
+    """Return a moment in seconds since the run began."""
+    return f"{clock_text(at_us).strip()} s"
+
+
 INDENT = "  "
 """In place of the tabs of the list's text, which terminals set as they like."""
 
@@ -46,14 +52,14 @@ def member_detail(
     label: str,
     now_us: int,
     *,
-    legacy: bool = False,
     recent: Sequence[Record] | None = None,
     listing: bool = True,
+    time_of: Callable[[int], str] = seconds_of_run,
 ) -> tuple[Fact, ...]:
     """Return what `label` believes at `now_us` on the run's clock.
 
-    `legacy` chooses the older text of the member list; without `listing` that list, a line for each member, is left out. `recent`
-    are records up to then, in order of time, of which those of the member are shown.
+    Without `listing` the member list, a line for each member, is left out. `recent` are records up to then, in order of time, of
+    which those of the member are shown, dated by `time_of`.
     """
     belief = picture.members.get(label)
     if belief is None:
@@ -73,8 +79,8 @@ def member_detail(
         *process_facts(belief, now_us),
         *join_list_facts(picture, belief, now_us),
         *link_facts(picture, belief, now_us),
-        *(recent_facts(picture, recent, label) if recent is not None else ()),
-        *(_list_text(belief, legacy) if listing else ()),
+        *(recent_facts(picture, recent, label, time_of) if recent is not None else ()),
+        *(_list_text(belief) if listing else ()),
     ]
     return tuple(Fact(fact.heading, one_line(fact.text), fact.tone, fact.verbatim) for fact in facts)
 
@@ -167,9 +173,9 @@ def _verdicts(picture: Picture, belief: MemberBelief, now_us: int) -> Iterator[F
     yield from under("met", met)
 
 
-def _list_text(belief: MemberBelief, legacy: bool) -> Iterator[Fact]:
+def _list_text(belief: MemberBelief) -> Iterator[Fact]:
     if belief.members:
-        text = member_list_text(MemberList(belief.version, belief.members, belief.lineage), belief.uuid, legacy=legacy)
+        text = member_list_text(MemberList(belief.version, belief.members, belief.lineage), belief.uuid)
         for line in text.split("\n"):
             yield Fact("", line.replace("\t", INDENT), verbatim=True)
 
@@ -210,7 +216,9 @@ MEASUREMENTS = (DataMeasured, MemberMeasured)
 """What they say stands under its own headings, and would leave no room for anything else."""
 
 
-def recent_facts(picture: Picture, records: Sequence[Record], label: str) -> Iterator[Fact]:
+def recent_facts(
+    picture: Picture, records: Sequence[Record], label: str, time_of: Callable[[int], str]
+) -> Iterator[Fact]:
     """Yield the last `EVENTS_TOLD` events of a member among `records`, which stand in order of time.
 
     They have their moment, not their age: what has not changed is not painted again.
@@ -222,7 +230,7 @@ def recent_facts(picture: Picture, records: Sequence[Record], label: str) -> Ite
         or (type(record.event) in PROCESS_FAULTS and record.event.target == label)  # type: ignore[union-attr]
     )
     shown, name_of = islice(own, EVENTS_TOLD), picture.label_of
-    said = [f"{clock_text(record.at).strip()} s: {record_words(record, name_of)}" for record in shown]
+    said = [f"{time_of(record.at)}: {record_words(record, name_of)}" for record in shown]
     yield from under("lately", said or ["nothing that is still remembered"], "faint")
 
 

@@ -61,7 +61,7 @@ class ConsoleSection(BaseModel):
     theme: Annotated[str, AfterValidator(lambda name: theme_called(name).name)] = DEFAULT_THEME
     mouse: bool = True
     """Off, the terminal's own selection works as it does everywhere."""
-    clock: Clock = "run"
+    clock: Clock = "auto"
     keys: dict[str, Keys] = {}
     """By the id of the action, as `quarterdeck keys` lists them. An empty list takes the key away."""
     aliases: dict[Annotated[str, AfterValidator(_word)], Annotated[str, AfterValidator(_meaning)]] = {}

@@ -118,7 +118,7 @@ def test_detail_of_a_master(snapshot: SnapshotAssertion) -> None:
 
 
 def test_detail_of_one_that_is_held_back(snapshot: SnapshotAssertion) -> None:
-    assert look_at(healing_cluster(), SMALL, "G", "i", "t") == snapshot
+    assert look_at(healing_cluster(), SMALL, "G", "i") == snapshot
 
 
 def test_what_is_asked_before_a_search(snapshot: SnapshotAssertion) -> None:

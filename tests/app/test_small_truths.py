@@ -6,11 +6,14 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 import pytest
+from msgspec import structs
 from textual.pilot import Pilot
 
 from quarterdeck.app.console import Console
 from quarterdeck.app.console_interface import Pointed
 from quarterdeck.app.screen import view_screen
+from quarterdeck.app.shown_clock import ShownClock
+from quarterdeck.backend.clusters.cluster import Source
 from quarterdeck.backend.core.commands import SearchClusters
 from quarterdeck.backend.core.membership import events
 from tests.app.fakes.fake_cluster import FakeCluster, formed
@@ -240,3 +243,33 @@ def test_the_prompt_leaves_the_panes_where_they_are() -> None:
         assert screen_text(app).splitlines()[-2].startswith(" :h")
 
     in_console(scenario)
+
+
+def test_one_key_changes_the_clock_of_every_view_and_utc_is_named() -> None:
+    async def scenario(pilot: Pilot[None], app: Console, cluster: FakeCluster) -> None:
+        await pilot.press("t")
+        assert app.top.message.text == "times are UTC"
+        await settle(pilot)
+        titles = {"1": "─ UTC  ▼ follow", "8": "episodes  UTC  ▼ follow", "9": "following, at 00:00:0", "i": " UTC: "}
+        for key, words in titles.items():
+            await pilot.press(*("1", key) if key == "i" else key)
+            await settle(pilot)
+            assert words in screen_text(app), (key, screen_text(app))
+        await pilot.press("t")
+        await settle(pilot)
+        assert "UTC" not in screen_text(app)
+
+    in_console(scenario, size=(120, 40))
+
+
+@pytest.mark.parametrize(("source", "utc_us", "zone"), [
+    ("remote", 1_795_000_000_000_000, "UTC"), ("hazelcast", 1_795_000_000_000_000, "UTC"), ("recorded", 2_000_000, ""),
+    ("recorded", 1_795_000_000_000_000, "UTC"), ("live", 1_795_000_000_000_000, ""), ("simulated", 2_000_000, ""),
+])  # fmt: skip
+def test_the_clock_suits_the_cluster_until_another_one_is_chosen(source: Source, utc_us: int, zone: str) -> None:
+    clock, record = ShownClock(source), formed(CITIES).drain()[0]
+    record = structs.replace(record, at=2_000_000, utc=utc_us)
+    clock.learn(record)
+    assert clock.zone == zone and clock.of_record(record) == clock.of_moment(record.at)
+    clock.chosen = "run"
+    assert clock.spoken(2_000_000) == "2.000 s"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from quarterdeck.backend.boards.member_detail import INDENT, member_detail, recent_facts
+from quarterdeck.backend.boards.member_detail import INDENT, member_detail, recent_facts, seconds_of_run
 from quarterdeck.backend.core.data.events import BackupOutOfStep, DataMeasured
 from quarterdeck.backend.core.events import ProcessPaused, Record
 from quarterdeck.backend.core.membership import events
@@ -21,9 +21,9 @@ from quarterdeck.backend.picture.text.formatting import age_text
 from tests.app.fakes.fake_cluster import FIVE, FakeCluster, fold, formed
 
 
-def facts_of(cluster: FakeCluster, label: str, *, later_us: int = 0, legacy: bool = False) -> list[tuple[str, str]]:
+def facts_of(cluster: FakeCluster, label: str, *, later_us: int = 0) -> list[tuple[str, str]]:
     picture = fold(cluster)
-    return [(fact.heading, fact.text) for fact in member_detail(picture, label, picture.at + later_us, legacy=legacy)]
+    return [(fact.heading, fact.text) for fact in member_detail(picture, label, picture.at + later_us)]
 
 
 def test_a_plain_member() -> None:
@@ -41,11 +41,10 @@ def test_a_plain_member() -> None:
 
 
 def test_the_list_is_the_text_that_operators_know() -> None:
-    for legacy in (False, True):
-        cluster = formed()
-        members = MemberList(5, tuple(cluster.member(label) for label in FIVE), "L1")
-        text = member_list_text(members, "n2-life-1", legacy=legacy).replace("\t", INDENT)
-        assert "\n".join(text for _, text in facts_of(cluster, "n2", legacy=legacy)).endswith(text)
+    cluster = formed()
+    members = MemberList(5, tuple(cluster.member(label) for label in FIVE), "L1")
+    text = member_list_text(members, "n2-life-1").replace("\t", INDENT)
+    assert "\n".join(text for _, text in facts_of(cluster, "n2")).endswith(text)
 
 
 def test_nobody_and_those_whose_process_stands_still() -> None:
@@ -84,7 +83,7 @@ def test_what_is_measured_leaves_room_for_what_happened() -> None:
         cluster.now_us(),
         DataMeasured(2, 0, 0, 0, 0, 0, (), (), ()),
     )
-    facts = [fact.text for fact in recent_facts(Picture(), [*records, *[measured] * 50], "n1")]
+    facts = [fact.text for fact in recent_facts(Picture(), [*records, *[measured] * 50], "n1", seconds_of_run)]
     assert any("installs list" in text for text in facts) and not any("stores" in text for text in facts)
 
 

@@ -119,7 +119,7 @@ async def test_a_title_a_candidate_and_the_words_of_a_row_end_with_an_ellipsis()
         assert "x1…" in candidates.render_line(0).text
         candidates.show([("stop \x1b[2J", "\x1b]0;title\x07")], "\u202erevealed")
         assert candidates.text.replace("\n", "").isprintable(), "a name steers no terminal"
-    diagram = SpaceTimeDiagram(str, 9, lambda row: "a" * 60 + NUMBER)
+    diagram = SpaceTimeDiagram(lambda at_us: str(at_us).rjust(9), lambda row: "a" * 60 + NUMBER)
     app = Stage(diagram, 6)
     async with app.run_test(size=(60, 8)) as pilot:
         trail = EventIndex(records_of([("n1", 1, EVENTS[5])], [0]), str)

@@ -157,7 +157,7 @@ def diagram_of(name: str, labels: int = 20, zoom_us: int = 0) -> tuple[SpaceTime
     known = list(dict.fromkeys(record.member for record in event_index.records if record.uuid != record.run))
     model = SpaceTime(event_index, known[:labels], zoom_us)
     model.extend(event_index.records)
-    return SpaceTimeDiagram(clock_text, len("99999.999"), words), model
+    return SpaceTimeDiagram(clock_text, words), model
 
 
 def test_arrows_end_at_the_mark_and_lanes_of_the_dead_are_empty() -> None:

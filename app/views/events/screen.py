@@ -36,7 +36,7 @@ from quarterdeck.backend.picture.explain.event_trace import Subject, event_trace
 from quarterdeck.backend.picture.explain.space_time import ZOOMS_US, SpaceTime, SpaceTimeRow
 from quarterdeck.backend.picture.replay.tape import ReorderBuffer
 from quarterdeck.backend.picture.text.fact import Fact
-from quarterdeck.backend.picture.text.formatting import Refusal, clock_text, duration_text, one_line
+from quarterdeck.backend.picture.text.formatting import Refusal, duration_text, one_line
 from quarterdeck.widgets.line_table import TableCell
 from quarterdeck.widgets.space_time import SpaceTimeDiagram
 from quarterdeck.widgets.tail_log import TailLog
@@ -62,11 +62,12 @@ class EventsScreen(ViewScreen):
         super().__init__(session, console)
         self._order = ReorderBuffer(RECENT)
         self._trail = EventIndex((), session.label_of)
-        self._format = LineFormat(session.label_of, lambda: self.tail.size.width)
+        self._format = LineFormat(session.label_of, lambda: self.tail.size.width, session.clock)
         self._diagram: SpaceTime | None = None
         """What is drawn while the diagram is in sight, and only then."""
         self._chosen: Record | None = None
         """The event that the cursor was put on, which need not be the first one of its row."""
+        self._zone = ""
         self._has_been_sent = False
         """Whether another view has put the cursor where it is."""
         self._awaited: Pointed | None = None
@@ -77,7 +78,7 @@ class EventsScreen(ViewScreen):
             matcher_of=self._format.matcher,
             id="events-tail",
         )
-        self.diagram = SpaceTimeDiagram(clock_text, self._format.time_width, self._row_words, id="space-time")
+        self.diagram = SpaceTimeDiagram(session.clock.of_moment, self._row_words, id="space-time")
         self.pane = EventPane(self._format, session.label_of, partial(log_place, session), id="event-pane")
         self.diagram.display = False
         self.pane.close()
@@ -123,6 +124,10 @@ class EventsScreen(ViewScreen):
     def paint(self) -> None:
         self._go_to_awaited()
         self._reserve(self.session.cluster.labels)
+        if self._zone != self.session.clock.zone:
+            self._zone = self.session.clock.zone
+            self.tail.set_zone(self._zone)
+            self.diagram.forget()
         if self._diagram is not None:
             if len(self._diagram.lanes) != len(self.session.cluster.labels):
                 self._redraw()
@@ -404,14 +409,6 @@ class EventsScreen(ViewScreen):
         self._redraw()
         marks = "the filter marks what matches; n and N go there"
         self.console.show_message("the filter hides what does not match" if self.tail.hides else marks)
-
-    def date_by(self, *, utc: bool) -> None:
-        self._format.utc = utc
-
-    def do_event_utc(self, _: str) -> None:
-        self._format.utc = not self._format.utc
-        self.tail.refresh()
-        self.console.show_message("times are UTC" if self._format.utc else "times are on the run's clock")
 
     # The diagram
 

@@ -37,13 +37,12 @@ PaneName = Literal["lists", "suspicions", "tables", "migrations", "happened", "d
 PANES: tuple[PaneName, ...] = ("lists", "suspicions", "tables", "migrations", "happened", "detail")
 """In the order in which tab visits them."""
 
-Shape = Literal["lines", "two", "two-with-detail", "three"]
-"""All below each other, most of them a line each; two side by side; the same with the detail beside what happened; three."""
+Shape = Literal["lines", "two"]
+"""All below each other, most of them a line each; or two side by side, above what happened and the detail in the whole width."""
 
 TWO_FROM = (110, 30)
 """Columns and rows of the screen from which two panes stand side by side, whatever there is to say around them just now."""
 DETAIL_FROM = (150, 42)
-THREE_FROM = (220, 54)
 FRAME = 3
 """Lines of a pane that are no rows: upper edge, heading of the columns, lower edge."""
 LEAST_ROWS = 2
@@ -51,6 +50,8 @@ LEAST_ROWS = 2
 LEAST_HAPPENED = 4
 LEAST_SIDE_BY_SIDE = 3 * (FRAME + LEAST_ROWS)
 """The least rows of all panes together while some stand side by side."""
+DETAIL_ROWS = 15
+"""The most rows of the detail: the events have the rest."""
 LEAST_LISTED = 5
 """The least rows of the lists when members that agree share one: suspicions stand beside them."""
 
@@ -78,10 +79,9 @@ def arrange(
     first = wanted if lists is None else max(lists, LEAST_LISTED) + FRAME
     if height >= LEAST_SIDE_BY_SIDE:
         rows = (_shared(first, height, 3), _shared(wanted, height, 3), 0)
-        if _fits(screen, THREE_FROM):
-            return PaneArrangement("three", (_shared(wanted, height, 2), 0))
         if _fits(screen, DETAIL_FROM):
-            return PaneArrangement("two-with-detail", rows)
+            left = height - rows[0] - rows[1]
+            return PaneArrangement("two", (*rows, min(DETAIL_ROWS, left // 2)))
         if _fits(screen, TWO_FROM):
             return PaneArrangement("two", rows, hidden=frozenset({"detail"}))
     single: tuple[PaneName, ...] = ("suspicions", "tables", "migrations")
@@ -336,7 +336,9 @@ class DetailPane(OverviewPane):
             self.sheet.show(())
             return
         session = self.session
-        facts = member_detail(session.picture, label, session.now_us(), recent=session.recent, listing=False)
+        facts = member_detail(
+            session.picture, label, session.now_us(), recent=session.recent, listing=False, time_of=session.clock.spoken
+        )
         self.sheet.show((*links, *facts))
 
 
@@ -346,7 +348,7 @@ class HappenedPane(OverviewPane):
     view, pane_name = "events", "happened"
 
     def __init__(self, session: ConsoleSession, key: str) -> None:
-        self._format = LineFormat(session.label_of, lambda: self.tail.size.width)
+        self._format = LineFormat(session.label_of, lambda: self.tail.size.width, session.clock)
         self.tail: TailLog[Entry] = TailLog(
             self._format.entry_line, title="", headed=False, matcher_of=self._format.matcher, id="tail"
         )
@@ -377,6 +379,7 @@ class HappenedPane(OverviewPane):
         return self._feed.stale
 
     def paint(self, labels: Sequence[str], marks: Mapping[str, str]) -> None:
+        self.tail.set_zone(self.session.clock.zone)
         self._feed.grow(())
         self.say()
 

@@ -316,7 +316,7 @@ class OverviewScreen(ViewScreen):
         styles = self.overview.styles
         styles.layout = "grid" if grid else "vertical"
         if grid:
-            styles.grid_size_columns = 3 if wanted.shape == "three" else 2
+            styles.grid_size_columns = 2
             styles.grid_rows = " ".join(map(_height, wanted.rows))
         heights = iter(wanted.rows)
         for name, pane in self.panes.items():
@@ -324,7 +324,7 @@ class OverviewScreen(ViewScreen):
             pane.fold(name in wanted.folded)
             if pane.display:
                 pane.styles.height = "1fr" if grid else _height(next(heights))
-        self.happened.styles.column_span = 2 if wanted.shape == "two" else 1
+        self.happened.styles.column_span = self.detail.styles.column_span = 2 if grid else 1
 
     def _rows_to_be(self) -> int:
         """Return the rows of the panes before the layout: all but the lines around them.

@@ -83,7 +83,6 @@ OUTCOMES: dict[str, Outcome] = {
     "detail": either(opens("member"), opens("overview")),
     "next-member": lambda driver: driver.app.top.targets() == ("cyrene",),
     "previous-member": lambda driver: driver.app.top.targets() == ("byzantium",),  # which is the oldest
-    "list-text": lambda driver: any("Members [" in row["fact"] for row in driver.app.top.rows()),
     "cut": asks(core.Partition),
     "link": says("a link has two ends"),
     "worsen": types(":lose "),
@@ -150,7 +149,7 @@ OUTCOMES: dict[str, Outcome] = {
     "event-next": says("type what to look for"),
     "event-previous": says("type what to look for"),
     "event-marking": says("the filter marks what matches"),
-    "event-utc": says("times are UTC"),
+    "clock": says("times are UTC"),
     "event-zoom": events(lambda view: view._zoom_us > 0),
     "event-zoom-in": events(lambda view: view._zoom_us == 0),
     "audit-run": says("no journal of this run is known here"),

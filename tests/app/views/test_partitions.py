@@ -67,7 +67,7 @@ def test_before_there_are_partitions() -> None:
 
     async def scenario(app: Console, screen: PartitionsScreen, pilot: Pilot[None]) -> None:
         assert "no partitions yet; they are arranged at the first use of data" in screen_text(app)
-        await pilot.press("n", "z", "t", "down", "space", "tab", "space", "slash", "g", "enter")
+        await pilot.press("n", "z", "u", "down", "space", "tab", "space", "slash", "g", "enter")
         await settle(pilot)
         cluster.change_table("athens", 1, {number: ["athens", "byzantium"] for number in range(271)}, "arranged")
         await settle(pilot)
@@ -98,14 +98,14 @@ def test_whose_table() -> None:
     cluster.change_table("athens", 272, {0: ["delphi", "byzantium", "cyrene"]}, "migration")
 
     async def scenario(app: Console, screen: PartitionsScreen, pilot: Pilot[None]) -> None:
-        await pilot.press("t", "t")
+        await pilot.press("u", "u")
         await settle(pilot)
         text = screen_text(app)
         assert "table of byzantium (not its master's)" in text and "≠ not the table of athens" in text
         assert (
             "own A≠B C D E" in text and "≠ 1 differs" in text and "≠ athens has v1: delphi, byzantium, cyrene" in text
         )
-        await pilot.press("t")
+        await pilot.press("u")
         await settle(pilot)
         assert "table of athens (master)" in screen_text(app)
         await pilot.press("colon", *"table-of cyrene", "enter")
