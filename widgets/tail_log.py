@@ -155,11 +155,12 @@ class TailLog(ComponentStyles, Generic[Entry], can_focus=True):
         self._heading = heading
         self.refresh()
 
-    def set_zone(self, zone: str) -> None:
-        """Name the zone of the times in the title."""
-        if zone != self._zone:
-            self._zone = zone
+    def set_zone(self, zone: str) -> bool:
+        """Name the zone of the times in the title. Return whether it is another one than before."""
+        changed, self._zone = zone != self._zone, zone
+        if changed:
             self.refresh()
+        return changed
 
     def set_filter(self, text: str) -> None:
         """Show, or mark, only the lines that match `text`; show all if it is empty."""

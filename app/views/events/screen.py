@@ -67,7 +67,6 @@ class EventsScreen(ViewScreen):
         """What is drawn while the diagram is in sight, and only then."""
         self._chosen: Record | None = None
         """The event that the cursor was put on, which need not be the first one of its row."""
-        self._zone = ""
         self._has_been_sent = False
         """Whether another view has put the cursor where it is."""
         self._awaited: Pointed | None = None
@@ -124,9 +123,7 @@ class EventsScreen(ViewScreen):
     def paint(self) -> None:
         self._go_to_awaited()
         self._reserve(self.session.cluster.labels)
-        if self._zone != self.session.clock.zone:
-            self._zone = self.session.clock.zone
-            self.tail.set_zone(self._zone)
+        if self.tail.set_zone(self.session.clock.zone):
             self.diagram.forget()
         if self._diagram is not None:
             if len(self._diagram.lanes) != len(self.session.cluster.labels):
@@ -238,8 +235,6 @@ class EventsScreen(ViewScreen):
         return self.tail.point_at(
             lambda entry: identity(entry.record) == wanted or (isinstance(entry, EpisodeLine) and entry.holds(record))
         )
-
-    # Events of the widgets
 
     @on(TailLog.Moved)
     @on(SpaceTimeDiagram.Moved)
@@ -380,8 +375,6 @@ class EventsScreen(ViewScreen):
     def _check_member(self, member: str) -> None:
         if member not in self.session.cluster.labels:
             raise Refusal(f"there is no member {member!r}")
-
-    # The other actions
 
     def do_event_jump(self, _: str) -> None:
         record = self._current()

@@ -108,7 +108,7 @@ async def test_every_key_of_every_view_leads_to_its_action_and_to_no_other(writa
             done.clear()
             keys = keys_of(view, allowed=EVERYTHING)
             await driver.press(*keys)
-            bound = keys_of(view, allowed=Allowed(writable))
+            bound = keys_of(view, allowed=driver.app.allowed)
             leads = [
                 bound[key].id for key in keys if key in bound and (view == "member" or key not in ("left", "right"))
             ]
@@ -226,7 +226,7 @@ async def test_help_lists_exactly_the_keys_of_each_view(writable: bool) -> None:
             rows = [line[3:] for line in keys_only if line.startswith("   ")]
             shown = [row.split("  ")[0].strip() for row in rows if row[:1].strip()]
             listed = sorted(key for key in shown if key not in ("See", "Costs", "Now", "For good"))  # of a runbook
-            known = {action.id: action for action in keys_of(view, allowed=Allowed(writable)).values()}
+            known = {action.id: action for action in keys_of(view, allowed=driver.app.allowed).values()}
             assert listed == sorted(display_of(action) for action in known.values()), view
             driver.app.screen.dismiss(None)
             await driver.idle()

@@ -109,8 +109,10 @@ def test_a_frozen_cluster_does_not_search_and_says_so() -> None:
     assert "FROZEN" in world.seen("D", NotMerging)[-1].reason
 
 
-def test_a_master_that_never_lost_anybody_looks_for_nobody_and_says_nothing() -> None:
+@pytest.mark.parametrize("came_back", [(), ("E",)])
+def test_a_master_that_misses_no_member_looks_for_none_and_says_nothing(came_back: tuple[str, ...]) -> None:
     world = two()
+    state_of(world.machines["D"]).left |= {f"{name}-before": LeftMember(address_of(name), 0) for name in came_back}
     for _ in range(5):
         world.search("D")
     assert not world.seen("D", NotMerging)
@@ -124,13 +126,6 @@ def test_a_master_that_lost_somebody_and_knows_nobody_says_so_once() -> None:
     assert [event.reason for event in world.seen("D", NotMerging)] == [
         "every address that it knows is a member already; edit the join list to name others"
     ]
-
-
-def test_a_master_whose_members_have_all_come_back_misses_none() -> None:
-    world = two()
-    state_of(world.machines["D"]).left["of-the-incarnation-before"] = LeftMember(address_of("E"), 0)
-    world.search("D")
-    assert not world.seen("D", NotMerging)
 
 
 def test_a_master_whom_nobody_answers_says_so_once() -> None:
