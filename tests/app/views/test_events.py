@@ -218,7 +218,7 @@ def test_times_in_utc_and_an_export_of_what_is_in_sight() -> None:
     async def talk(pilot: Pilot[None], app: Console, screen: EventsScreen) -> None:
         await pilot.press("t")
         await settle(pilot)
-        assert "00:00:00.545  athens" in screen_text(app) and "what happened: episodes  UTC  " in screen_text(app)
+        assert "00:00:00.545  athens" in screen_text(app) and "events  UTC  ▼ follow" in screen_text(app)
         await pilot.press("z")
         await settle(pilot)
         assert "00:00:00.545" in screen_text(app)
