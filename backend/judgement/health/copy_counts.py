@@ -50,7 +50,7 @@ class CopyCounts:
     def census(
         self, picture: Picture, belief: MemberBelief, table: TableBelief, now_s: int, gone: Collection[str] = ()
     ) -> TableCount:
-        """Count the remaining copies of the partitions of this table, as its holder sees its cluster; `gone` members have ended."""
+        """Count the remaining copies of this table's partitions, as its holder sees its cluster; `gone` members have ended."""
         listed = frozenset(member.uuid for member in belief.members)
         living = frozenset(holder.uuid for holder in table.holders if _lives(picture, belief, holder, listed, gone))
         able = most_copies(belief)
