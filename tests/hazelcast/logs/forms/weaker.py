@@ -7,6 +7,7 @@ from typing import Any
 
 from quarterdeck.backend.core.events import Event
 from quarterdeck.backend.core.membership import events
+from quarterdeck.backend.core.membership.views.identity import Member
 from quarterdeck.backend.core.witnessed.events import ConnectionChanged, MemberWitnessed
 from quarterdeck.backend.judgement.observations.observation import Observation, ObservationKind
 from tests.hazelcast.logs.forms.reading import Reading
@@ -75,7 +76,7 @@ def _fits(value: Any, other: Any) -> bool:
         return (
             value.startswith((f"{UNKNOWN}-", "unversioned/")) or value.partition("#")[0] == str(other).partition("#")[0]
         )
-    if isinstance(value, events.Member):
+    if isinstance(value, Member):
         return value.address == other.address and _fits(value.uuid, other.uuid)
     if isinstance(value, tuple) and isinstance(other, tuple) and len(value) == len(other):
         return all(_fits(one, another) for one, another in zip(value, other, strict=True))
