@@ -21,14 +21,14 @@ MISSING_LOG = "what it did is known from the others alone"
 
 
 class RunAccount:
-    """Follows who logs, who is listed, and the deeds that the logs of a run show."""
+    """Follows who logs, who is listed, and the changes that the logs of a run show."""
 
     def __init__(self) -> None:
         self._logged: dict[str, bool] = {}
         """By member, whether its log has a member list."""
         self._listed: dict[str, None] = {}
-        self._deeds: list[tuple[InterpretedMessage, str, str]] = []
-        """The first messages of deeds, who was removed or suspected, and the sentence."""
+        self._said: list[tuple[InterpretedMessage, str, str]] = []
+        """The first messages of each change, who was removed or suspected, and the sentence."""
 
     def add(self, message: InterpretedMessage) -> None:
         """Take one more message into account."""
@@ -37,19 +37,19 @@ class RunAccount:
         for installed in message.events(events.ListInstalled):
             self._logged[member] = True
             self._listed |= dict.fromkeys(str(listed.address) for listed in installed.members)
-        if len(self._deeds) == HAPPENED:
+        if len(self._said) == HAPPENED:
             return
         for removed in message.events(events.MemberRemoved):
             why = f" ({removed.cause})" if removed.cause != "unknown" else ""
-            self._deeds.append((message, str(removed.address), f"{member} removed {removed.address}{why}"))
+            self._said.append((message, str(removed.address), f"{member} removed {removed.address}{why}"))
         for raised in message.events(events.SuspicionRaised):
             why = f" ({raised.cause})" if raised.cause != "unknown" else ""
-            self._deeds.append((message, str(raised.suspect), f"{member} suspected {raised.suspect}{why}"))
+            self._said.append((message, str(raised.suspect), f"{member} suspected {raised.suspect}{why}"))
         for merging in message.events(events.MergeStarted):
-            self._deeds.append((message, "", f"{member} began to merge into the cluster of {merging.target}"))
+            self._said.append((message, "", f"{member} began to merge into the cluster of {merging.target}"))
         for stopped in message.events(events.MemberStopped):
-            self._deeds.append((message, "", f"{member} stopped: {stopped.reason}"))
-        del self._deeds[HAPPENED:]
+            self._said.append((message, "", f"{member} stopped: {stopped.reason}"))
+        del self._said[HAPPENED:]
 
     def sentences(self, began_us: int, ends: LogEnds, observations: Sequence[Observation]) -> tuple[str, ...]:
         """Return the account of a run that began at `began_us`, in microseconds since 1970."""
@@ -77,7 +77,7 @@ class RunAccount:
         explained = {member for seen in observations for member in seen.members}
         found += [
             (message.at, f"{_clock(message.place.utc)} {words}", message.place.file, message.place.line)
-            for message, whom, words in self._deeds
+            for message, whom, words in self._said
             if whom not in explained
         ]
         found.sort()
