@@ -106,3 +106,12 @@ def test_a_simulated_member_ends_with_its_state() -> None:
     state(there).data.stores[7] = PartitionStore()
     with pytest.raises(UnsoundState, match="it has stores of"):
         there.execute(StopMember("a"))
+
+
+def test_a_claimant_that_has_stopped_still_has_itself_for_its_master() -> None:
+    machine = world().machine("b")
+    assert machine is not None
+    stopped = machine.inspect()
+    stopped.timers.clear_all()
+    stopped.master, stopped.doing = stopped.address, Idle()
+    assert not faults(stopped)

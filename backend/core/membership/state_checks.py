@@ -28,6 +28,8 @@ def membership_faults(state: Membership) -> Iterator[str]:
         yield "it suspects an incarnation that is not on its list"
     if isinstance(doing, JoinSearch | Idle) and not state.timers.earliest >= 1 << 62:
         yield f"it is {type(doing).__name__} with a list, and wants to be woken"
+    if isinstance(doing, Idle):
+        return  # with a list it has ended, perhaps as a claimant
     if isinstance(doing, Leading | Claim) != (state.master == state.address):
         yield f"it is {type(doing).__name__} and its master is {state.master}"
     if not state.disconnections.by_reporter.keys() <= state.peers.keys():
