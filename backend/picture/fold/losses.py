@@ -39,9 +39,7 @@ BEFORE_LOSS_US = 60 * SECOND_US
 TOGETHER_US = 5 * SECOND_US
 """What a side of members of Hazelcast loses so soon after its last loss belongs to that: counts cannot tell them apart."""
 
-REMOVALS_KEPT = 200
-LINEAGES_KEPT = INCIDENTS_KEPT = 50
-INCARNATIONS_KEPT = 10_000
+REMOVALS_KEPT, LINEAGES_KEPT, INCIDENTS_KEPT, INCARNATIONS_KEPT = 200, 50, 50, 10_000
 
 Members = Collection[MemberBelief]
 
