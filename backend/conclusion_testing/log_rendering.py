@@ -48,7 +48,7 @@ LOST = Phrase("MigrationManagerImpl", "WARNING", "partitionId=* is completely lo
 PHRASES = (LIST, LIFECYCLE, RESET, MERGES, SUSPECTED, CLEARED, REMOVED, CLAIM, CLAIMED, STATE, LOST)
 
 
-class MemberLog:
+class RenderedLog:
     """Renders the log of the process at one address."""
 
     def __init__(self, address: Address, ahead_us: int = 0) -> None:

@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from quarterdeck.backend.conclusion_testing.client_watcher import UTC_MS
-from quarterdeck.backend.conclusion_testing.log_rendering import MemberLog
+from quarterdeck.backend.conclusion_testing.log_rendering import RenderedLog
 from quarterdeck.backend.core.events import Record
 from quarterdeck.backend.core.properties import MILLISECOND_US, SECOND_US
 from quarterdeck.backend.hazelcast.last_words import NOTICED_US
@@ -38,7 +38,7 @@ UTC_US = UTC_MS * MILLISECOND_US
 class _LogFile(Struct):
     """The log of one member."""
 
-    log: MemberLog
+    log: RenderedLog
     from_us: int
     """What it logged before is gone."""
     rotates: bool
@@ -83,7 +83,7 @@ class LogsOfMembers:
                 draws = self._draws
                 apart_us = int((draws.random() * 2 - 1) * MOST_APART_US) if draws.random() < APART_PROBABILITY else 0
                 from_us = int(draws.random() * BEHEADED_US) if draws.random() < BEHEADED_PROBABILITY else 0
-                file = _LogFile(MemberLog(node.address, apart_us), from_us, draws.random() < 0.5, [])
+                file = _LogFile(RenderedLog(node.address, apart_us), from_us, draws.random() < 0.5, [])
                 self._files[label] = file if draws.random() < LOGGED_PROBABILITY else None
 
     def judge(self, now_us: int) -> Judge:

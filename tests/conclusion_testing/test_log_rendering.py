@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from quarterdeck.backend.conclusion_testing.log_rendering import LIFECYCLE, LIST, PHRASES, VERSION, MemberLog
+from quarterdeck.backend.conclusion_testing.log_rendering import LIFECYCLE, LIST, PHRASES, VERSION, RenderedLog
 from quarterdeck.backend.core.address import Address
 from quarterdeck.backend.core.events import Event, Record
 from quarterdeck.backend.core.membership.events import (
@@ -42,7 +42,7 @@ def test_a_rendered_log_is_read_as_what_was_decided(tmp_path: Path) -> None:
         PartitionLost(7, ALL_LOST),
         MemberStopped("asked to stop"),
     )
-    log = MemberLog(A)
+    log = RenderedLog(A)
     lines = (
         log.lines(Record("r", "n1", UUIDS[A], number, at, at, event), 1_700_000_000_000_000 + at)
         for number, event in enumerate(decided, start=1)
