@@ -106,6 +106,8 @@ class JudgedRun(RunState):
         self.false: list[FalseStatement] = []
         self._seed = seed
         self._draws = Random(f"{seed}/moments")
+        self._is_stopped = False
+        """Whether the process that went last was asked to stop."""
         self._ledger = EntryLedger(settings.partition_count)
         self._watchers: tuple[RunWatcher, ...] = (
             WholeStream(self.picture),
@@ -132,7 +134,8 @@ class JudgedRun(RunState):
         for watcher in self._watchers:
             watcher.take(record)
         if isinstance(record.event, GOING) and self._world is not None:
-            self._look_at_entries(self._world, by_merge=isinstance(record.event, MERGING))
+            self._is_stopped = isinstance(record.event, MemberStopped) and record.event.cause == "asked"
+            self._look_at_entries(self._world, is_meant=isinstance(record.event, MERGING))
         if isinstance(record.event, CHANGING) and self._world is not None:
             self._truths.append(truth_of(self._world, self._ledger))
         if isinstance(record.event, CHANGING) and self._draws.random() < SOON_PROBABILITY:
@@ -144,7 +147,7 @@ class JudgedRun(RunState):
         world = self._world
         assert world is not None
         now_us = world.now_us
-        self._look_at_entries(world, by_merge=False)
+        self._look_at_entries(world, is_meant=False)
         self._truths.append(truth_of(world, self._ledger))
         if now_us >= self._grid_us:
             self._grid_us = now_us + GRID_US
@@ -159,9 +162,9 @@ class JudgedRun(RunState):
         """Yield the conclusions of one watcher beside the truth."""
         return compare(judge, truths)
 
-    def _look_at_entries(self, world: World, *, by_merge: bool) -> None:
-        states = (member.state for member in running_members(world))
-        self._ledger.look(held_entries(states), world.now_us, by_merge=by_merge)
+    def _look_at_entries(self, world: World, *, is_meant: bool) -> None:
+        states = [member.state for member in running_members(world)]
+        self._ledger.look(held_entries(states), world.now_us, is_meant=is_meant or (self._is_stopped and not states))
 
     def _since(self, span_us: int, until_us: int) -> list[Truth]:
         return [truth for truth in self._truths if until_us - span_us <= truth.at_us <= until_us]

@@ -33,21 +33,23 @@ class TrueLoss(Struct):
     partition: int
     at_us: int
     certain: bool
-    by_merge: bool
-    """A merge policy replaced or discarded the entry: no process took it along."""
+    is_meant: bool
+    """A merge policy replaced or discarded the entry, or an operator stopped the last member."""
     is_rewritten: bool = False
     """A client has written the key again."""
 
     @property
     def has_to_be_said(self) -> bool:
         """Return whether a cluster without any word of the loss would be said to have lost nothing wrongly."""
-        return self.certain and not self.is_rewritten and not self.by_merge
+        return self.certain and not self.is_rewritten and not self.is_meant
 
 
 class _OpenWrite(Struct):
     value: str | None
     """None for a remove."""
     began_us: int
+    meanwhile: set[str | None] = field(default_factory=set)
+    """The values of writes acknowledged since this one began: they may have been done after it."""
 
 
 class _Promise(Struct):
@@ -88,7 +90,7 @@ class EntryLedger:
                     promise.is_promised = False
                     promise.open["evicted", record.seq] = _OpenWrite(None, record.at)
 
-    def look(self, holding: Holding, now_us: int, *, by_merge: bool) -> None:
+    def look(self, holding: Holding, now_us: int, *, is_meant: bool) -> None:
         """Compare what is held with the promises, and note what is lost."""
         for key, promise in self._promises.items():
             held = holding.get(key)
@@ -96,9 +98,9 @@ class EntryLedger:
             if held is None:
                 certain = promise.is_promised and not any(write.value is None for write in promise.open.values())
                 if (certain or promise.was_held) and promise.loss is None:
-                    self._lose(key, promise, now_us, certain=certain, by_merge=by_merge)
+                    self._lose(key, promise, now_us, certain=certain, is_meant=is_meant)
             elif promise.was_current and not is_current and promise.is_promised:
-                self._lose(key, promise, now_us, certain=False, by_merge=by_merge)
+                self._lose(key, promise, now_us, certain=False, is_meant=is_meant)
             elif is_current and promise.loss is not None:
                 if promise.loss.certain and promise.values.isdisjoint(held):
                     promise.loss.is_rewritten = True  # by a write that is not acknowledged yet
@@ -131,13 +133,16 @@ class EntryLedger:
         del promise.open[record.uuid, event.call]
         for call in [call for call, other in promise.open.items() if other.began_us < write.began_us - OPEN_US]:
             del promise.open[call]
+        for other in promise.open.values():
+            other.meanwhile.add(write.value)
         if write.value is None:
             promise.is_promised = False
             promise.values = set()
             self._withdraw(promise)
         else:
-            promise.is_promised = True
-            promise.values = {write.value, *filter(None, (other.value for other in promise.open.values()))}
+            promise.is_promised = None not in write.meanwhile
+            others = (other.value for other in promise.open.values())
+            promise.values = {write.value, *filter(None, (*others, *write.meanwhile))}
             promise.was_current = False
             if promise.loss is not None:
                 promise.loss.is_rewritten, promise.loss = True, None
@@ -148,10 +153,10 @@ class EntryLedger:
             self.losses.remove(promise.loss)
             promise.loss = None
 
-    def _lose(self, key: Key, promise: _Promise, now_us: int, *, certain: bool, by_merge: bool) -> None:
+    def _lose(self, key: Key, promise: _Promise, now_us: int, *, certain: bool, is_meant: bool) -> None:
         if promise.loss is not None:
             return
-        promise.loss = TrueLoss(key, promise.partition, now_us, certain, by_merge)
+        promise.loss = TrueLoss(key, promise.partition, now_us, certain, is_meant)
         self.losses.append(promise.loss)
 
 

@@ -66,8 +66,8 @@ HELD = {("m", "k"): {"1"}}
 def test_an_acknowledged_entry_in_no_process_is_lost_for_certain() -> None:
     ledger = EntryLedger(1)
     write(ledger, 1, "1", 10)
-    ledger.look(HELD, 20, by_merge=False)
-    ledger.look({}, 30, by_merge=False)
+    ledger.look(HELD, 20, is_meant=False)
+    ledger.look({}, 30, is_meant=False)
     assert [(loss.at_us, loss.certain) for loss in ledger.losses] == [(30, True)]
     write(ledger, 2, "2", 40)
     assert ledger.losses[0].is_rewritten
@@ -76,56 +76,65 @@ def test_an_acknowledged_entry_in_no_process_is_lost_for_certain() -> None:
 def test_an_entry_that_a_client_may_have_removed_is_not_lost_for_certain() -> None:
     ledger = EntryLedger(1)
     write(ledger, 1, "1", 10)
-    ledger.look(HELD, 20, by_merge=False)
+    ledger.look(HELD, 20, is_meant=False)
     write(ledger, 2, "", 25, ends=False)
-    ledger.look({}, 30, by_merge=False)
+    ledger.look({}, 30, is_meant=False)
     assert [loss.certain for loss in ledger.losses] == [False]
     ledger.observe(record(CallFinished(2, "remove", "m", "k", 0, "1", True, 1, "", False), 40))
+    assert not ledger.losses
+
+
+def test_a_write_that_is_acknowledged_after_a_remove_may_have_been_done_before_it() -> None:
+    ledger = EntryLedger(1)
+    write(ledger, 1, "1", 10, ends=False)
+    write(ledger, 2, "", 20)
+    ledger.observe(record(CallFinished(1, "put", "m", "k", 0, "", False, 1, "", False), 30))
+    ledger.look({}, 40, is_meant=False)
     assert not ledger.losses
 
 
 def test_a_lost_entry_stays_lost_when_a_write_under_way_is_done_after_it() -> None:
     ledger = EntryLedger(1)
     write(ledger, 1, "1", 10)
-    ledger.look(HELD, 15, by_merge=False)
+    ledger.look(HELD, 15, is_meant=False)
     write(ledger, 2, "2", 20, ends=False)
-    ledger.look({}, 30, by_merge=False)
-    ledger.look({("m", "k"): {"2"}}, 40, by_merge=False)
+    ledger.look({}, 30, is_meant=False)
+    ledger.look({("m", "k"): {"2"}}, 40, is_meant=False)
     assert [(loss.at_us, loss.certain, loss.is_rewritten) for loss in ledger.losses] == [(30, True, True)]
 
 
 def test_a_copy_that_was_on_its_way_is_no_loss() -> None:
     ledger = EntryLedger(1)
     write(ledger, 1, "1", 10)
-    ledger.look(HELD, 15, by_merge=False)
-    ledger.look({}, 30, by_merge=False)
-    ledger.look(HELD, 31, by_merge=False)
+    ledger.look(HELD, 15, is_meant=False)
+    ledger.look({}, 30, is_meant=False)
+    ledger.look(HELD, 31, is_meant=False)
     assert not ledger.losses
 
 
 def test_an_older_value_elsewhere_is_a_possible_loss_only() -> None:
     ledger = EntryLedger(1)
     write(ledger, 1, "1", 10)
-    ledger.look(HELD, 15, by_merge=False)
+    ledger.look(HELD, 15, is_meant=False)
     write(ledger, 2, "2", 20)
-    ledger.look({("m", "k"): {"1", "2"}}, 25, by_merge=False)
-    ledger.look(HELD, 30, by_merge=False)
+    ledger.look({("m", "k"): {"1", "2"}}, 25, is_meant=False)
+    ledger.look(HELD, 30, is_meant=False)
     assert [loss.certain for loss in ledger.losses] == [False]
 
 
 def test_a_value_of_a_write_under_way_is_no_loss_of_the_value_before() -> None:
     ledger = EntryLedger(1)
     write(ledger, 1, "1", 10)
-    ledger.look(HELD, 15, by_merge=False)
+    ledger.look(HELD, 15, is_meant=False)
     write(ledger, 2, "2", 20, ends=False)
-    ledger.look({("m", "k"): {"2"}}, 25, by_merge=False)
+    ledger.look({("m", "k"): {"2"}}, 25, is_meant=False)
     assert not ledger.losses
 
 
 def test_a_write_that_was_never_acknowledged_is_no_promise() -> None:
     ledger = EntryLedger(1)
     write(ledger, 1, "1", 10, problem="no answer")
-    ledger.look({}, 20, by_merge=False)
+    ledger.look({}, 20, is_meant=False)
     assert not ledger.losses and not list(ledger.promised())
 
 
