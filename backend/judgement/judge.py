@@ -4,31 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from quarterdeck.backend.core.properties import SECOND_US
 from quarterdeck.backend.judgement.absence import Absence, absences
 from quarterdeck.backend.judgement.agreement import ListAgreement
 from quarterdeck.backend.judgement.conclusion import Conclusion
-from quarterdeck.backend.judgement.conclusions import (
-    conclude_absences,
-    conclude_apart,
-    conclude_data,
-    conclude_lists,
-    conclude_migrations,
-    conclude_stop,
-)
 from quarterdeck.backend.judgement.health.cluster_health import ClusterHealth, cluster_health
 from quarterdeck.backend.judgement.health.copy_counts import CopyCounts
 from quarterdeck.backend.judgement.health.refusal import CallRefusal, refusals
 from quarterdeck.backend.judgement.health.replica_safety import ReplicaSafety, replica_safety
 from quarterdeck.backend.judgement.losses.ledger import losses_of
 from quarterdeck.backend.judgement.losses.loss import Loss
-from quarterdeck.backend.judgement.merging.why_not_merging import Pair, why_not_merging
-from quarterdeck.backend.judgement.stop_verdict import StopVerdict, may_stop
 from quarterdeck.backend.judgement.table_agreement import is_unsettled
 from quarterdeck.backend.judgement.watcher import WATCHES_ALL, Watcher
 from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.picture import Picture
+
+if TYPE_CHECKING:  # answers that the first picture of a console does not show are imported when they are asked for
+    from quarterdeck.backend.judgement.merging.why_not_merging import Pair
+    from quarterdeck.backend.judgement.stop_verdict import StopVerdict
 
 
 class Judge:
@@ -109,20 +104,26 @@ class Judge:
     @cached_property
     def pairs(self) -> tuple[Pair, ...]:
         """Return why each pair of clusters in sight does not become one."""
+        from quarterdeck.backend.judgement.merging.why_not_merging import why_not_merging
+
         return why_not_merging(self.picture, self.now_us)
 
     def conclusions(self, stopping: Iterable[str] = ()) -> tuple[Conclusion, ...]:
         """Return the answers to all questions with the statements behind them; whether the members `stopping` may stop, too."""
+        from quarterdeck.backend.judgement import conclusions
+
         agreement = self.agreement
         return (
-            *conclude_lists(agreement, self.agreed, self.health.whole),
-            *conclude_absences(agreement, self.absences),
-            *conclude_data(agreement, self.health, self.refusals),
-            *conclude_migrations(agreement),
-            *conclude_apart(agreement, self.pairs),
-            *(conclude_stop(label, self.may_stop(label), self.now_us) for label in stopping),
+            *conclusions.conclude_lists(agreement, self.agreed, self.health.whole),
+            *conclusions.conclude_absences(agreement, self.absences),
+            *conclusions.conclude_data(agreement, self.health, self.refusals),
+            *conclusions.conclude_migrations(agreement),
+            *conclusions.conclude_apart(agreement, self.pairs),
+            *(conclusions.conclude_stop(label, self.may_stop(label), self.now_us) for label in stopping),
         )
 
     def may_stop(self, label: str, minimum: int = 1) -> StopVerdict:
         """Return whether the member called `label` may be stopped, so that at least `minimum` members are left."""
+        from quarterdeck.backend.judgement.stop_verdict import may_stop
+
         return may_stop(self.picture, self.health, label, self.now_us, minimum)

@@ -27,7 +27,7 @@ class FakeRemote(FakeCluster):
         self.reached = {label: ConnectionStatus(f"http://{label}:5701", "connected", 0) for label in labels}
 
     def connection_status(self) -> Mapping[str, ConnectionStatus]:
-        return self.reached
+        return dict(self.reached)
 
     def pass_time(self, seconds: int) -> None:
         self._at += seconds * SECOND_US

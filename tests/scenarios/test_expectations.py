@@ -71,7 +71,7 @@ UNMET = [
         expect(views={"athens": ["athens", "byzantium"]}),
         "athens's list is v3 athens, byzantium, cyrene; expected athens, byzantium",
     ),
-    (expect(masters={"cyrene": "cyrene"}), "cyrene follows athens; expected cyrene"),
+    (expect(masters={"cyrene": "cyrene"}), "cyrene follows athens; expected: cyrene is master"),
     (
         expect(versions={"athens": 4}),
         "athens's list is v3 athens, byzantium, cyrene; expected version 4",

@@ -60,7 +60,7 @@ def test_a_missed_expectation_and_a_refused_action_fail_the_run() -> None:
     assert not outcome.passed
     assert [step.met for step in outcome.expectations] == [True, False, False]
     assert outcome.expectations[1].missing.startswith("refused: ")
-    assert any("NOT MET: athens follows athens; expected cyrene" in line for line in lines)
+    assert any("NOT MET: athens is master; expected: athens follows cyrene" in line for line in lines)
 
 
 @pytest.mark.parametrize("one_way", ["true", "false"])

@@ -59,7 +59,7 @@ def test_it_waits_for_the_trainee_and_for_the_cluster() -> None:
     trainee.lesson.go_on()
     trainee.lesson.advance(trainee.stage.drain())
     assert tutor.phase == "expecting", "narration does not pause the demo"
-    assert "cyrene follows athens; expected byzantium" in tutor.missing
+    assert "cyrene follows athens; expected: cyrene follows byzantium" in tutor.missing
     assert 19_000_000 < tutor.remaining_us(trainee.stage.now_us()) <= 20_000_000
     trainee.until("reading")
     assert kinds(tutor)[-3:] == ["met", "right", "why"]
@@ -82,7 +82,7 @@ def test_predictions_are_scored_against_the_picture(said: str, right: bool | Non
 def test_an_expectation_that_is_missed_is_told_and_the_lesson_goes_on() -> None:
     trainee = Trainee(scenario("  - expect: {within: 1s, masters: {athens: cyrene}}\n  - do: {kill: athens}\n" + KILL))
     trainee.until("missed")
-    assert trainee.tutor.transcript[-1].text == "athens follows athens; expected cyrene"
+    assert trainee.tutor.transcript[-1].text == "athens is master; expected: athens follows cyrene"
     trainee.lesson.go_on()
     assert trainee.tutor.phase == "to-do"
     assert not trainee.tutor.summary.passed and trainee.tutor.summary.missed == 1

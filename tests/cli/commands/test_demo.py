@@ -81,7 +81,7 @@ def test_a_missed_expectation_exits_with_1(quarterdeck: Quarterdeck, tmp_path: P
     file.write_text("title: T\nmembers: 2\nsteps:\n  - expect: {within: 1s, masters: {n2: n2}}\n")
     run = quarterdeck("demo", "tutor", str(file), "--simulate")
     assert run.returncode == 1
-    assert json.loads(run.stdout)["expectations"][0]["missing"] == "n2 follows n1; expected n2"
+    assert json.loads(run.stdout)["expectations"][0]["missing"] == "n2 follows n1; expected: n2 is master"
 
 
 @pytest.mark.parametrize(("option", "value"), [("--seed", "3"), ("--no-journal", None)])

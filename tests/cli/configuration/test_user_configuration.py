@@ -62,7 +62,7 @@ def test_without_it_there_are_defaults(tmp_path: Path, text: str) -> None:
         ("console: [dark]\n", ":1: console: ['dark'] does not fit here; write fields"),
         ("console:\n  theme: drak\n", ":2: console.theme: there is no theme 'drak'; themes are dark, light"),
         ("console:\n  mouse: perhaps\n", ":2: console.mouse: 'perhaps' does not fit here"),
-        ("console:\n  clock: moon\n", ":2: console.clock: 'moon' is not known here; write 'run' or 'utc'"),
+        ("console:\n  clock: moon\n", ":2: console.clock: 'moon' is not known here; write 'auto', 'run' or 'utc'"),
         ("console:\n  keys:\n    kil: z\n", ":3: console.keys.kil: there is no such action; did you mean kill?"),
         ("console:\n  keys:\n    kill: x\n", ":3: console.keys.kill: x is the key of 'stop' already"),
         ("console:\n  keys:\n    stop: f2\n    kill: shift+k\n", ":4: console.keys.kill[1]: 'shift+k' never arrives"),
