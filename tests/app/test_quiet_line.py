@@ -9,7 +9,7 @@ from quarterdeck.backend.core.properties import SECOND_US
 from tests.app.fakes.fake_cluster import formed
 from tests.app.fakes.screen_text import screen_text, settle
 
-TRY = "D a three-minute lesson · F a copy to try · 6 n predicts a fault · ? all keys"
+TRY = "D a three-minute lesson · 6 n predicts a fault · ? all keys"
 
 
 async def test_the_line_is_there_at_first_and_when_nothing_happens_and_not_while_something_does() -> None:

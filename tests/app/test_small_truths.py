@@ -240,7 +240,7 @@ def test_the_prompt_leaves_the_panes_where_they_are() -> None:
         await pilot.press("colon", "h")
         await settle(pilot)
         assert app.top.candidates.display and app.top.query_one("#body").region == before
-        assert screen_text(app).splitlines()[-2].startswith(" :h")
+        assert screen_text(app).splitlines()[-3].startswith(" :h")
 
     in_console(scenario)
 

@@ -144,7 +144,7 @@ async def test_what_happened_stands_in_columns_whatever_the_lengths_of_names() -
         lines = [tail.render_line(place).text.rstrip() for place in range(tail.size.height)]
         told = [line for line in lines if line.strip()]
         assert len(told) >= len(labels), screen_text(app)
-        assert {len(line) for line in told} == {len(told[0])} and all(line.endswith("(1)") for line in told)
+        assert {len(line) for line in told} == {len(told[0])} and all(line.endswith("(1 event)") for line in told)
         assert all(line[7] == "." and line[11:13] == "  " and line[13] != " " for line in told), told
 
 
