@@ -70,6 +70,7 @@ def test_without_spark(corruption: str, tmp_path: Path) -> None:
         assert streamed(root, tmp_path / "stream") == sorted(found_by(audit([root], rules=STREAMED)))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("corruption", CORRUPTIONS)
 def test_tables_do_not_depend_on_what_came_first(corruption: str, tmp_path: Path) -> None:
     """Each file is folded in by itself, the last one first: the events are those of all at once."""

@@ -46,7 +46,7 @@ def check(name: str, form: Form) -> None:
 
 
 @pytest.mark.parametrize("part", range(PARTS))
-@settings(max_examples=examples(800))
+@settings(max_examples=examples(400))
 @given(st.data())
 def test_a_form_that_loses_nothing_changes_nothing(part: int, data: st.DataObject) -> None:
     check(data.draw(st.sampled_from(RECORDINGS[part::PARTS])), data.draw(FORMS))
