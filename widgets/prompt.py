@@ -11,7 +11,7 @@ from rich.style import Style
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
-from textual.events import Key
+from textual.events import Hide, Key
 from textual.message import Message
 from textual.strip import Strip
 from textual.suggester import Suggester
@@ -58,6 +58,8 @@ class Prompt(Horizontal):
         self._line = PromptInput(_Completer(self.suggest), id="prompt-input")
         self._back = 0
         """How many answers the line is back in the history; 0 is the one being written."""
+        self.offered = ""
+        """The text with which the line was opened last."""
 
     def compose(self) -> ComposeResult:
         yield self._sign_shown
@@ -69,7 +71,7 @@ class Prompt(Horizontal):
             self.screen.set_focus(self._line)
 
     def ask(self, sign: str, text: str = "") -> None:
-        self.sign, self._back = sign, 0
+        self.sign, self._back, self.offered = sign, 0, text
         self._sign_shown.update(sign)
         self.display = True
         self._line.value = text
@@ -86,7 +88,7 @@ class Prompt(Horizontal):
 
     def on_input_changed(self, event: Input.Changed) -> None:
         event.stop()
-        if self.sign:
+        if self.sign and event.value == self._line.value:  # else the line was answered and opened again meanwhile
             self.post_message(self.Changed(self.sign, event.value))
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
@@ -128,6 +130,11 @@ class PromptInput(Input):
 
     def __init__(self, suggester: Suggester, *, id: str) -> None:
         super().__init__(id=id, suggester=suggester, compact=True, select_on_focus=False)
+
+    def on_hide(self, event: Hide) -> None:
+        """Keep the focus if the line was opened again before the news that it was hidden: Textual would take it away."""
+        if self.parent is not None and self.parent.display:
+            event.prevent_default()
 
     async def on_key(self, event: Key) -> None:
         """Do what the line's own key does at once: letters typed after it would overtake a key that bubbles up first."""

@@ -382,7 +382,7 @@ class ViewScreen(Screen[None]):
         if message.sign == "/":
             self.filter_by(message.text)
         elif message.sign == ":":
-            if any(part.tone == "bad" for part in self.message.parts):
+            if message.text != self.prompt.offered and any(part.tone == "bad" for part in self.message.parts):
                 self.message.show()  # an error is about what was typed before
             found, effect = self.console.suggestions(message.text)
             self.candidates.show([(suggestion.shown, suggestion.meaning) for suggestion in found], effect)
