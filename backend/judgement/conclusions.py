@@ -23,7 +23,7 @@ LOST: dict[str, tuple[Answer, Standing]] = {
 
 
 def conclude_lists(agreement: ListAgreement, agreed: bool | None, whole: bool | None) -> Iterator[Conclusion]:
-    """Yield who holds which list, whether there is one cluster, and who leads."""
+    """Yield the holders of each list, whether the members are one cluster, and the masters."""
     held = tuple(
         Statement(belief.label, f"holds list v{belief.version} of lineage {belief.lineage}", belief.list_since_us)
         for belief in agreement.holders
@@ -63,7 +63,7 @@ def _conclude_tables(agreement: ListAgreement) -> Conclusion:
 
 
 def conclude_absences(agreement: ListAgreement, absences: Sequence[Absence]) -> Iterator[Conclusion]:
-    """Yield who is absent and how; a single conclusion where no member is missed."""
+    """Yield each absent member and its way of absence; a single conclusion where no member is missed."""
     picture, missed = agreement.picture, agreement.watcher.missed
     for absence in absences:
         evidence = []
@@ -139,7 +139,7 @@ def conclude_migrations(agreement: ListAgreement) -> Iterator[Conclusion]:
 
 
 def conclude_apart(agreement: ListAgreement, pairs: Iterable[Pair]) -> Iterator[Conclusion]:
-    """Yield what keeps each pair of clusters apart, and what helps."""
+    """Yield the obstacle that keeps each pair of clusters apart, and the remedy."""
     leading = {master.label: master for master in agreement.masters}
     for pair in pairs:
         sides = [leading[label] for label in (pair.smaller, pair.greater) if label in leading]

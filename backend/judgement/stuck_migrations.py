@@ -14,7 +14,7 @@ from quarterdeck.backend.picture.text.fact import not_told
 from quarterdeck.backend.picture.text.formatting import age_text, counted
 
 STUCK_US = 30 * SECOND_US
-"""Migrations of which none began or ended for so long are said to stand still."""
+"""The time without a beginning or an end after which migrations count as standing still."""
 
 
 class RoundProgress(NamedTuple):
@@ -24,11 +24,11 @@ class RoundProgress(NamedTuple):
     stands_still: Answer
     text: str
     since_us: int | None = None
-    """When one began or ended last; when the round ended, if it did."""
+    """The last beginning or end of a migration, or the end of the round."""
 
 
 def migration_progress(agreement: ListAgreement) -> Iterator[RoundProgress]:
-    """Yield for each master whether what it migrates stands still."""
+    """Yield for each master whether its migrations stand still."""
     picture, now_us = agreement.picture, agreement.now_us
     for master in agreement.masters:
         if master.shows("migration-queue"):

@@ -10,7 +10,7 @@ from quarterdeck.backend.picture.fold.belief import MemberBelief
 from quarterdeck.backend.picture.fold.picture import Picture
 
 MUTUALS_COUNTED = 20_000
-"""Of more suspicions it is not counted how many are mutual."""
+"""The number of suspicions up to which mutual ones are counted."""
 
 
 class SuspicionsInForce:
@@ -21,17 +21,17 @@ class SuspicionsInForce:
         known = tuple(members)
         self.observers = tuple(belief for belief in known if belief.suspicions)
         self.silent = tuple(belief for belief in known if not belief.shows("suspicions"))
-        """Members of which it is not known whom they suspect."""
+        """Members whose suspicions are not known."""
         self.raised = sum(len(belief.suspicions) for belief in self.observers)
         self.by_suspect: dict[Address, list[str]] = {}
-        """The labels of those that suspect the member at each address."""
+        """By suspected address, the labels of the observers."""
         for belief in self.observers:
             for suspect in belief.suspicions:
                 self.by_suspect.setdefault(suspect, []).append(belief.label)
 
     @cached_property
     def mutual(self) -> int | None:
-        """Return how many pairs suspect each other; None when they are too many to be counted."""
+        """Return the number of pairs that suspect each other; None beyond `MUTUALS_COUNTED`."""
         if self.raised > MUTUALS_COUNTED:
             return None
         pairs = (is_mutual(self.picture, belief, other) for belief in self.observers for other in belief.suspicions)
@@ -39,7 +39,7 @@ class SuspicionsInForce:
 
 
 def is_mutual(picture: Picture, belief: MemberBelief, suspect: Address) -> bool:
-    """Whether the member at `suspect` suspects that one too."""
+    """Return whether the member at `suspect` suspects the holder of `belief`, too."""
     other = picture.members.get(picture.label_of(suspect))
     return other is not None and other.running and belief.address in other.suspicions
 

@@ -1,6 +1,6 @@
-"""What a colleague would say first of the logs of a run: who logs, from when to when, what happened, and what cannot be known.
+"""The account of the logs of a run: the members that log, the time, the events, and the facts that cannot be known.
 
-Each sentence of what happened ends with the line that shows it. What was cut out of logs, or never was in them, is unknown.
+Each sentence about an event ends with the line that shows the event. Facts that no log shows are unknown.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from quarterdeck.backend.judgement.observations.observation import LogEnds, Obse
 from quarterdeck.backend.judgement.observations.wording import lasted, listed
 
 HAPPENED = 4
-"""Sentences of what happened."""
+"""The number of sentences about events."""
 MISSING_LOG = "what it did is known from the others alone"
 
 
 class RunAccount:
-    """Follows who logs, who is listed, and the changes that the logs of a run show."""
+    """Follows the members that log, the listed members, and the changes that the logs of a run show."""
 
     def __init__(self) -> None:
         self._logged: dict[str, bool] = {}
         """By member, whether its log has a member list."""
         self._listed: dict[str, None] = {}
         self._said: list[tuple[InterpretedMessage, str, str]] = []
-        """The first messages of each change, who was removed or suspected, and the sentence."""
+        """The first messages of changes, the removed or suspected member, and the sentence."""
 
     def add(self, message: InterpretedMessage) -> None:
         """Take one more message into account."""
